@@ -1,0 +1,22 @@
+"""What a back end is: it turns one cluster's plan into objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from gpuplan.manifests import File, Manifest
+from gpuplan.planning.plan import Plan
+
+Artifact = Manifest | File
+
+
+class Backend(Protocol):
+    """Reads the plan alone, knows no other back end, and does nothing but answer objects and files.
+
+    The order of the answers does not matter; two back ends that answer the same object are a bug.
+    """
+
+    name: str
+
+    def render(self, plan: Plan) -> Iterable[Artifact]: ...

@@ -1,0 +1,16 @@
+"""Checks: what can be wrong with a plan, each rule one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpuplan.checks.registry import Check
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.planning.plan import Plan
+
+CHECKS: tuple[Check, ...] = ()
+
+
+def run(plan: Plan, checks: Iterable[Check] = CHECKS) -> tuple[Diagnostic, ...]:
+    """Every finding of every check on one cluster's plan, in the checks' order."""
+    return tuple(diagnostic for check in checks for diagnostic in check.run(plan))

@@ -1,0 +1,184 @@
+"""What gpuplan says about a policy: rules, findings, and where in the files they point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
+
+Path = tuple[str | int, ...]
+"""A route through a document: ``("spec", "quotas", 0, "pool")``."""
+
+
+class Severity(StrEnum):
+    """How bad a finding is. Only errors stop a build."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a text; both numbers start at 1 and columns count code points."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of text; ``end`` is the first position after it."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that was read; ``path`` is relative to the repository's root and uses ``/``."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines as an editor numbers them, without line ends."""
+        return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A span in a file: what a reader can click on."""
+
+    file: SourceFile
+    span: Span
+
+    @property
+    def sort_key(self) -> tuple[str, Span]:
+        return self.file.path, self.span
+
+
+class Source(Protocol):
+    """Something that can say where its parts were written; `gpuplan.documents.Document` is one."""
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:
+        """Where the value at ``path`` (or its key) was written; the nearest existing parent if it was not."""
+        ...  # pragma: no cover
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from, by route. It becomes a line only when somebody reads it."""
+
+    source: Source
+    path: Path = ()
+    on_key: bool = False
+
+    def __truediv__(self, part: str | int) -> Origin:
+        return Origin(self.source, (*self.path, part))
+
+    @property
+    def key(self) -> Origin:
+        """The same place, pointing at the key instead of the value."""
+        return replace(self, on_key=True)
+
+    def locate(self) -> Location:
+        return self.source.locate(self.path, on_key=self.on_key)
+
+    def __str__(self) -> str:
+        return field_path(self.path)
+
+
+def field_path(path: Path) -> str:
+    """Spell a route as Kubernetes does: ``spec.quotas[0].pool``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that a finding talks about, such as the other half of a contradiction."""
+
+    at: Origin
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check yields: everything but the rule's own code, name and severity.
+
+    ``message`` is lower case without a final stop and names the thing; ``label`` is the few words at the caret;
+    ``notes`` are the facts that prove it; ``help`` is what to type instead. ``severity`` overrides the rule's.
+    """
+
+    at: Origin
+    message: str
+    label: str = ""
+    related: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: str = ""
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of finding: a stable code, a kebab-case name and the page that explains it.
+
+    ``docs`` is Markdown: a first line that says what the finding means, then ``## Why`` and ``## Instead``.
+    A rule that is not ``ignorable`` stands for something that no plan can be made of.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    docs: str
+    ignorable: bool = True
+
+    @property
+    def summary(self) -> str:
+        return self.docs.strip().split("\n\n", 1)[0].replace("\n", " ")
+
+    def report(self, finding: Finding) -> Diagnostic:
+        return Diagnostic(self, finding)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding under its rule; ``clusters`` names the clusters it was met in, empty when it is about a file."""
+
+    rule: Rule
+    finding: Finding
+    clusters: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> str:
+        return self.rule.code
+
+    @property
+    def severity(self) -> Severity:
+        return self.finding.severity or self.rule.severity
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(diagnostic.is_error for diagnostic in diagnostics)
+
+
+class GpuplanError(Exception):
+    """Trouble that is not a finding: an unreadable file, a bad flag. The command ends with exit code 2.
+
+    ``hint`` is what to type instead, or empty.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

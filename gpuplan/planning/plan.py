@@ -1,0 +1,462 @@
+"""The plan of one cluster: names resolved, defaults filled in, capacity counted, every part with its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction as Ratio
+
+from gpuplan.catalog import Gpu
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.policy.models import (
+    Approval,
+    Cap,
+    ClusterMigStrategy,
+    Effect,
+    Install,
+    MigStrategy,
+    NodeLabels,
+    OnLoss,
+    Platform,
+    PodSecurity,
+    Role,
+    SchedulerKind,
+)
+
+Amount = int | Decimal
+"""A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
+
+POOL_LABEL = "gpuplan.dev/pool"
+TENANT_LABEL = "gpuplan.dev/tenant"
+MIG_CONFIG_LABEL = "nvidia.com/mig.config"
+DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+class Stage(StrEnum):
+    """A folder of a cluster's output; a hand-written Component may be put beside each."""
+
+    GPU_OPERATOR = "gpu-operator"
+    PARTITIONS = "partitions"
+    SCHEDULING = "scheduling"
+    NAMESPACES = "namespaces"
+    MONITORING = "monitoring"
+    WORKLOADS = "workloads"
+
+
+# --- Cluster -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GpuOperator:
+    """The GPU Operator's installation; ``driver_version`` is empty when the operator's default holds."""
+
+    at: Origin
+    install: Install
+    version: str
+    namespace: str
+    cluster_policy: str
+    mig_strategy: ClusterMigStrategy
+    driver_enabled: bool
+    driver_version: str
+    reboots_on_mig_change: bool
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The scheduler that divides the GPUs."""
+
+    at: Origin
+    kind: SchedulerKind
+    on_loss: OnLoss
+    cap: Cap
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster. ``kubernetes`` is the minor version as text, such as ``1.34``."""
+
+    at: Origin
+    name: str
+    kubernetes: str
+    platform: Platform
+    gpu_operator: GpuOperator
+    node_labels: NodeLabels
+    scheduler: Scheduler
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Whole GPUs."""
+
+    at: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlicing:
+    """Shares of a device that take turns."""
+
+    at: Origin
+    replicas: int
+    rename: bool
+    fail_requests_greater_than_one: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mps:
+    """Shares of a GPU under CUDA MPS."""
+
+    at: Origin
+    replicas: int
+    rename: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutEntry:
+    """What some GPUs of a node become. ``gpus`` is None for all of them.
+
+    ``instances`` are as written, zero and unknown profiles included; it is empty where MIG is off.
+    ``placed`` is a proof that they fit (or do not); None where MIG is off or the model's data is incomplete.
+    """
+
+    at: Origin
+    gpus: tuple[int, ...] | None
+    mig_enabled: bool
+    instances: Mapping[str, int]
+    placed: Placed | Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A MIG layout. ``config_name`` is its entry in the mig-parted file and the value of `nvidia.com/mig.config`.
+
+    ``is_inline`` says that it stands in a pool, whose name it then has.
+    """
+
+    at: Origin
+    name: str
+    gpu: Gpu
+    entries: tuple[LayoutEntry, ...]
+    config_name: str
+    is_inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mig:
+    """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
+
+    at: Origin
+    layout: Layout
+    layout_at: Origin
+    strategy: MigStrategy
+    time_slicing: TimeSlicing | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """Fractions that the scheduler hands out."""
+
+    at: Origin
+
+
+Sharing = Exclusive | TimeSlicing | Mps | Mig | Fraction
+
+
+class Isolation(StrEnum):
+    """What keeps two pods on one GPU apart, strongest first."""
+
+    WHOLE_GPU = "whole GPU"
+    HARDWARE = "MIG partition"
+    MPS = "MPS memory limit"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a pool hands out.
+
+    ``resource`` is the extended resource after strategy, sharing and rename, or None for `fraction`.
+    ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total.
+    ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
+    compute slices, a share one over the replicas, a GPU one.
+    ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by
+    turns; None where it is not known.
+    """
+
+    name: str
+    resource: str | None
+    per_gpu: tuple[int, ...]
+    per_node: int
+    capacity: int
+    gpu_weight: Ratio
+    memory_mib: int | None
+    isolation: Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither."""
+
+    at: Origin
+    count: int
+    gpus_per_node: int
+    names: tuple[str, ...]
+    name_pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint on a pool's nodes."""
+
+    at: Origin
+    key: str
+    value: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When a pool may be disturbed."""
+
+    at: Origin
+    schedule: str
+    duration: str
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    """How far a change may disturb a pool."""
+
+    at: Origin
+    approval: Approval
+    windows: tuple[Window, ...]
+    max_unavailable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A set of equal nodes.
+
+    ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
+    switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
+    """
+
+    at: Origin
+    name: str
+    gpu: Gpu
+    nodes: Nodes
+    sharing: Sharing
+    units: tuple[Unit, ...]
+    node_labels: Mapping[str, str]
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    workload_types: tuple[str, ...]
+    fallback: str | None
+    memory_per_unit_mib: int | None
+    disruption: Disruption
+
+    @property
+    def gpu_count(self) -> int:
+        return self.nodes.count * self.nodes.gpus_per_node
+
+    def find_unit(self, name: str) -> Unit | None:
+        return next((unit for unit in self.units if unit.name == name), None)
+
+
+# --- Tenants -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """A priority class."""
+
+    at: Origin
+    name: str
+    value: int
+    preemptible: bool
+    preempts: bool
+    is_default: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A tenant's grant on one unit of one pool, in units. ``limit`` is None where unbounded.
+
+    ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
+    the tenant: what a plain ResourceQuota there allows, None where unbounded.
+    """
+
+    at: Origin
+    pool: Pool
+    unit: Unit
+    guaranteed: Amount
+    limit: Amount | None
+    lendable: Amount
+    split: Mapping[str, Amount]
+    caps: Mapping[str, Amount | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A group with a role in the tenant's namespaces."""
+
+    at: Origin
+    group: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved."""
+
+    at: Origin
+    name: str
+    namespaces: tuple[str, ...]
+    parent: str | None
+    priority_classes: tuple[PriorityClass, ...]
+    workload_types: tuple[str, ...]
+    quotas: tuple[Quota, ...]
+    surplus_weight: Amount
+    surplus_rank: int
+    protect_preempt: str | None
+    protect_reclaim: str | None
+    members: tuple[Member, ...]
+    pod_security: PodSecurity
+    units_per_container: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all tenants together have of one unit of one pool. ``limit`` is None where some tenant is unbounded.
+
+    Children count within their parent where the parent states a quota of its own for the unit.
+    """
+
+    pool: Pool
+    unit: Unit
+    guaranteed: Amount
+    limit: Amount | None
+    quotas: tuple[tuple[Tenant, Quota], ...]
+
+    @property
+    def free(self) -> Amount:
+        """Units that nobody has a guarantee on; negative where more is promised than there is."""
+        return self.unit.capacity - self.guaranteed
+
+
+# --- The plan ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HandWritten:
+    """A document of a hand-written kustomize folder, as data; it may have any shape."""
+
+    stage: str
+    at: Origin
+    body: object
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A hand-written kustomize Component: ``folder`` is relative to the repository's root.
+
+    ``namespace`` is set for a Component of one namespace's folder. ``kind`` is what its kustomization.yaml says it
+    is, empty when there is none.
+    """
+
+    stage: str
+    namespace: str | None
+    folder: str
+    kind: str
+    at: Origin | None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Names of documents that exist but could not be resolved: what refers to them is not wrong for it."""
+
+    pools: frozenset[str] = frozenset()
+    layouts: frozenset[str] = frozenset()
+    priority_classes: frozenset[str] = frozenset()
+    tenants: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
+
+    cluster: Cluster
+    pools: tuple[Pool, ...]
+    layouts: tuple[Layout, ...]
+    priority_classes: tuple[PriorityClass, ...]
+    tenants: tuple[Tenant, ...]
+    totals: tuple[Total, ...]
+    hand_written: tuple[HandWritten, ...] = ()
+    components: tuple[Component, ...] = ()
+    broken: Broken = field(default_factory=Broken)
+
+    def find_pool(self, name: str) -> Pool | None:
+        return next((pool for pool in self.pools if pool.name == name), None)
+
+    @property
+    def mig_layouts(self) -> tuple[Layout, ...]:
+        """Every layout of the cluster, those written inside pools included, by `config_name`."""
+        found = {layout.config_name: layout for layout in self.layouts}
+        for pool in self.pools:
+            if isinstance(pool.sharing, Mig):
+                found.setdefault(pool.sharing.layout.config_name, pool.sharing.layout)
+        return tuple(found[name] for name in sorted(found))
+
+
+__all__ = [
+    "Amount",
+    "Approval",
+    "Broken",
+    "Cap",
+    "Cluster",
+    "ClusterMigStrategy",
+    "Component",
+    "Disruption",
+    "Effect",
+    "Exclusive",
+    "Fraction",
+    "GpuOperator",
+    "HandWritten",
+    "Install",
+    "Isolation",
+    "Layout",
+    "LayoutEntry",
+    "Member",
+    "Mig",
+    "MigStrategy",
+    "Mps",
+    "NodeLabels",
+    "Nodes",
+    "OnLoss",
+    "Plan",
+    "Platform",
+    "PodSecurity",
+    "Pool",
+    "PriorityClass",
+    "Quota",
+    "Role",
+    "Scheduler",
+    "SchedulerKind",
+    "Sharing",
+    "Stage",
+    "Taint",
+    "Tenant",
+    "TimeSlicing",
+    "Total",
+    "Unit",
+    "Window",
+]

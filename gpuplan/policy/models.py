@@ -1,0 +1,553 @@
+"""The policy language `gpuplan.dev/v1`: what a platform team writes, mirrored field by field."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+API_VERSION = "gpuplan.dev/v1"
+
+DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+
+
+class Model(BaseModel):
+    """A part of a policy: read strictly, never changed, no field that gpuplan does not know.
+
+    `defer_build` leaves it to the kind that is really read to build its validators, once, nested parts included.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        defer_build=True,
+        hide_input_in_errors=True,
+    )
+
+
+def described(text: str, **extra: Any) -> Any:  # noqa: ANN401 - pydantic's own signature for field defaults
+    """A field with its documentation: the text that `gpuplan explain` and the JSON Schema show."""
+    return Field(description=text, **extra)
+
+
+def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
+    """Raise unless exactly one of the fields is set; the message is `gpuplan.policy.parse`'s business."""
+    given = [name for name in names if getattr(model, name) is not None]
+    if len(given) != 1:
+        raise PydanticCustomError(
+            "exactly_one",
+            "exactly one of the fields",
+            {"what": what, "given": [to_camel(name) for name in given], "fields": [to_camel(name) for name in names]},
+        )
+
+
+
+# --- Shared pieces -----------------------------------------------------------------------------------------------
+
+Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
+Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
+Positive = Annotated[int, Field(ge=1)]
+Duration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Metadata(Model):
+    """The name of a document; an overlay's document with the same kind and name changes this one."""
+
+    name: str = described("The document's name: lower-case letters, digits and `-`, unique among its kind.")
+
+
+class Effect(StrEnum):
+    """What a taint does to pods that do not tolerate it."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class Taint(Model):
+    """A taint on every node of a pool."""
+
+    key: str = described("The taint's key, such as `nvidia.com/gpu`.")
+    value: str = described("The taint's value; tolerations with `operator: Exists` ignore it.", default="")
+    effect: Annotated[Effect, Field(strict=False)] = described("What happens to pods that do not tolerate the taint.")
+
+
+# --- Cluster -----------------------------------------------------------------------------------------------------
+
+
+class Platform(StrEnum):
+    """The distribution a cluster runs."""
+
+    KUBERNETES = "kubernetes"
+    OPENSHIFT = "openshift"
+
+
+class Install(StrEnum):
+    """Who installs the NVIDIA GPU Operator and owns its ClusterPolicy."""
+
+    HELM = "helm"
+    OLM = "olm"
+    EXTERNAL = "external"
+
+
+class MigStrategy(StrEnum):
+    """How the device plugin names MIG devices."""
+
+    SINGLE = "single"
+    MIXED = "mixed"
+
+
+class ClusterMigStrategy(StrEnum):
+    """Who decides the MIG strategy of a node."""
+
+    PER_POOL = "perPool"
+    NONE = "none"
+    SINGLE = "single"
+    MIXED = "mixed"
+
+
+class NodeLabels(StrEnum):
+    """Who puts labels and taints on the nodes."""
+
+    NFD = "nfd"
+    NODE = "node"
+    EXTERNAL = "external"
+
+
+class SchedulerKind(StrEnum):
+    """The scheduler that divides GPUs among tenants."""
+
+    KUBERNETES = "kubernetes"
+    KUEUE = "kueue"
+    KAI = "kai"
+    RUNAI = "runai"
+
+
+class OnLoss(StrEnum):
+    """What to do when the scheduler cannot keep a part of the policy."""
+
+    REPORT = "report"
+    REFUSE = "refuse"
+
+
+class Cap(StrEnum):
+    """Which of a quota's numbers a plain ResourceQuota caps."""
+
+    LIMIT = "limit"
+    GUARANTEED = "guaranteed"
+
+
+class Driver(Model):
+    """The NVIDIA driver as the GPU Operator manages it."""
+
+    enabled: bool = described("Whether the operator installs the driver; `false` where the node image has it.", default=True)
+    version: str | None = described(
+        "The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); "
+        "absent means the operator release's default.",
+        default=None,
+    )
+
+
+class GpuOperator(Model):
+    """How the NVIDIA GPU Operator is installed on this cluster."""
+
+    install: Annotated[Install, Field(strict=False)] = described(
+        "`helm`: gpuplan writes a values file for the chart. `olm`: gpuplan writes the OperatorGroup, the Subscription "
+        "and the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the "
+        "fields it must own."
+    )
+    version: str = described("The operator's release, such as `v26.7.0`. Picks the values and fields that it knows.")
+    namespace: Subdomain | None = described(
+        "The operator's namespace; both ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
+        "`nvidia-gpu-operator`.",
+        default=None,
+    )
+    cluster_policy: Subdomain | None = described(
+        "The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on "
+        "OpenShift.",
+        default=None,
+    )
+    mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False)] = described(
+        "`perPool` leaves `ClusterPolicy.spec.mig.strategy` unset, so that each pool's own strategy holds. Any other "
+        "value is written there and overrides every pool on the cluster.",
+        default=ClusterMigStrategy.PER_POOL,
+    )
+    driver: Driver = described("The NVIDIA driver.", default=Driver.model_construct(enabled=True, version=None))
+    reboot_on_mig_change: bool = described(
+        "Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it.",
+        default=False,
+    )
+    values: dict[str, Any] = described(
+        "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
+        "chart version does not know are reported: the chart itself ignores them silently.",
+        default={},
+    )
+
+
+class Scheduler(Model):
+    """Which scheduler divides the GPUs, and what to do about what it cannot express."""
+
+    kind: Annotated[SchedulerKind, Field(strict=False)] = described(
+        "The scheduler back end.", default=SchedulerKind.KUBERNETES
+    )
+    on_loss: Annotated[OnLoss, Field(strict=False)] = described(
+        "`report` lists what the scheduler cannot keep, `refuse` makes each of them an error.", default=OnLoss.REPORT
+    )
+    cap: Annotated[Cap, Field(strict=False)] = described(
+        "The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`.", default=Cap.LIMIT
+    )
+
+
+class ClusterSpec(Model):
+    """A cluster that gpuplan writes a folder for."""
+
+    kubernetes: str = described(
+        'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.',
+        json_schema_extra={"pattern": r"^1\.[0-9]+$"},
+    )
+    platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
+    gpu_operator: GpuOperator = described("How the NVIDIA GPU Operator is installed.")
+    node_labels: Annotated[NodeLabels, Field(strict=False)] = described(
+        "Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for "
+        "server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.",
+        default=NodeLabels.NFD,
+    )
+    scheduler: Scheduler = described(
+        "The scheduler that divides the GPUs.",
+        default=Scheduler.model_construct(kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT),
+    )
+    bases: list[str] = described("Folders of policies that this cluster starts from.", default=["policies"])
+
+
+# --- Pool --------------------------------------------------------------------------------------------------------
+
+
+class Nodes(Model):
+    """The nodes of a pool: alike in GPU model, GPU count and sharing."""
+
+    count: Positive = described("How many nodes the pool has; capacity is counted with it.")
+    gpus_per_node: Positive = described("How many GPUs each node has.")
+    names: list[str] | None = described("The nodes' names, where they are fixed.", default=None)
+    name_pattern: str | None = described(
+        "A regular expression (RE2) that the whole node name must match, where nodes come and go. "
+        "Two pools' patterns must not match the same name.",
+        default=None,
+    )
+
+
+class Exclusive(Model):
+    """One pod has one whole GPU."""
+
+
+class TimeSlicing(Model):
+    """Several pods take turns on one GPU, without isolation of memory or of faults."""
+
+    replicas: int = described("Into how many shares each GPU is divided; at least 2.")
+    rename: bool = described(
+        "Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and "
+        "quotas can tell them apart.",
+        default=True,
+    )
+    fail_requests_greater_than_one: bool = described(
+        "Refuse containers that ask for two or more shares: more shares do not mean more GPU time, and may be of one GPU.",
+        default=True,
+    )
+
+
+class Mps(Model):
+    """Several pods run on one GPU at once through CUDA MPS, each with an equal share of memory and threads."""
+
+    replicas: int = described("Into how many shares each GPU is divided: 2 to 48, or 16 below compute capability 7.5.")
+    rename: bool = described("Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True)
+
+
+class Devices(Model):
+    """What some GPUs of a node are divided into."""
+
+    gpus: Literal["all"] | list[Annotated[int, Field(ge=0)]] = described(
+        "The GPUs' indexes as NVML counts them, from 0, or `all`."
+    )
+    instances: dict[str, int] | None = described("How many GPU instances of each MIG profile.", default=None)
+    enabled: bool = described("`false` leaves these GPUs whole, with MIG switched off.", default=True)
+
+
+class Mig(Model):
+    """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
+
+    layout: Name | None = described("The MigLayout to use.", default=None)
+    instances: dict[str, int] | None = described(
+        "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.", default=None
+    )
+    devices: list[Devices] | None = described("Instances by GPU index, written here instead of in a MigLayout.", default=None)
+    strategy: Annotated[MigStrategy, Field(strict=False)] = described(
+        "`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as "
+        "`nvidia.com/gpu` and needs equal instances on every GPU of the node.",
+        default=MigStrategy.MIXED,
+    )
+    time_slicing: TimeSlicing | None = described("Divide each MIG device further by time-slicing.", default=None)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Mig:
+        _needs_exactly_one(self, ("layout", "instances", "devices"), "a MIG layout")
+        return self
+
+
+class Fraction(Model):
+    """Pods ask the scheduler for a fraction of a GPU; only KAI-Scheduler and Run:ai know how."""
+
+
+class Sharing(Model):
+    """How the GPUs of a pool are shared; exactly one kind."""
+
+    exclusive: Exclusive | None = described("One pod has one whole GPU.", default=None)
+    time_slicing: TimeSlicing | None = described("Pods take turns on a GPU.", default=None)
+    mps: Mps | None = described("Pods share a GPU through CUDA MPS.", default=None)
+    mig: Mig | None = described("GPUs are partitioned by MIG.", default=None)
+    fraction: Fraction | None = described("The scheduler hands out fractions of a GPU.", default=None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Sharing:
+        _needs_exactly_one(self, ("exclusive", "time_slicing", "mps", "mig", "fraction"), "a sharing kind")
+        return self
+
+
+class Approval(StrEnum):
+    """Whether a disruptive change to a pool waits for a person."""
+
+    MANUAL = "manual"
+    AUTOMATIC = "automatic"
+
+
+class Window(Model):
+    """A time in which a pool's nodes may be disturbed."""
+
+    schedule: str = described("When the window opens, as a cron expression of five fields.")
+    duration: Duration = described("How long it stays open, such as `4h`.")
+    time_zone: str = described("The time zone of the schedule, such as `Europe/Berlin`.", default="UTC")
+
+
+class Disruption(Model):
+    """When and how far a change may disturb a pool's nodes."""
+
+    approval: Annotated[Approval, Field(strict=False)] = described(
+        "`manual`: a person starts the sync of a disruptive change.", default=Approval.MANUAL
+    )
+    windows: list[Window] = described("The times in which nodes may be disturbed; none means any time.", default=[])
+    max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
+
+
+class PoolSpec(Model):
+    """A set of equal nodes that share their GPUs in one way."""
+
+    gpu: str = described("The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`.")
+    nodes: Nodes = described("The pool's nodes.")
+    sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
+    node_labels: dict[str, str] = described("More labels for the pool's nodes.", default={})
+    workload_types: list[str] = described("What the pool is meant for; tenants name them in `workloadTypes`.", default=[])
+    taints: list[Taint] = described("Taints for the pool's nodes.", default=[])
+    fallback: Name | None = described(
+        "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
+    )
+    memory_per_unit: Annotated[int, Field(ge=1)] | None = described(
+        "The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported.",
+        default=None,
+        alias="memoryPerUnitMiB",
+    )
+    disruption: Disruption = described(
+        "When and how far a change may disturb the nodes.",
+        default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1),
+    )
+
+
+# --- MigLayout ---------------------------------------------------------------------------------------------------
+
+
+class MigLayoutSpec(Model):
+    """A named division of a GPU model into MIG instances."""
+
+    gpu: str = described("The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it.")
+    instances: dict[str, int] | None = described("How many GPU instances of each profile every GPU gets.", default=None)
+    devices: list[Devices] | None = described("Instances by GPU index; together they must cover every GPU.", default=None)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> MigLayoutSpec:
+        _needs_exactly_one(self, ("instances", "devices"), "a MIG layout")
+        return self
+
+
+# --- PriorityClass -----------------------------------------------------------------------------------------------
+
+
+class PriorityClassSpec(Model):
+    """How urgent a workload is, and whether it may be evicted for another."""
+
+    value: int = described("The priority; higher goes first. At most 1000000000.")
+    preemptible: bool = described("Whether pods of this class may be evicted for others.", default=True)
+    preempts: bool = described("Whether pods of this class may evict others (`preemptionPolicy`).", default=True)
+    default: bool = described("The class of pods that name none (`globalDefault`); at most one.", default=False)
+    description: str = described("Who should use it and for what.", default="")
+
+
+# --- Tenant ------------------------------------------------------------------------------------------------------
+
+
+class Quota(Model):
+    """What a tenant may use of one unit of one pool. The numbers are units."""
+
+    pool: Name = described("The pool.")
+    unit: str | None = described(
+        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. May be left out where the pool offers one.",
+        default=None,
+    )
+    guaranteed: Amount = described("How many are the tenant's own; the sum over tenants stays within capacity.")
+    limit: Amount | Literal["none"] | None = described(
+        "How many it may use at most, borrowed ones included. Absent: as many as `guaranteed`; `none`: no bound.",
+        default=None,
+    )
+    lendable: Amount | None = described(
+        "How many of the guaranteed ones others may use while they are idle. Absent: all.", default=None
+    )
+    split: dict[str, Amount] = described(
+        "How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one.",
+        default={},
+    )
+
+
+class Surplus(Model):
+    """A tenant's part in what nobody has a guarantee on."""
+
+    weight: Amount = described("The share of the surplus relative to others.", default=1)
+    rank: int = described("Tenants of a higher rank are served before others get any surplus.", default=0)
+
+
+class Protect(Model):
+    """How long a running workload is safe from eviction."""
+
+    preempt: Duration | None = described("Minimum run time before a workload of the same tenant may evict it.", default=None)
+    reclaim: Duration | None = described("Minimum run time before another tenant may reclaim its GPUs.", default=None)
+
+
+class Role(StrEnum):
+    """A ClusterRole that Kubernetes provides for namespaces."""
+
+    VIEW = "view"
+    EDIT = "edit"
+    ADMIN = "admin"
+
+
+class Member(Model):
+    """A group of people and what they may do in the tenant's namespaces."""
+
+    group: str = described("The group's name as the cluster's authentication gives it.")
+    role: Annotated[Role, Field(strict=False)] = described("The ClusterRole they get.", default=Role.EDIT)
+
+
+def _member_from_text(value: object) -> object:
+    return {"group": value} if isinstance(value, str) else value
+
+
+class PodSecurity(StrEnum):
+    """A level of the Pod Security Standards."""
+
+    PRIVILEGED = "privileged"
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
+
+class Allow(Model):
+    """What a tenant's pods may do beyond their quotas."""
+
+    pod_security: Annotated[PodSecurity, Field(strict=False)] = described(
+        "The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node.",
+        default=PodSecurity.BASELINE,
+    )
+    units_per_container: Positive | None = described("How many units one container may ask for.", default=None)
+
+
+class TenantSpec(Model):
+    """A team and what it may use."""
+
+    namespaces: list[str] = described("The tenant's namespaces; each belongs to one tenant.", default=[])
+    parent: Name | None = described("The tenant that this one is part of.", default=None)
+    priority_classes: list[str] = described("The priority classes that its pods may name.", default=[])
+    workload_types: list[str] = described("What it runs; some pool in its quotas must serve each.", default=[])
+    quotas: list[Quota] = described("What it may use, by pool and unit.", default=[])
+    surplus: Surplus = described(
+        "Its part in what nobody has a guarantee on.", default=Surplus.model_construct(weight=1, rank=0)
+    )
+    protect: Protect = described(
+        "How long its workloads are safe from eviction.", default=Protect.model_construct(preempt=None, reclaim=None)
+    )
+    members: list[Annotated[Member, BeforeValidator(_member_from_text, json_schema_input_type=Member | str)]] = described(
+        "The groups that work in its namespaces.", default=[]
+    )
+    allow: Allow = described(
+        "What its pods may do.",
+        default=Allow.model_construct(pod_security=PodSecurity.BASELINE, units_per_container=None),
+    )
+
+
+# --- Documents ---------------------------------------------------------------------------------------------------
+
+
+class Cluster(Model):
+    """A cluster: its versions, who installs the GPU Operator, who labels nodes, which scheduler divides the GPUs."""
+
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["Cluster"] = described("Always `Cluster`.")
+    metadata: Metadata = described("The cluster's name; its overlay folder has the same.")
+    spec: ClusterSpec = described("The cluster.")
+
+
+class Pool(Model):
+    """A set of equal nodes that share their GPUs in one way."""
+
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["Pool"] = described("Always `Pool`.")
+    metadata: Metadata = described("The pool's name; nodes carry it as the label `gpuplan.dev/pool`.")
+    spec: PoolSpec = described("The pool.")
+
+
+class MigLayout(Model):
+    """A named division of a GPU model into MIG instances, which pools refer to."""
+
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["MigLayout"] = described("Always `MigLayout`.")
+    metadata: Metadata = described("The layout's name.")
+    spec: MigLayoutSpec = described("The layout.")
+
+
+class PriorityClass(Model):
+    """How urgent a workload is, and whether it may be evicted for another."""
+
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["PriorityClass"] = described("Always `PriorityClass`.")
+    metadata: Metadata = described("The class's name, which pods give as `priorityClassName`.")
+    spec: PriorityClassSpec = described("The class.")
+
+
+class Tenant(Model):
+    """A team: its namespaces, members, priority classes and quotas."""
+
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["Tenant"] = described("Always `Tenant`.")
+    metadata: Metadata = described("The tenant's name.")
+    spec: TenantSpec = described("The tenant.")
+
+
+Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant
+
+KINDS: dict[str, type[Cluster] | type[Pool] | type[MigLayout] | type[PriorityClass] | type[Tenant]] = {
+    "Cluster": Cluster,
+    "Pool": Pool,
+    "MigLayout": MigLayout,
+    "PriorityClass": PriorityClass,
+    "Tenant": Tenant,
+}

@@ -1,0 +1,34 @@
+"""The catalog of GPU models: exact facts on memory and MIG profiles, with their sources."""
+
+from __future__ import annotations
+
+from gpuplan.catalog.loading import Catalog, load
+from gpuplan.catalog.models import (
+    Engines,
+    Evidence,
+    Gpu,
+    LegacyName,
+    PciDevice,
+    Placement,
+    Product,
+    Profile,
+    Source,
+)
+from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
+
+__all__ = [
+    "Catalog",
+    "Engines",
+    "Evidence",
+    "Gpu",
+    "LegacyName",
+    "PciDevice",
+    "Placement",
+    "Product",
+    "Profile",
+    "ProfileName",
+    "Source",
+    "load",
+    "parse_profile",
+    "resource_suffix",
+]

@@ -1,0 +1,224 @@
+"""What the catalog knows of a GPU model: its memory, its MIG profiles and where each fact was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
+
+
+class Evidence(StrEnum):
+    """Whether a fact was read somewhere or follows from others."""
+
+    READ = "read"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place where facts were read; rows name it by its key."""
+
+    key: str
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A value of the node label ``nvidia.com/gpu.product`` that boards of this model carry."""
+
+    label: str
+    evidence: Evidence
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PciDevice:
+    """A PCI device id of the model; ``in_stock_filters`` tells whether mig-parted's default file filters on it."""
+
+    device: str
+    name: str
+    in_stock_filters: bool
+
+    @property
+    def filter(self) -> str:
+        """The id as mig-parted's ``device-filter`` wants it: device, then NVIDIA's vendor id."""
+        return f"{self.device}10DE"
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Media engines: video decoders and encoders, JPEG decoders, optical flow; None where it was not read."""
+
+    dec: int | None = None
+    enc: int | None = None
+    jpeg: int | None = None
+    ofa: int | None = None
+
+    def items(self) -> tuple[tuple[str, int | None], ...]:
+        return ("dec", self.dec), ("enc", self.enc), ("jpeg", self.jpeg), ("ofa", self.ofa)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placement:
+    """Where an instance sits: its first memory slice and how many it takes."""
+
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first memory slice after it."""
+        return self.start + self.size
+
+    @property
+    def mask(self) -> int:
+        """One bit per memory slice taken."""
+        return ((1 << self.size) - 1) << self.start
+
+    def __str__(self) -> str:
+        return str(self.start) if self.size == 1 else f"{self.start}-{self.end - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A kind of GPU instance on one model.
+
+    ``memory_gib`` is what ``nvidia-smi mig -lgip`` prints: usable, driver dependent, and below the number in the name.
+    ``memory_mib`` is the same from NVML or a node label, where that was read. None always means unknown, never zero.
+    ``sm`` and ``ce`` count multiprocessors and copy engines, the rest as in `Engines`.
+    ``derived`` names the fields that were inferred rather than read; ``sources`` are keys of the model's sources.
+    """
+
+    name: str
+    compute_slices: int
+    memory_slices: int
+    memory_gib: float | None
+    memory_mib: int | None
+    max_instances: int
+    placements: tuple[Placement, ...]
+    sm: int | None
+    ce: int | None
+    dec: int | None
+    enc: int | None
+    jpeg: int | None
+    ofa: int | None
+    sources: tuple[str, ...]
+    derived: tuple[str, ...] = ()
+
+    @property
+    def parsed(self) -> ProfileName:
+        parsed = parse_profile(self.name)
+        assert parsed is not None, self.name  # noqa: S101 - the catalog's tests hold it
+        return parsed
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.parsed.attributes
+
+    @property
+    def is_plain(self) -> bool:
+        """The name carries neither a ``+`` nor a ``-`` attribute."""
+        return self.parsed.is_plain
+
+    @property
+    def is_media(self) -> bool:
+        """The instance holds the board's one JPEG and optical flow engine set (``+me``, ``+me.all``)."""
+        return any(attribute.split(".")[0] == "me" for attribute in self.attributes)
+
+    @property
+    def resource_suffix(self) -> str:
+        """The name in ``nvidia.com/mig-<suffix>`` and in mig-parted's ``all-<suffix>``."""
+        return resource_suffix(self.name)
+
+    @property
+    def engines(self) -> Engines:
+        return Engines(self.dec, self.enc, self.jpeg, self.ofa)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return tuple(placement.start for placement in self.placements)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyName:
+    """A name that some driver reports, or once reported, for a profile of this model."""
+
+    name: str
+    profile: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gpu:
+    """A GPU model. Two are equal when they are the same object: a process loads each model once.
+
+    ``memory_gib`` is the size by which the model is named; ``memory_mib`` is the total that the driver reports where
+    that was read. ``memory_slices`` is the axis of MIG placements. A model without MIG has no slices and no profiles;
+    one with MIG whose profiles cannot be trusted has an ``incomplete_reason`` and no profiles.
+    """
+
+    id: str
+    name: str
+    architecture: str
+    compute_capability: tuple[int, int]
+    memory_gib: int
+    memory_mib: int | None
+    supports_mig: bool
+    incomplete_reason: str
+    compute_slices: int
+    memory_slices: int
+    engines: Engines
+    profiles: tuple[Profile, ...]
+    legacy_names: Mapping[str, LegacyName]
+    min_drivers: tuple[str, ...]
+    products: tuple[Product, ...]
+    pci: tuple[PciDevice, ...]
+    notes: tuple[str, ...]
+    uncertain: tuple[str, ...]
+    sources: tuple[Source, ...]
+    read_on: str
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.incomplete_reason
+
+    @property
+    def plain_profiles(self) -> tuple[Profile, ...]:
+        """The profiles without ``+`` and ``-`` attributes, in catalog order."""
+        return tuple(profile for profile in self.profiles if profile.is_plain)
+
+    @property
+    def base_profiles(self) -> tuple[Profile, ...]:
+        """The plain profiles with the least memory for their compute slices: ``1g.10gb`` but not ``1g.20gb``."""
+        least: dict[int, Profile] = {}
+        for profile in self.plain_profiles:
+            other = least.get(profile.compute_slices)
+            if other is None or profile.memory_slices < other.memory_slices:
+                least[profile.compute_slices] = profile
+        return tuple(least.values())
+
+    def find_profile(self, name: str) -> Profile | None:
+        return next((profile for profile in self.profiles if profile.name == name), None)
+
+    def similar_profiles(self, name: str) -> tuple[Profile, ...]:
+        """This model's profiles for another model's name: as many compute slices, same attributes, nearest size first.
+
+        A legacy name has exactly one: the profile that it became.
+        """
+        if legacy := self.legacy_names.get(name):
+            return tuple(profile for profile in self.profiles if profile.name == legacy.profile)
+        wanted = parse_profile(name)
+        if wanted is None:
+            return ()
+        same = [profile for profile in self.profiles if _is_same_kind(profile.parsed, wanted)]
+        return tuple(sorted(same, key=lambda profile: abs(profile.parsed.gigabytes - wanted.gigabytes)))
+
+
+def _is_same_kind(one: ProfileName, other: ProfileName) -> bool:
+    return (one.compute_slices, one.attributes, one.exclusions) == (
+        other.compute_slices,
+        other.attributes,
+        other.exclusions,
+    )

@@ -163,7 +163,10 @@ class GpuOperator(Model):
         "and the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the "
         "fields it must own."
     )
-    version: str = described("The operator's release, such as `v26.7.0`. Picks the values and fields that it knows.")
+    version: str = described(
+        "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows.",
+        pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+$",
+    )
     namespace: Subdomain | None = described(
         "The operator's namespace; both ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
         "`nvidia-gpu-operator`.",
@@ -210,7 +213,7 @@ class ClusterSpec(Model):
 
     kubernetes: str = described(
         'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.',
-        json_schema_extra={"pattern": r"^1\.[0-9]+$"},
+        pattern=r"^1\.[0-9]+$",
     )
     platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
     gpu_operator: GpuOperator = described("How the NVIDIA GPU Operator is installed.")

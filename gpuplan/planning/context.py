@@ -1,0 +1,76 @@
+"""What the steps of resolving share: the documents of one cluster by kind, the catalog, the findings so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TypeVar
+
+from gpuplan.catalog import Catalog, Gpu
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule
+from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Context:
+    """Collects findings while one cluster is resolved.
+
+    ``names`` holds every document's name by kind, also of those that no policy could be made of: a reference to a
+    broken document is not wrong itself.
+    """
+
+    catalog: Catalog
+    names: Mapping[str, frozenset[str]]
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def report(self, rule: Rule, finding: Finding) -> None:
+        self.diagnostics.append(rule.report(finding))
+
+    def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T]) -> T | None:
+        """What ``name`` refers to; a finding and None when there is no such document."""
+        found = known.get(name)
+        if found is None and name not in self.names.get(kind, ()):
+            self.report(UNKNOWN_REFERENCE, self._unknown(kind, name, at))
+        return found
+
+    def _unknown(self, kind: str, name: str, at: Origin) -> Finding:
+        names = sorted(self.names.get(kind, ()))
+        close = closest(name, names)
+        return Finding(
+            at,
+            f"unknown {kind} `{name}`",
+            label=f"did you mean `{close}`" if close else "no such document on this cluster",
+            notes=(_listing(kind, names),),
+            help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
+        )
+
+    def find_gpu(self, name: str, at: Origin) -> Gpu | None:
+        gpu = self.catalog.find(name)
+        if gpu is None:
+            near = self.catalog.suggest(name)
+            self.report(
+                UNKNOWN_GPU,
+                Finding(
+                    at,
+                    f"unknown GPU model `{name}`",
+                    label=f"did you mean `{near[0]}`" if near else "not in the catalog",
+                    notes=(f"similar models: {', '.join(f'`{item}`' for item in near)}",) if near[1:] else (),
+                    help=f"write `{near[0]}`" if near else "`gpuplan catalog` lists the models",
+                ),
+            )
+        return gpu
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    found = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def _listing(kind: str, names: list[str]) -> str:
+    if not names:
+        return f"this cluster has no {kind}"
+    shown = ", ".join(f"`{name}`" for name in names[:8])
+    return f"this cluster has {shown}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"

@@ -1,0 +1,217 @@
+"""Resolve pools: what each hands out, how much of it, and the labels that its nodes get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction as Ratio
+from typing import assert_never
+
+from gpuplan.catalog import Gpu, parse_profile, resource_suffix
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.context import Context
+from gpuplan.planning.layouts import entry_of, make_layout
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Disruption,
+    Exclusive,
+    Fraction,
+    Isolation,
+    Layout,
+    Mig,
+    MigStrategy,
+    Mps,
+    Nodes,
+    Pool,
+    Sharing,
+    Taint,
+    TimeSlicing,
+    Unit,
+    Window,
+)
+from gpuplan.policy import models
+
+ALL_DISABLED = "all-disabled"
+"""The entry of the mig-parted file that switches MIG off; the operator labels new nodes with it."""
+
+
+def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout]) -> Pool | None:
+    """The pool, or None when its GPU model or its layout cannot be found."""
+    spec = pool.spec
+    gpu = context.find_gpu(spec.gpu, at / "gpu")
+    sharing = gpu and _sharing(context, at / "sharing", pool.metadata.name, gpu, spec.sharing, layouts)
+    if gpu is None or sharing is None:
+        return None
+    nodes = _nodes(at / "nodes", spec.nodes)
+    return Pool(
+        at=at,
+        name=pool.metadata.name,
+        gpu=gpu,
+        nodes=nodes,
+        sharing=sharing,
+        units=_units(gpu, nodes, sharing),
+        node_labels=spec.node_labels,
+        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing)},
+        taints=tuple(
+            Taint(at / "taints" / index, taint.key, taint.value, taint.effect) for index, taint in enumerate(spec.taints)
+        ),
+        workload_types=tuple(spec.workload_types),
+        fallback=spec.fallback,
+        memory_per_unit_mib=spec.memory_per_unit,
+        disruption=_disruption(at / "disruption", spec.disruption),
+    )
+
+
+def _own_labels(name: str, gpu: Gpu, sharing: Sharing) -> dict[str, str]:
+    labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
+    if isinstance(sharing, Mig):
+        labels[MIG_CONFIG_LABEL] = sharing.layout.config_name
+    elif gpu.supports_mig:
+        labels[MIG_CONFIG_LABEL] = ALL_DISABLED
+    return labels
+
+
+def _nodes(at: Origin, nodes: models.Nodes) -> Nodes:
+    return Nodes(at, nodes.count, nodes.gpus_per_node, tuple(nodes.names or ()), nodes.name_pattern)
+
+
+def _disruption(at: Origin, disruption: models.Disruption) -> Disruption:
+    windows = tuple(
+        Window(at / "windows" / index, window.schedule, window.duration, window.time_zone)
+        for index, window in enumerate(disruption.windows)
+    )
+    return Disruption(at, disruption.approval, windows, disruption.max_unavailable)
+
+
+# --- Sharing -----------------------------------------------------------------------------------------------------
+
+
+def _sharing(
+    context: Context, at: Origin, name: str, gpu: Gpu, sharing: models.Sharing, layouts: Mapping[str, Layout]
+) -> Sharing | None:
+    if sharing.exclusive is not None:
+        return Exclusive(at / "exclusive")
+    if sharing.time_slicing is not None:
+        return _time_slicing(at / "timeSlicing", sharing.time_slicing)
+    if sharing.mps is not None:
+        return Mps(at / "mps", sharing.mps.replicas, sharing.mps.rename)
+    if sharing.mig is not None:
+        return _mig(context, at / "mig", name, gpu, sharing.mig, layouts)
+    return Fraction(at / "fraction")
+
+
+def _time_slicing(at: Origin, slicing: models.TimeSlicing) -> TimeSlicing:
+    return TimeSlicing(at, slicing.replicas, slicing.rename, slicing.fail_requests_greater_than_one)
+
+
+def _mig(
+    context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig, layouts: Mapping[str, Layout]
+) -> Mig | None:
+    if mig.layout is not None:
+        layout = context.refer("MigLayout", mig.layout, at / "layout", layouts)
+        layout_at = at / "layout"
+    else:
+        layout = make_layout(at, name, gpu, mig.instances, mig.devices, is_inline=True)
+        layout_at = at / ("devices" if mig.instances is None else "instances")
+    if layout is None:
+        return None
+    slicing = mig.time_slicing and _time_slicing(at / "timeSlicing", mig.time_slicing)
+    return Mig(at, layout, layout_at, mig.strategy, slicing)
+
+
+# --- Units -------------------------------------------------------------------------------------------------------
+
+
+def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
+    match sharing:
+        case Exclusive():
+            return (_whole_gpus("gpu", GPU_RESOURCE, gpu, nodes, 1, Isolation.WHOLE_GPU),)
+        case TimeSlicing():
+            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.replicas, Isolation.NONE),)
+        case Mps():
+            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.replicas, Isolation.MPS),)
+        case Fraction():
+            return (_whole_gpus("fraction", None, gpu, nodes, 1, Isolation.NONE),)
+        case Mig():
+            return _mig_units(gpu, nodes, sharing)
+        case _:
+            assert_never(sharing)
+
+
+def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
+    return f"{resource}.shared" if sharing.rename else resource
+
+
+def _whole_gpus(
+    name: str, resource: str | None, gpu: Gpu, nodes: Nodes, replicas: int, isolation: Isolation
+) -> Unit:
+    per_gpu = (max(replicas, 0),) * nodes.gpus_per_node
+    memory = gpu_memory_mib(gpu) // max(replicas, 1)
+    return _unit(name, resource, per_gpu, nodes, Ratio(1, max(replicas, 1)), memory, isolation)
+
+
+def _mig_units(gpu: Gpu, nodes: Nodes, mig: Mig) -> tuple[Unit, ...]:
+    """One unit per profile in catalog order, and `gpu` where some GPUs stay whole."""
+    entries = [entry_of(mig.layout, index) for index in range(nodes.gpus_per_node)]
+    order = {profile.name: index for index, profile in enumerate(gpu.profiles)}
+    names = {name for entry in entries if entry for name, count in entry.instances.items() if count > 0}
+    units = [
+        _mig_unit(name, gpu, nodes, mig, tuple(entry.instances.get(name, 0) if entry else 0 for entry in entries))
+        for name in sorted(names, key=lambda name: (order.get(name, len(order)), name))
+    ]
+    whole = tuple(0 if entry is None or entry.mig_enabled else 1 for entry in entries)
+    if any(whole):
+        units.append(_unit("gpu", GPU_RESOURCE, whole, nodes, Ratio(1), gpu_memory_mib(gpu), Isolation.WHOLE_GPU))
+    return tuple(units)
+
+
+def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, ...]) -> Unit:
+    replicas = max(mig.time_slicing.replicas, 1) if mig.time_slicing else 1
+    resource = GPU_RESOURCE if mig.strategy is MigStrategy.SINGLE else f"nvidia.com/mig-{resource_suffix(name)}"
+    return _unit(
+        name,
+        _shared(mig.time_slicing, resource) if mig.time_slicing else resource,
+        tuple(count * replicas for count in per_gpu),
+        nodes,
+        Ratio(_compute_slices(gpu, name), replicas),
+        _profile_memory_mib(gpu, name, replicas),
+        Isolation.NONE if mig.time_slicing else Isolation.HARDWARE,
+    )
+
+
+def _unit(
+    name: str,
+    resource: str | None,
+    per_gpu: tuple[int, ...],
+    nodes: Nodes,
+    gpu_weight: Ratio,
+    memory_mib: int | None,
+    isolation: Isolation,
+) -> Unit:
+    per_node = sum(per_gpu)
+    return Unit(name, resource, per_gpu, per_node, per_node * nodes.count, gpu_weight, memory_mib, isolation)
+
+
+def gpu_memory_mib(gpu: Gpu) -> int:
+    """The whole GPU's memory: what the driver reports where that is known, else its nominal size."""
+    return gpu.memory_mib or gpu.memory_gib * 1024
+
+
+def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
+    profile = gpu.find_profile(name)
+    if profile is None:
+        return None
+    if profile.memory_mib is not None:
+        return profile.memory_mib // replicas
+    return None if profile.memory_gib is None else int(profile.memory_gib * 1024) // replicas
+
+
+def _compute_slices(gpu: Gpu, name: str) -> int:
+    """KAI-Scheduler reads the same number from the resource's name (`pkg/scheduler/api/common_info/resources/mig.go`)."""
+    profile = gpu.find_profile(name)
+    if profile is not None:
+        return profile.compute_slices
+    parsed = parse_profile(name)
+    return parsed.compute_slices if parsed else 0

@@ -1,0 +1,178 @@
+"""Resolve the policies of one cluster into its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpuplan.catalog import Catalog
+from gpuplan.diagnostics import Diagnostic, Origin
+from gpuplan.planning.context import Context
+from gpuplan.planning.layouts import make_layout
+from gpuplan.planning.plan import (
+    Broken,
+    Cluster,
+    Component,
+    GpuOperator,
+    HandWritten,
+    Install,
+    Layout,
+    Plan,
+    Platform,
+    Pool,
+    PriorityClass,
+    Scheduler,
+)
+from gpuplan.planning.pools import resolve_pool
+from gpuplan.planning.tenants import resolve_tenant
+from gpuplan.planning.totals import add_up
+from gpuplan.policy import Parsed, models
+
+
+@dataclass(frozen=True, slots=True)
+class HandWork:
+    """What a cluster's overlay holds beside policies: its kustomize Components and their documents."""
+
+    components: tuple[Component, ...] = ()
+    documents: tuple[HandWritten, ...] = ()
+
+
+def resolve(
+    cluster: Parsed, parsed: Sequence[Parsed], catalog: Catalog, hand_work: HandWork | None = None
+) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    """The plan of one cluster, or None when its Cluster document cannot be read.
+
+    Documents that cannot be resolved are left out and named in `Plan.broken`.
+    """
+    if not isinstance(cluster.policy, models.Cluster):
+        return None, ()
+    context = Context(catalog, _names(parsed))
+    by_kind = _by_kind(parsed)
+    layouts = _layouts(context, by_kind.get("MigLayout", ()))
+    pools = _pools(context, by_kind.get("Pool", ()), layouts)
+    classes = _priority_classes(by_kind.get("PriorityClass", ()))
+    _check_fallbacks(context, pools)
+    settings = _cluster(cluster.document.origin / "spec", cluster.policy)
+    tenants = tuple(
+        resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, settings.scheduler.cap)
+        for item in by_kind.get("Tenant", ())
+        if isinstance(item.policy, models.Tenant)
+    )
+    known_tenants = {tenant.name: tenant for tenant in tenants}
+    for tenant in tenants:
+        if tenant.parent is not None:
+            context.refer("Tenant", tenant.parent, tenant.at / "parent", known_tenants)
+    hand_work = hand_work or HandWork()
+    plan = Plan(
+        cluster=settings,
+        pools=tuple(pools.values()),
+        layouts=tuple(layouts.values()),
+        priority_classes=tuple(classes.values()),
+        tenants=tenants,
+        totals=add_up(tuple(pools.values()), tenants),
+        hand_written=hand_work.documents,
+        components=hand_work.components,
+        broken=_broken(context, pools, layouts, classes, known_tenants),
+    )
+    return plan, tuple(context.diagnostics)
+
+
+def _names(parsed: Iterable[Parsed]) -> dict[str, frozenset[str]]:
+    names: dict[str, set[str]] = {}
+    for item in parsed:
+        names.setdefault(item.document.kind, set()).add(item.document.name)
+    return {kind: frozenset(found) for kind, found in names.items()}
+
+
+def _by_kind(parsed: Iterable[Parsed]) -> dict[str, list[Parsed]]:
+    """The readable documents of each kind, sorted by name: file order has no meaning."""
+    found: dict[str, list[Parsed]] = {}
+    for item in parsed:
+        if item.policy is not None:
+            found.setdefault(item.policy.kind, []).append(item)
+    for items in found.values():
+        items.sort(key=lambda item: item.document.name)
+    return found
+
+
+def _layouts(context: Context, parsed: Iterable[Parsed]) -> dict[str, Layout]:
+    layouts: dict[str, Layout] = {}
+    for item in parsed:
+        if isinstance(item.policy, models.MigLayout):
+            at, spec, name = item.document.origin / "spec", item.policy.spec, item.policy.metadata.name
+            gpu = context.find_gpu(spec.gpu, at / "gpu")
+            if gpu is not None:
+                layouts[name] = make_layout(at, name, gpu, spec.instances, spec.devices)
+    return layouts
+
+
+def _pools(context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout]) -> dict[str, Pool]:
+    pools: dict[str, Pool] = {}
+    for item in parsed:
+        if isinstance(item.policy, models.Pool):
+            pool = resolve_pool(context, item.document.origin / "spec", item.policy, layouts)
+            if pool is not None:
+                pools[pool.name] = pool
+    return pools
+
+
+def _check_fallbacks(context: Context, pools: dict[str, Pool]) -> None:
+    for pool in pools.values():
+        if pool.fallback is not None:
+            context.refer("Pool", pool.fallback, pool.at / "fallback", pools)
+
+
+def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
+    classes: dict[str, PriorityClass] = {}
+    for item in parsed:
+        if isinstance(item.policy, models.PriorityClass):
+            spec, name = item.policy.spec, item.policy.metadata.name
+            classes[name] = PriorityClass(
+                at=item.document.origin / "spec",
+                name=name,
+                value=spec.value,
+                preemptible=spec.preemptible,
+                preempts=spec.preempts,
+                is_default=spec.default,
+                description=spec.description,
+            )
+    return classes
+
+
+def _broken(context: Context, *resolved: Iterable[str]) -> Broken:
+    kinds = ("Pool", "MigLayout", "PriorityClass", "Tenant")
+    return Broken(
+        *(context.names.get(kind, frozenset()) - frozenset(found) for kind, found in zip(kinds, resolved, strict=True))
+    )
+
+
+def _cluster(at: Origin, cluster: models.Cluster) -> Cluster:
+    spec = cluster.spec
+    scheduler_at = at / "scheduler"
+    return Cluster(
+        at=at,
+        name=cluster.metadata.name,
+        kubernetes=spec.kubernetes,
+        platform=spec.platform,
+        gpu_operator=_gpu_operator(at / "gpuOperator", spec),
+        node_labels=spec.node_labels,
+        scheduler=Scheduler(scheduler_at, spec.scheduler.kind, spec.scheduler.on_loss, spec.scheduler.cap),
+    )
+
+
+def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
+    operator = spec.gpu_operator
+    # NVIDIA's OpenShift documentation and bundle use these names; the Helm chart's CR is `cluster-policy`.
+    is_openshift = spec.platform is Platform.OPENSHIFT or operator.install is Install.OLM
+    return GpuOperator(
+        at=at,
+        install=operator.install,
+        version=operator.version if operator.version.startswith("v") else f"v{operator.version}",
+        namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
+        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
+        mig_strategy=operator.mig_strategy,
+        driver_enabled=operator.driver.enabled,
+        driver_version=operator.driver.version or "",
+        reboots_on_mig_change=operator.reboot_on_mig_change,
+        values=operator.values,
+    )

@@ -1,0 +1,166 @@
+"""Walk the policy models by field path: what `explain` shows and what a misspelt field is compared with."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gpuplan.diagnostics import Path
+from gpuplan.policy.models import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDoc:
+    """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`."""
+
+    path: str
+    type: str
+    required: bool
+    default: str
+    description: str
+    values: tuple[str, ...]
+    children: tuple[FieldDoc, ...]
+
+
+def find_field(path: str) -> FieldDoc | None:
+    """The documentation of a kind or of a field, such as `Pool.spec.sharing`; None when there is no such field."""
+    kind, *parts = path.replace("[]", "").split(".")
+    model = _find_kind(kind)
+    if model is None:
+        return None
+    doc: FieldDoc | None = _document_kind(model)
+    for part in parts:
+        doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
+    return doc
+
+
+def field_paths() -> Iterator[str]:
+    """Every path that `find_field` knows, kinds first."""
+    for model in KINDS.values():
+        yield from _paths(_document_kind(model))
+
+
+def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    """The model of the mapping at a document path, or None when it is a plain mapping or does not exist."""
+    here: type[BaseModel] | None = model
+    for part in path:
+        if isinstance(part, int):
+            continue
+        if here is None:
+            return None
+        field = next((field for field in here.model_fields.values() if field.alias == part), None)
+        here = _model_in(field.annotation) if field else None
+    return here
+
+
+def _find_kind(name: str) -> type[BaseModel] | None:
+    return next((model for kind, model in KINDS.items() if kind.lower() == name.lower()), None)
+
+
+def _document_kind(model: type[BaseModel]) -> FieldDoc:
+    name = model.__name__
+    return FieldDoc(name, "document", required=True, default="", description=_summary(model), values=(), children=_children(model, name))
+
+
+def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
+    return tuple(_document_field(field, f"{path}.{field.alias or name}") for name, field in model.model_fields.items())
+
+
+def _document_field(field: FieldInfo, path: str) -> FieldDoc:
+    nested = _model_in(field.annotation)
+    return FieldDoc(
+        path=path,
+        type=_type_text(field.annotation),
+        required=field.is_required(),
+        default=_default_text(field),
+        description=field.description or "",
+        values=_values_in(field.annotation),
+        children=_children(nested, path) if nested else (),
+    )
+
+
+def _paths(doc: FieldDoc) -> Iterator[str]:
+    yield doc.path
+    for child in doc.children:
+        yield from _paths(child)
+
+
+def _summary(model: type[BaseModel]) -> str:
+    return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
+
+
+def _members(annotation: object) -> tuple[object, ...]:
+    """The parts of a type, looked through unions, `Annotated`, lists and mapping values."""
+    origin = typing.get_origin(annotation)
+    arguments = typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _members(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return tuple(member for argument in arguments for member in _members(argument))
+    if origin is list:
+        return _members(arguments[0])
+    return (annotation,)
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    found = (member for member in _members(annotation) if isinstance(member, type) and issubclass(member, BaseModel))
+    return next(found, None)
+
+
+def _values_in(annotation: object) -> tuple[str, ...]:
+    values: list[str] = []
+    for member in _members(annotation):
+        if isinstance(member, type) and issubclass(member, Enum):
+            values += [str(item.value) for item in member]
+        elif typing.get_origin(member) is typing.Literal:
+            values += [str(item) for item in typing.get_args(member)]
+    return tuple(values)
+
+
+def _type_text(annotation: object) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type_text(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_type_text(item) for item in arguments if item is not type(None)))
+    if origin is list:
+        return f"list of {_type_text(arguments[0])}"
+    if origin is dict:
+        return f"mapping of {_type_text(arguments[0])} to {_type_text(arguments[1])}"
+    if origin is typing.Literal:
+        return " or ".join(f"`{item}`" for item in arguments)
+    return _PLAIN_TYPES.get(annotation, "mapping") if not _is_enum(annotation) else "text"
+
+
+_PLAIN_TYPES: dict[object, str] = {
+    bool: "`true` or `false`",
+    float: "number",
+    int: "whole number",
+    str: "text",
+    typing.Any: "any value",
+}
+
+
+def _is_enum(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Enum)
+
+
+def _default_text(field: FieldInfo) -> str:
+    default = field.default
+    if field.is_required() or default is None:
+        return ""
+    if isinstance(default, Enum):
+        return str(default.value)
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    if isinstance(default, BaseModel):
+        return ""
+    if isinstance(default, list):
+        return f"[{', '.join(map(str, default))}]"
+    return "{}" if default == {} else '""' if default == "" else str(default)

@@ -1,0 +1,82 @@
+"""JSON Schemas of the policy language, for editors: one per kind and one for any document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from gpuplan.policy.models import KINDS
+
+DIALECT = "http://json-schema.org/draft-07/schema#"
+"""The dialect that the YAML language server understands best."""
+
+
+class _EditorSchema(GenerateJsonSchema):
+    """Pydantic's schema without the noise of generated titles, which editors show instead of the description."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - pydantic's signature
+        return False
+
+
+def schema_of(kind: str | None = None) -> dict[str, Any]:
+    """The JSON Schema (draft 7) of one kind, or of a file that may hold documents of any kind.
+
+    It holds for whole documents; `overlay_schema` holds for files that also change documents of the bases.
+    """
+    if kind is not None:
+        return _finish(KINDS[kind].model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
+    models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]
+    _, schema = models_json_schema(models, schema_generator=_EditorSchema)
+    schema["type"] = "object"
+    schema["required"] = ["apiVersion", "kind", "metadata"]
+    schema["properties"] = {"kind": {"enum": list(KINDS)}}
+    # if/then instead of anyOf: an editor then complains about the kind that was meant, not about all five.
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": name}}, "required": ["kind"]},
+            "then": {"$ref": f"#/definitions/{name}"},
+        }
+        for name in KINDS
+    ]
+    return _finish(schema, "gpuplan.dev/v1 policy")
+
+
+def overlay_schema() -> dict[str, Any]:
+    """As `schema_of()`, for overlays: there any field may be missing, and null removes one."""
+    schema = schema_of()
+    for definition in schema["definitions"].values():
+        if "properties" in definition:
+            definition.pop("required", None)
+            definition["properties"] = {
+                name: {"anyOf": [field, {"type": "null"}]} for name, field in definition["properties"].items()
+            }
+    schema["definitions"]["Metadata"]["properties"]["$patch"] = {
+        "const": "delete",
+        "description": "Removes the document of this kind and name that the bases hold.",
+    }
+    return {**schema, "title": "gpuplan.dev/v1 overlay"}
+
+
+def _finish(schema: dict[str, Any], title: str) -> dict[str, Any]:
+    body = {"$schema": DIALECT, "title": title, **{key: value for key, value in schema.items() if key != "title"}}
+    if "$defs" in body:
+        body["definitions"] = body.pop("$defs")
+    result: dict[str, Any] = _draft_7(body)
+    return result
+
+
+def _draft_7(node: Any) -> Any:  # noqa: ANN401 - JSON
+    """Rename what draft 2020-12 spells differently, and drop class titles and docstrings of nested models' names."""
+    if isinstance(node, dict):
+        renamed = {key: _draft_7(value) for key, value in node.items()}
+        reference = renamed.get("$ref")
+        if isinstance(reference, str):
+            renamed["$ref"] = reference.replace("#/$defs/", "#/definitions/")
+            if len(renamed) > 1:  # draft 7 ignores what stands beside a $ref
+                return {"allOf": [{"$ref": renamed.pop("$ref")}], **renamed}
+        return renamed
+    if isinstance(node, list):
+        return [_draft_7(item) for item in node]
+    return node

@@ -70,6 +70,16 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WholeFile:
+    """A source for findings about a file as such; all of it is at the start of the first line."""
+
+    file: SourceFile
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
+        return Location(self.file, Span(Position(1, 1), Position(1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a value came from, by route. It becomes a line only when somebody reads it."""
 

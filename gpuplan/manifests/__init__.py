@@ -1,0 +1,10 @@
+"""From plain objects to the bytes of a tree of kustomize folders; knows Kubernetes, not GPUs."""
+
+from __future__ import annotations
+
+from gpuplan.manifests.model import File, Gvk, Identity, Manifest
+from gpuplan.manifests.rules import RULES
+from gpuplan.manifests.tree import HEADER, render_tree
+from gpuplan.manifests.yamltext import to_yaml
+
+__all__ = ["HEADER", "RULES", "File", "Gvk", "Identity", "Manifest", "render_tree", "to_yaml"]

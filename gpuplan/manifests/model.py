@@ -1,0 +1,82 @@
+"""What back ends hand over to be written: Kubernetes objects, and plain files that lie beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Gvk(NamedTuple):
+    """Group, version and kind; the core group is empty."""
+
+    group: str
+    version: str
+    kind: str
+
+
+class Identity(NamedTuple):
+    """What makes an object one object to a cluster: two versions of a group are the same object."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        kind = f"{self.kind}.{self.group}" if self.group else self.kind
+        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A Kubernetes object and the folder that it belongs in.
+
+    ``folder`` is relative to the cluster's own folder: ``gpu-operator``, ``namespaces/research``; empty is that folder
+    itself. ``body`` is the object in the order in which it should be read, with ``apiVersion``, ``kind`` and
+    ``metadata.name``; an object of the cluster has no ``metadata.namespace``.
+    """
+
+    folder: str
+    body: Mapping[str, Any]
+
+    @property
+    def api_version(self) -> str:
+        return str(self.body["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.body["kind"])
+
+    @property
+    def name(self) -> str:
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Empty for an object of the cluster."""
+        return str(self.body["metadata"].get("namespace", ""))
+
+    @property
+    def gvk(self) -> Gvk:
+        group, _, version = self.api_version.rpartition("/")
+        return Gvk(group, version, self.kind)
+
+    @property
+    def identity(self) -> Identity:
+        body = self.body
+        metadata = body["metadata"]
+        group = body["apiVersion"].rpartition("/")[0]
+        return Identity(group, body["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that is written as it is, such as Helm values; ``path`` is relative to the cluster's own folder.
+
+    ``in_kustomization`` says that the file holds Kubernetes objects and that its folder's kustomization applies it.
+    """
+
+    path: str
+    data: bytes
+    in_kustomization: bool = False

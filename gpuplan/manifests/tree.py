@@ -1,0 +1,110 @@
+"""The files of one cluster: one for each object, plain files as they are, and a kustomization in every folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Final
+
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule, SourceFile, WholeFile
+from gpuplan.manifests.kustomization import FILE_NAME, component_paths, kustomization_text, list_folders
+from gpuplan.manifests.model import File, Identity, Manifest
+from gpuplan.manifests.rules import FILE_WRITTEN_TWICE, OBJECT_WRITTEN_TWICE
+from gpuplan.manifests.yamltext import to_yaml
+
+HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gpuplan build.\n"
+"""The first line of every file. It names no version and no date: the same input gives the same bytes."""
+
+_PORTABLE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_NOT_PORTABLE: Final = re.compile(r"[^a-z0-9.-]+")
+_LONGEST_STEM: Final = 132
+"""With a suffix this stays below the 143 bytes that encrypted home folders (eCryptfs) leave to a file name."""
+
+
+def render_tree(
+    cluster: str,
+    manifests: Iterable[Manifest],
+    files: Iterable[File],
+    components: Mapping[str, tuple[str, ...]],
+    out: str = "out",
+) -> tuple[dict[str, bytes], tuple[Diagnostic, ...]]:
+    """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
+
+    ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
+    repository's root, and so is ``out``. Where two things claim one name the first keeps it, and a finding names both.
+    """
+    tree = _Tree(cluster, out)
+    for manifest in manifests:
+        tree.add_manifest(manifest)
+    for file in files:
+        tree.add_file(file)
+    for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
+        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()))
+        tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
+    return tree.files, tuple(tree.diagnostics)
+
+
+def file_name(kind: str, name: str) -> str:
+    """The file name of an object. It is its kind and name in lower case, where any file system can hold that.
+
+    Otherwise it is as much of them as possible, and a digest of the name, which tells ``a:b`` from ``a-b``.
+    """
+    stem = f"{kind.lower()}-{name}"
+    if len(stem) > _LONGEST_STEM or not _PORTABLE.fullmatch(name):
+        readable = _NOT_PORTABLE.sub("-", stem.lower())[: _LONGEST_STEM - 9].strip("-.")
+        stem = f"{readable}-{sha256(name.encode()).hexdigest()[:8]}"
+    return stem + ".yaml"
+
+
+class _Tree:
+    """The files so far; a path is written once."""
+
+    def __init__(self, cluster: str, out: str) -> None:
+        self.files: dict[str, bytes] = {}
+        self.applied: list[str] = []
+        self.folders: set[str] = set()
+        self.diagnostics: list[Diagnostic] = []
+        self._cluster = cluster
+        self._out = out
+        self._paths: dict[Identity, str] = {}
+        self._writers: dict[str, Identity | str] = {}
+
+    def add_manifest(self, manifest: Manifest) -> None:
+        identity = manifest.identity
+        path = _join(manifest.folder, file_name(identity.kind, identity.name))
+        first = self._paths.setdefault(identity, path)
+        if first is not path:
+            self._report(OBJECT_WRITTEN_TWICE, f"{identity} is written twice", first, path)
+        elif self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
+            self.applied.append(path)
+
+    def add_file(self, file: File) -> None:
+        if not self.add(file.path, file.data, file.path):
+            return
+        if file.in_kustomization:
+            self.applied.append(file.path)
+        else:
+            self.folders.add(file.path.rpartition("/")[0])
+
+    def add(self, path: str, data: bytes, writer: Identity | str) -> bool:
+        """Keep a file, unless another writer had its path before."""
+        first = self._writers.setdefault(path, writer)
+        if first is not writer:
+            self._report(FILE_WRITTEN_TWICE, f"{first} and {writer} claim one file", path)
+            return False
+        self.files[f"{self._cluster}/{path}"] = data
+        return True
+
+    def _report(self, rule: Rule, message: str, path: str, other: str = "") -> None:
+        related = (Label(self._origin(other), "and here"),) if other not in ("", path) else ()
+        finding = Finding(self._origin(path), message, related=related)
+        self.diagnostics.append(Diagnostic(rule, finding, clusters=(self._cluster,)))
+
+    def _origin(self, path: str) -> Origin:
+        text = self.files.get(f"{self._cluster}/{path}", b"").decode(errors="replace")
+        return Origin(WholeFile(SourceFile(_join(self._out, self._cluster, path), text)))
+
+
+def _join(*parts: str) -> str:
+    return "/".join([part for part in parts if part])

@@ -1,0 +1,65 @@
+# Everything a newcomer and CI run. Nothing needs to be installed but Python 3.11 or newer, make and git.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+BIN := .venv/bin
+EXAMPLE := .
+
+.PHONY: help demo test check generate bench lock clean
+
+help: ## Show what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(BIN)/.run ## Validate and build the example platform
+	@$(BIN)/gpuplan validate
+	@$(BIN)/gpuplan build
+	@$(BIN)/gpuplan show --summary
+
+test: $(BIN)/.dev ## Run all tests
+	@$(BIN)/python -m pytest -n auto -q
+
+check: $(BIN)/.dev ## Lint, types, layers, and that generated files are current
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/generate.py --check
+	$(BIN)/gpuplan validate -q
+	$(BIN)/gpuplan build --check -q
+
+generate: $(BIN)/.dev ## Write everything that is generated from code: docs, schemas, out/
+	$(BIN)/python tools/generate.py
+	$(BIN)/ruff format .
+	$(BIN)/gpuplan build
+
+bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer
+	$(BIN)/python -m benchmarks
+
+lock: $(BIN)/.dev ## Resolve the versions in requirements/ anew
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" pyproject.toml requirements/build.in -o requirements/run.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra bench -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/bench.txt
+
+clean: ## Remove the virtual environment and caches
+	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# Each stamp stands for one set of locked packages; a larger set serves the smaller ones too.
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+$(BIN)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
+	@test -e $(BIN)/.dev || { echo "installing into .venv ..." && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . ; }
+	@touch $@
+
+$(BIN)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "installing into .venv ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@ $(BIN)/.run
+
+$(BIN)/.bench: requirements/bench.txt $(BIN)/.dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@touch $@

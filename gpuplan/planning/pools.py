@@ -41,8 +41,10 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mappi
     """The pool, or None when its GPU model or its layout cannot be found."""
     spec = pool.spec
     gpu = context.find_gpu(spec.gpu, at / "gpu")
-    sharing = gpu and _sharing(context, at / "sharing", pool.metadata.name, gpu, spec.sharing, layouts)
-    if gpu is None or sharing is None:
+    if gpu is None:
+        return None
+    sharing = _sharing(context, at / "sharing", pool.metadata.name, gpu, spec.sharing, layouts)
+    if sharing is None:
         return None
     nodes = _nodes(at / "nodes", spec.nodes)
     return Pool(
@@ -55,7 +57,8 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mappi
         node_labels=spec.node_labels,
         labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing)},
         taints=tuple(
-            Taint(at / "taints" / index, taint.key, taint.value, taint.effect) for index, taint in enumerate(spec.taints)
+            Taint(at / "taints" / index, taint.key, taint.value, taint.effect)
+            for index, taint in enumerate(spec.taints)
         ),
         workload_types=tuple(spec.workload_types),
         fallback=spec.fallback,
@@ -117,7 +120,7 @@ def _mig(
         layout_at = at / ("devices" if mig.instances is None else "instances")
     if layout is None:
         return None
-    slicing = mig.time_slicing and _time_slicing(at / "timeSlicing", mig.time_slicing)
+    slicing = None if mig.time_slicing is None else _time_slicing(at / "timeSlicing", mig.time_slicing)
     return Mig(at, layout, layout_at, mig.strategy, slicing)
 
 
@@ -144,9 +147,7 @@ def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
     return f"{resource}.shared" if sharing.rename else resource
 
 
-def _whole_gpus(
-    name: str, resource: str | None, gpu: Gpu, nodes: Nodes, replicas: int, isolation: Isolation
-) -> Unit:
+def _whole_gpus(name: str, resource: str | None, gpu: Gpu, nodes: Nodes, replicas: int, isolation: Isolation) -> Unit:
     per_gpu = (max(replicas, 0),) * nodes.gpus_per_node
     memory = gpu_memory_mib(gpu) // max(replicas, 1)
     return _unit(name, resource, per_gpu, nodes, Ratio(1, max(replicas, 1)), memory, isolation)
@@ -209,7 +210,7 @@ def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
 
 
 def _compute_slices(gpu: Gpu, name: str) -> int:
-    """KAI-Scheduler reads the same number from the resource's name (`pkg/scheduler/api/common_info/resources/mig.go`)."""
+    """KAI-Scheduler reads it from the resource's name (its `pkg/scheduler/api/common_info/resources/mig.go`)."""
     profile = gpu.find_profile(name)
     if profile is not None:
         return profile.compute_slices

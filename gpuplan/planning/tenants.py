@@ -59,8 +59,10 @@ def _quota(
     context: Context, at: Origin, quota: models.Quota, namespaces: list[str], pools: Mapping[str, Pool], cap: Cap
 ) -> Quota | None:
     pool = context.refer("Pool", quota.pool, at / "pool", pools)
-    unit = pool and _unit(context, at, quota, pool)
-    if pool is None or unit is None:
+    if pool is None:
+        return None
+    unit = _only_unit(context, at, pool) if quota.unit is None else _named_unit(context, at, quota.unit, pool)
+    if unit is None:
         return None
     guaranteed = amount(quota.guaranteed)
     limit = _limit(quota.limit, guaranteed)
@@ -84,31 +86,35 @@ def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
     return None if isinstance(limit, str) else amount(limit)
 
 
-def _unit(context: Context, at: Origin, quota: models.Quota, pool: Pool) -> Unit | None:
-    offered = ", ".join(f"`{unit.name}`" for unit in pool.units)
-    if quota.unit is None:
-        if len(pool.units) == 1:
-            return pool.units[0]
+def _only_unit(context: Context, at: Origin, pool: Pool) -> Unit | None:
+    """The unit of a pool that hands out one. A pool that hands out none has a layout that is reported already."""
+    if len(pool.units) > 1:
         finding = Finding(
             at,
             f"quota on pool `{pool.name}` needs a unit",
             label="which unit is counted",
-            notes=(f"pool `{pool.name}` hands out {offered or 'nothing'}",),
-            help=f"add `unit: {pool.units[0].name}`" if pool.units else "correct the pool's layout first",
+            notes=(_offer(pool),),
+            help=f"add `unit: {pool.units[0].name}`",
         )
-        # A pool that hands out nothing has a layout that is reported already.
-        return context.report(UNIT_NEEDED, finding) if pool.units else None
-    unit = pool.find_unit(quota.unit)
+        context.report(UNIT_NEEDED, finding)
+        return None
+    return pool.units[0] if pool.units else None
+
+
+def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | None:
+    unit = pool.find_unit(name)
     if unit is None and pool.units:
-        close = closest(quota.unit, [unit.name for unit in pool.units]) or pool.units[0].name
-        context.report(
-            UNKNOWN_UNIT,
-            Finding(
-                at / "unit",
-                f"pool `{pool.name}` does not hand out `{quota.unit}`",
-                label=f"did you mean `{close}`",
-                notes=(f"pool `{pool.name}` hands out {offered}",),
-                help=f"write `unit: {close}`",
-            ),
+        close = closest(name, [unit.name for unit in pool.units]) or pool.units[0].name
+        finding = Finding(
+            at / "unit",
+            f"pool `{pool.name}` does not hand out `{name}`",
+            label=f"did you mean `{close}`",
+            notes=(_offer(pool),),
+            help=f"write `unit: {close}`",
         )
+        context.report(UNKNOWN_UNIT, finding)
     return unit
+
+
+def _offer(pool: Pool) -> str:
+    return f"pool `{pool.name}` hands out {', '.join(f'`{unit.name}`' for unit in pool.units)}"

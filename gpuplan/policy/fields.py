@@ -65,7 +65,15 @@ def _find_kind(name: str) -> type[BaseModel] | None:
 
 def _document_kind(model: type[BaseModel]) -> FieldDoc:
     name = model.__name__
-    return FieldDoc(name, "document", required=True, default="", description=_summary(model), values=(), children=_children(model, name))
+    return FieldDoc(
+        name,
+        "document",
+        required=True,
+        default="",
+        description=_summary(model),
+        values=(),
+        children=_children(model, name),
+    )
 
 
 def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:

@@ -47,7 +47,6 @@ def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
         )
 
 
-
 # --- Shared pieces -----------------------------------------------------------------------------------------------
 
 Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
@@ -147,7 +146,9 @@ class Cap(StrEnum):
 class Driver(Model):
     """The NVIDIA driver as the GPU Operator manages it."""
 
-    enabled: bool = described("Whether the operator installs the driver; `false` where the node image has it.", default=True)
+    enabled: bool = described(
+        "Whether the operator installs the driver; `false` where the node image has it.", default=True
+    )
     version: str | None = described(
         "The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); "
         "absent means the operator release's default.",
@@ -259,7 +260,7 @@ class TimeSlicing(Model):
         default=True,
     )
     fail_requests_greater_than_one: bool = described(
-        "Refuse containers that ask for two or more shares: more shares do not mean more GPU time, and may be of one GPU.",
+        "Refuse containers that ask for two or more shares: more shares are not more GPU time, and may be of one GPU.",
         default=True,
     )
 
@@ -267,7 +268,7 @@ class TimeSlicing(Model):
 class Mps(Model):
     """Several pods run on one GPU at once through CUDA MPS, each with an equal share of memory and threads."""
 
-    replicas: int = described("Into how many shares each GPU is divided: 2 to 48, or 16 below compute capability 7.5.")
+    replicas: int = described("Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5.")
     rename: bool = described("Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True)
 
 
@@ -286,9 +287,12 @@ class Mig(Model):
 
     layout: Name | None = described("The MigLayout to use.", default=None)
     instances: dict[str, int] | None = described(
-        "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.", default=None
+        "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.",
+        default=None,
     )
-    devices: list[Devices] | None = described("Instances by GPU index, written here instead of in a MigLayout.", default=None)
+    devices: list[Devices] | None = described(
+        "Instances by GPU index, written here instead of in a MigLayout.", default=None
+    )
     strategy: Annotated[MigStrategy, Field(strict=False)] = described(
         "`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as "
         "`nvidia.com/gpu` and needs equal instances on every GPU of the node.",
@@ -353,7 +357,9 @@ class PoolSpec(Model):
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
     node_labels: dict[str, str] = described("More labels for the pool's nodes.", default={})
-    workload_types: list[str] = described("What the pool is meant for; tenants name them in `workloadTypes`.", default=[])
+    workload_types: list[str] = described(
+        "What the pool is meant for; tenants name them in `workloadTypes`.", default=[]
+    )
     taints: list[Taint] = described("Taints for the pool's nodes.", default=[])
     fallback: Name | None = described(
         "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
@@ -377,7 +383,9 @@ class MigLayoutSpec(Model):
 
     gpu: str = described("The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it.")
     instances: dict[str, int] | None = described("How many GPU instances of each profile every GPU gets.", default=None)
-    devices: list[Devices] | None = described("Instances by GPU index; together they must cover every GPU.", default=None)
+    devices: list[Devices] | None = described(
+        "Instances by GPU index; together they must cover every GPU.", default=None
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> MigLayoutSpec:
@@ -406,7 +414,7 @@ class Quota(Model):
 
     pool: Name = described("The pool.")
     unit: str | None = described(
-        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. May be left out where the pool offers one.",
+        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. May be left out where there is only one.",
         default=None,
     )
     guaranteed: Amount = described("How many are the tenant's own; the sum over tenants stays within capacity.")
@@ -433,7 +441,9 @@ class Surplus(Model):
 class Protect(Model):
     """How long a running workload is safe from eviction."""
 
-    preempt: Duration | None = described("Minimum run time before a workload of the same tenant may evict it.", default=None)
+    preempt: Duration | None = described(
+        "Minimum run time before a workload of the same tenant may evict it.", default=None
+    )
     reclaim: Duration | None = described("Minimum run time before another tenant may reclaim its GPUs.", default=None)
 
 
@@ -454,6 +464,9 @@ class Member(Model):
 
 def _member_from_text(value: object) -> object:
     return {"group": value} if isinstance(value, str) else value
+
+
+MemberOrGroup = Annotated[Member, BeforeValidator(_member_from_text, json_schema_input_type=Member | str)]
 
 
 class PodSecurity(StrEnum):
@@ -488,9 +501,7 @@ class TenantSpec(Model):
     protect: Protect = described(
         "How long its workloads are safe from eviction.", default=Protect.model_construct(preempt=None, reclaim=None)
     )
-    members: list[Annotated[Member, BeforeValidator(_member_from_text, json_schema_input_type=Member | str)]] = described(
-        "The groups that work in its namespaces.", default=[]
-    )
+    members: list[MemberOrGroup] = described("The groups that work in its namespaces.", default=[])
     allow: Allow = described(
         "What its pods may do.",
         default=Allow.model_construct(pod_security=PodSecurity.BASELINE, units_per_container=None),
@@ -547,7 +558,7 @@ class Tenant(Model):
 
 Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant
 
-KINDS: dict[str, type[Cluster] | type[Pool] | type[MigLayout] | type[PriorityClass] | type[Tenant]] = {
+KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant]] = {
     "Cluster": Cluster,
     "Pool": Pool,
     "MigLayout": MigLayout,

@@ -55,9 +55,7 @@ def parse(document: Document) -> Parsed:
         return Parsed(document, _without(model, document.data, problems), found)
 
 
-def _without(
-    model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]
-) -> Policy | None:
+def _without(model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]) -> Policy | None:
     """The policy that is left when the wrong values are taken out, if they can be done without."""
     if any(problem["type"] == "missing" for problem in problems.values()):
         return None
@@ -96,13 +94,17 @@ def _place(data: Any, error: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML
     path: Path = ()
     loc = error["loc"]
     for index, part in enumerate(loc):
-        if isinstance(data, dict) and part in data:
-            path, data = (*path, part), data[part]
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+        if _holds(data, part):
             path, data = (*path, part), data[part]
         elif error["type"] == "missing" and index == len(loc) - 1:
             path = (*path, part)
     return path
+
+
+def _holds(data: object, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, dict) and part in data
 
 
 def _describe(document: Document, model: type[BaseModel], place: Path, error: ErrorDetails) -> Diagnostic:

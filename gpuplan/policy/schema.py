@@ -60,17 +60,16 @@ def overlay_schema() -> dict[str, Any]:
 
 
 def _finish(schema: dict[str, Any], title: str) -> dict[str, Any]:
-    body = {"$schema": DIALECT, "title": title, **{key: value for key, value in schema.items() if key != "title"}}
-    if "$defs" in body:
-        body["definitions"] = body.pop("$defs")
-    result: dict[str, Any] = _draft_7(body)
-    return result
+    definitions = schema.pop("$defs", {})
+    body: dict[str, Any] = _draft_7({**schema, "definitions": definitions})
+    return {"$schema": DIALECT, "title": title, **body}
 
 
 def _draft_7(node: Any) -> Any:  # noqa: ANN401 - JSON
-    """Rename what draft 2020-12 spells differently, and drop class titles and docstrings of nested models' names."""
+    """Spell in draft 7 what draft 2020-12 spells differently, and drop the titles that are class names."""
     if isinstance(node, dict):
-        renamed = {key: _draft_7(value) for key, value in node.items()}
+        is_class = "properties" in node and isinstance(node.get("title"), str)
+        renamed = {key: _draft_7(value) for key, value in node.items() if not (is_class and key == "title")}
         reference = renamed.get("$ref")
         if isinstance(reference, str):
             renamed["$ref"] = reference.replace("#/$defs/", "#/definitions/")

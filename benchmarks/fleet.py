@@ -1,0 +1,112 @@
+"""Fleet-N: a made-up platform of N tenants, N/10 pools over four layouts and five priority classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LAYOUTS = {
+    "seven-small": {"1g.10gb": 7},
+    "three-medium": {"2g.20gb": 3, "1g.10gb": 1},
+    "two-large": {"3g.40gb": 2},
+    "one-large-two-medium": {"3g.40gb": 1, "2g.20gb": 2},
+}
+UNITS = [("1g.10gb", 7), ("2g.20gb", 3), ("3g.40gb", 2), ("2g.20gb", 2)]
+CLASSES = {"critical": 900, "production": 700, "training": 500, "research": 300, "batch": 100}
+
+CLUSTER = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata:
+  name: fleet
+spec:
+  kubernetes: "1.34"
+  gpuOperator:
+    install: helm
+    version: v26.7.0
+"""
+
+CLASS = """\
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata:
+  name: {name}
+spec:
+  value: {value}
+  description: Class {name}.
+"""
+
+LAYOUT = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata:
+  name: {name}
+spec:
+  gpu: A100-80GB
+  instances: {{{instances}}}
+"""
+
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata:
+  name: pool-{index:04}
+spec:
+  gpu: A100-80GB
+  nodes:
+    count: 8
+    gpusPerNode: 8
+    namePattern: gpu-{index:04}-[0-9]+
+  sharing:
+    mig:
+      layout: {layout}
+  workloadTypes: [inference]
+  taints:
+    - key: nvidia.com/gpu
+      value: pool-{index:04}
+      effect: NoSchedule
+"""
+
+TENANT = """\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata:
+  name: team-{index:05}
+spec:
+  namespaces: [team-{index:05}]
+  priorityClasses: [{klass}, batch]
+  quotas:
+    - pool: pool-{pool:04}
+      unit: {unit}
+      guaranteed: {guaranteed}
+  members: [team-{index:05}-members]
+"""
+
+
+def write_fleet(root: Path, tenants: int) -> None:
+    """Write fleet-N as a repository: one overlay, and policies in a file for each kind."""
+    pools = max(tenants // 10, 4)
+    layouts = list(LAYOUTS)
+    files = {
+        "overlays/fleet/cluster.yaml": [CLUSTER],
+        "policies/classes.yaml": [CLASS.format(name=name, value=value) for name, value in CLASSES.items()],
+        "policies/layouts.yaml": [_layout(name) for name in layouts],
+        "policies/pools.yaml": [POOL.format(index=i, layout=layouts[i % len(layouts)]) for i in range(pools)],
+        "policies/tenants.yaml": [_tenant(index, pools) for index in range(tenants)],
+    }
+    for path, documents in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("---\n".join(documents))
+
+
+def _layout(name: str) -> str:
+    return LAYOUT.format(name=name, instances=", ".join(f"{k}: {v}" for k, v in LAYOUTS[name].items()))
+
+
+def _tenant(index: int, pools: int) -> str:
+    """Ten tenants share a pool of 64 GPUs and together have a guarantee on nearly all of one of its units."""
+    pool = index % pools
+    unit, per_gpu = UNITS[pool % len(UNITS)]
+    return TENANT.format(
+        index=index, pool=pool, unit=unit, guaranteed=per_gpu * 64 // 12, klass=list(CLASSES)[index % (len(CLASSES) - 1)]
+    )

@@ -1,0 +1,105 @@
+"""The order of the stages: read, merge, parse, resolve, check, render. It returns values and prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpuplan.diagnostics import Diagnostic, Rule, has_errors
+from gpuplan.pipeline.findings import tidy
+from gpuplan.pipeline.loading import Repository, load
+from gpuplan.planning.plan import Plan
+
+__all__ = ["Build", "Report", "build", "print_stream", "rules", "validate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is wrong with a repository, and the plans of those clusters that could be planned.
+
+    ``diagnostics`` are sorted by place; what several clusters share is said once. ``clusters`` are those asked for.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    plans: tuple[Plan, ...]
+    clusters: tuple[str, ...]
+    file_count: int
+
+    @property
+    def is_valid(self) -> bool:
+        return not has_errors(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A report and, unless it has errors, every file below `out/`.
+
+    ``object_count`` counts Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given for.
+    """
+
+    report: Report
+    tree: Mapping[str, bytes]
+    object_count: int = 0
+    unchecked_kinds: tuple[str, ...] = ()
+
+
+def validate(root: Path, clusters: Sequence[str] = ()) -> Report:
+    """Judge the clusters named, or all: everything that one run can find."""
+    return _report(load(root, clusters))
+
+
+def build(root: Path, clusters: Sequence[str] = (), *, out: str = "out", crds: Path | None = None) -> Build:
+    """Judge the clusters named, or all, and render them; nothing is rendered beside an error.
+
+    ``out`` is the output folder relative to the root, from which paths to hand-written Components are counted;
+    ``crds`` is a folder of CustomResourceDefinitions to check custom resources against.
+    """
+    from gpuplan.pipeline.rendering import render
+
+    repository = load(root, clusters)
+    report = _report(repository)
+    if not report.is_valid:
+        return Build(report, {})
+    rendered = render(report.plans, out, crds)
+    if not rendered.diagnostics:
+        return Build(report, rendered.tree, rendered.object_count, rendered.unchecked_kinds)
+    found = tidy((*report.diagnostics, *rendered.diagnostics), ())
+    failed = Report(found, report.plans, report.clusters, report.file_count)
+    return Build(failed, {} if has_errors(found) else rendered.tree, rendered.object_count, rendered.unchecked_kinds)
+
+
+def print_stream(build: Build) -> bytes:
+    """Every object of a build as one YAML stream, in the order of the files; plain files are left out."""
+    from gpuplan.pipeline.rendering import stream
+
+    return stream(build.tree)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every rule of every stage, by code."""
+    from gpuplan import checks, documents, outtree, planning, policy
+    from gpuplan.pipeline.rules import RULES
+
+    found: Iterable[Rule] = (
+        *documents.RULES,
+        *policy.RULES,
+        *planning.RULES,
+        *RULES,
+        *(check.rule for check in checks.CHECKS),
+        *outtree.RULES,
+    )
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+def _report(repository: Repository) -> Report:
+    from gpuplan import checks
+
+    found = [*repository.diagnostics]
+    for plan in repository.plans:
+        found += checks.run(plan)
+    ignores = repository.ignores if repository.is_whole else None
+    diagnostics = tidy(found, repository.ignores, report_unused=ignores is not None)
+    return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)

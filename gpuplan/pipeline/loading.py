@@ -1,0 +1,206 @@
+"""Load a repository: every cluster's overlay on its bases, parsed and resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuplan.catalog import load as load_catalog
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Position, SourceFile, Span
+from gpuplan.documents import (
+    Document,
+    Ignore,
+    find_folders,
+    find_ignores,
+    is_folder,
+    merge,
+    read_folder,
+    read_manifests,
+)
+from gpuplan.pipeline.findings import PlainSource
+from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
+from gpuplan.planning import HandWork, resolve
+from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
+from gpuplan.policy import Parsed, parse
+
+OVERLAYS = "overlays"
+KUSTOMIZE = "kustomize"
+DEFAULT_BASES = ("policies",)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """What was read. ``is_whole`` says that no cluster was left out, so that an unused comment is really unused."""
+
+    clusters: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    ignores: tuple[Ignore, ...]
+    file_count: int
+    is_whole: bool
+
+
+def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
+    """Read the clusters named, or all; trouble when one does not exist."""
+    known = find_folders(root, OVERLAYS)
+    if not known:
+        raise GpuplanError("no cluster found: there is no folder below overlays/", "`gpuplan init .` writes a starter")
+    for name in clusters:
+        if name not in known:
+            raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", f"there are {', '.join(known)}")
+    chosen = tuple(name for name in known if not clusters or name in clusters)
+    loader = _Loader(root)
+    plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
+    return Repository(
+        chosen,
+        tuple(plans),
+        tuple(loader.diagnostics),
+        tuple(loader.ignores()),
+        len(loader.files),
+        is_whole=len(chosen) == len(known),
+    )
+
+
+@dataclass(slots=True)
+class _Loader:
+    """Reads each folder and parses each document once, however many clusters share it."""
+
+    root: Path
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    bases: dict[str, tuple[Document, ...]] = field(default_factory=dict)
+    parsed: dict[int, Parsed] = field(default_factory=dict)
+
+    def load_cluster(self, name: str) -> Plan | None:
+        folder = f"{OVERLAYS}/{name}"
+        overlay = self._read(folder, skip=frozenset((KUSTOMIZE,)))
+        cluster = self._find_cluster(name, folder, overlay)
+        bases = self._read_bases(cluster)
+        documents, found = merge(bases, overlay)
+        self._add(found, name)
+        parsed = [self._parse(document) for document in documents]
+        chosen = next((item for item in parsed if item.document is cluster), None)
+        if chosen is None:
+            return None
+        others = [item for item in parsed if item.document.kind != "Cluster"]
+        plan, found = resolve(chosen, others, load_catalog(), self._read_hand_work(folder))
+        self._add(found, name)
+        return plan
+
+    def ignores(self) -> list[Ignore]:
+        found: list[Ignore] = []
+        for file in self.files.values():
+            ignores, diagnostics = find_ignores(file)
+            found += ignores
+            self.diagnostics += diagnostics
+        return found
+
+    def _add(self, found: Sequence[Diagnostic], cluster: str) -> None:
+        self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
+
+    def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
+        documents, found = read_folder(self.root, folder, skip=skip)
+        self.diagnostics += found
+        for document in documents:
+            self.files.setdefault(document.file.path, document.file)
+        return documents
+
+    def _parse(self, document: Document) -> Parsed:
+        """Parse once: a document that no overlay changes is the same object for every cluster."""
+        known = self.parsed.get(id(document))
+        if known is None:
+            known = self.parsed[id(document)] = parse(document)
+            self.diagnostics += known.diagnostics
+        return known
+
+    def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
+        found = [document for document in overlay if document.kind == "Cluster"]
+        if not found:
+            at = Origin(PlainSource(SourceFile(folder, ""), Span(Position(1, 1), Position(1, 1))))
+            message = f"overlay `{name}` has no `Cluster` document"
+            self._report_cluster(Finding(at, message, help=f"add a `kind: Cluster` named `{name}` to {folder}/"))
+            return None
+        for extra in found[1:]:
+            at = extra.origin / "kind"
+            self._report_cluster(Finding(at, f"overlay `{name}` has a second `Cluster` document", help="remove it"))
+        if found[0].name != name:
+            at = found[0].origin / "metadata" / "name"
+            message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
+            self._report_cluster(Finding(at, message, label="not the folder's name", help=f"write `name: {name}`"))
+        return found[0]
+
+    def _report_cluster(self, finding: Finding) -> None:
+        self.diagnostics.append(CLUSTER_DOCUMENT.report(finding))
+
+    def _read_bases(self, cluster: Document | None) -> tuple[Document, ...]:
+        """The bases' documents; the default base may be missing, a named one may not."""
+        documents: list[Document] = []
+        for index, folder in _bases_of(cluster):
+            if is_folder(self.root, folder):
+                documents += self._read_base(folder)
+            elif cluster is not None and index is not None:
+                at = cluster.origin / "spec" / "bases" / index
+                finding = Finding(
+                    at,
+                    f"base `{folder}` does not exist",
+                    label="no such folder",
+                    help="name a folder of the repository",
+                )
+                self.diagnostics.append(MISSING_BASE.report(finding))
+        return tuple(documents)
+
+    def _read_base(self, folder: str) -> tuple[Document, ...]:
+        if folder not in self.bases:
+            documents = self._read(folder)
+            for document in documents:
+                if document.kind == "Cluster":
+                    at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
+                    help_ = f"move it to overlays/{document.name}/"
+                    self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
+            self.bases[folder] = tuple(document for document in documents if document.kind != "Cluster")
+        return self.bases[folder]
+
+    def _read_hand_work(self, folder: str) -> HandWork | None:
+        kustomize = f"{folder}/{KUSTOMIZE}"
+        if not is_folder(self.root, kustomize):
+            return None
+        documents, found = read_manifests(self.root, kustomize)
+        self.diagnostics += found
+        hand_written = tuple(
+            HandWritten(document.file.path[len(kustomize) + 1 :].split("/")[0], document.origin, document.data)
+            for document in documents
+        )
+        return HandWork(self._components(kustomize, documents), hand_written)
+
+    def _components(self, kustomize: str, documents: Sequence[Document]) -> tuple[Component, ...]:
+        """The folders of `kustomize/`, and those of single namespaces below `kustomize/namespaces/`."""
+        kinds = {
+            document.file.path.rsplit("/", 1)[0]: document for document in documents if _is_kustomization(document)
+        }
+        found: list[Component] = []
+        for stage in find_folders(self.root, kustomize):
+            folder = f"{kustomize}/{stage}"
+            inner = find_folders(self.root, folder) if stage == Stage.NAMESPACES else ()
+            if folder in kinds or not inner:
+                found.append(_component(stage, None, folder, kinds))
+            found += (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
+        return tuple(found)
+
+
+def _component(stage: str, namespace: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:
+    document = kinds.get(folder)
+    return Component(stage, namespace, folder, document.kind if document else "", document.origin if document else None)
+
+
+def _is_kustomization(document: Document) -> bool:
+    return document.file.path.rsplit("/", 1)[-1] in ("kustomization.yaml", "kustomization.yml")
+
+
+def _bases_of(cluster: Document | None) -> list[tuple[int | None, str]]:
+    """The bases as the Cluster document names them; odd shapes are for `policy` to report."""
+    spec = cluster.data.get("spec") if cluster else None
+    bases = spec.get("bases") if isinstance(spec, dict) else None
+    if not isinstance(bases, list):
+        return [(None, folder) for folder in DEFAULT_BASES]
+    return [(index, base.strip("/")) for index, base in enumerate(bases) if isinstance(base, str)]

@@ -1,0 +1,71 @@
+"""Rules on how policies and overlays lie in the repository (GPU11x), and on what was rendered (GPU69x)."""
+
+from __future__ import annotations
+
+from gpuplan.diagnostics import Rule, Severity
+
+CLUSTER_DOCUMENT = Rule(
+    "GPU110",
+    "cluster-document",
+    Severity.ERROR,
+    """An overlay does not hold exactly one `Cluster` document named as its folder.
+
+## Why
+The folder `overlays/<cluster>/` is one cluster; its `Cluster` document says which versions, platform and scheduler the
+policies are compiled for. A `Cluster` document in the bases would be every cluster's.
+
+## Instead
+Keep one `Cluster` document in the overlay, with the folder's name as `metadata.name`.
+""",
+    ignorable=False,
+)
+
+MISSING_BASE = Rule(
+    "GPU111",
+    "missing-base",
+    Severity.ERROR,
+    """A cluster's `bases` names a folder that does not exist in the repository.
+
+## Why
+The cluster would silently lose every policy of that folder, and with it its pools and quotas.
+
+## Instead
+Write a folder relative to the repository's root, such as `policies`. A cluster without bases says `bases: []`.
+""",
+    ignorable=False,
+)
+
+UNUSED_IGNORE = Rule(
+    "GPU112",
+    "unused-ignore",
+    Severity.WARNING,
+    """A comment ignores a finding that is not there.
+
+## Why
+Left behind, it would hide the next real finding on that line. Findings without which no plan can be made cannot be
+ignored at all.
+
+## Instead
+Remove the comment, or the code in it that is not needed.
+""",
+    ignorable=False,
+)
+
+INVALID_OBJECT = Rule(
+    "GPU690",
+    "invalid-object",
+    Severity.ERROR,
+    """An object that gpuplan rendered does not fit the schema of its kind.
+
+## Why
+The API server of this Kubernetes version would refuse it or drop the field, and Argo CD would show the Application as
+failed or out of sync. With `--crds`, custom resources are judged by the definitions given there.
+
+## Instead
+If the definition is of another version than the cluster's, give the right one. If it is right, this is a bug in
+gpuplan: report the object and the message.
+""",
+    ignorable=False,
+)
+
+RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, INVALID_OBJECT)

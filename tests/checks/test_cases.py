@@ -1,0 +1,128 @@
+"""Every rule has a case that fails as marked and a nearest legal neighbour that passes.
+
+A case is a YAML file that is put as `overlays/test/case.yaml`, or a folder that is a whole repository. A comment
+`# error: GPU203 part of the message` marks the line of a finding; a folder may list its findings in a file `expected`
+instead, one `path:line:column severity CODE part of the message` a line.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.pipeline import rules, validate
+from tests.plans import CLUSTER
+
+HERE = Path(__file__).parent
+CASES = sorted(path for path in HERE.glob("GPU*/*") if path.name.startswith(("fail-", "ok-")))
+MARK = re.compile(r"(?:^|\s|;\s)(error|warning|note): (GPU[0-9]{3})([^;]*)")
+
+
+@dataclass(frozen=True)
+class Expected:
+    place: str
+    severity: str
+    code: str
+    part: str
+
+    def matches(self, found: Diagnostic) -> bool:
+        location = found.finding.at.locate()
+        line, column = location.span.start.line, location.span.start.column
+        places = (f"{location.file.path}:{line}", f"{location.file.path}:{line}:{column}")
+        same = (self.severity, self.code) == (found.severity.value, found.code)
+        return same and self.place in places and self.part in found.finding.message
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_case(case: Path, tmp_path: Path) -> None:
+    lay_out(case, tmp_path)
+    found = list(validate(tmp_path).diagnostics)
+    missing = []
+    for expected in read_expected(case, tmp_path):
+        match = next((item for item in found if expected.matches(item)), None)
+        if match is None:
+            missing.append(expected)
+        else:
+            found.remove(match)
+    assert ([describe(item) for item in found], missing) == ([], [])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_case_is_about_its_rule(case: Path, tmp_path: Path) -> None:
+    lay_out(case, tmp_path)
+    codes = {expected.code for expected in read_expected(case, tmp_path)}
+    assert (case.parent.name in codes) == case.name.startswith("fail-")
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
+def test_every_rule_on_policies_has_both_kinds_of_case(rule) -> None:
+    if rule.code in SHOWN_ELSEWHERE:
+        pytest.skip(SHOWN_ELSEWHERE[rule.code])
+    names = [path.name for path in CASES if path.parent.name == rule.code]
+    assert any(name.startswith("fail-") for name in names), "no failing case"
+    assert any(name.startswith("ok-") for name in names), "no passing case"
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({rule.code for rule in rules()}) == len(rules())
+    assert len({rule.name for rule in rules()}) == len(rules())
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
+def test_every_rule_is_documented(rule) -> None:
+    assert re.fullmatch(r"GPU[0-9]{3}", rule.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+    assert rule.summary.endswith("."), "the first paragraph is a sentence"
+    assert "\n## Why\n" in rule.docs
+    assert "\n## Instead\n" in rule.docs
+
+
+SHOWN_ELSEWHERE: dict[str, str] = {}
+"""Rules that no repository on disk can show, with the tests that do."""
+
+
+def lay_out(case: Path, root: Path) -> None:
+    """Make a repository of a case; a cluster is supplied where the case has none."""
+    if case.is_dir():
+        shutil.copytree(case, root, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("expected"))
+        return
+    overlay = root / "overlays" / "test"
+    overlay.mkdir(parents=True)
+    data = case.read_bytes()
+    (overlay / "case.yaml").write_bytes(data)
+    if b"kind: Cluster" not in data:
+        (overlay / "cluster.yaml").write_text(CLUSTER)
+
+
+def read_expected(case: Path, root: Path) -> list[Expected]:
+    listed = case / "expected"
+    if listed.is_file():
+        return [_listed(line) for line in listed.read_text().splitlines() if line.strip()]
+    files = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix in (".yaml", ".yml"))
+    return [expected for path in files for expected in _marked(path, path.relative_to(root).as_posix())]
+
+
+def _listed(line: str) -> Expected:
+    place, severity, code, *part = line.split(" ", 3)
+    return Expected(place, severity, code, part[0] if part else "")
+
+
+def _marked(path: Path, name: str) -> list[Expected]:
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return [
+        Expected(f"{name}:{number}", severity, code, part.strip())
+        for number, line in enumerate(lines, start=1)
+        if "#" in line
+        for severity, code, part in MARK.findall(line[line.index("#") :])
+    ]
+
+
+def describe(found: Diagnostic) -> str:
+    location = found.finding.at.locate()
+    start = location.span.start
+    return f"{location.file.path}:{start.line}:{start.column} {found.severity} {found.code} {found.finding.message}"

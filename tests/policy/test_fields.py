@@ -1,0 +1,54 @@
+"""Field documentation comes from the models."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.policy.fields import field_paths, find_field, nested_model
+from gpuplan.policy.models import Pool, Quota
+
+
+def test_field_is_found_by_its_path() -> None:
+    field = find_field("Pool.spec.sharing.timeSlicing.replicas")
+    assert field is not None
+    assert (field.type, field.required) == ("whole number", True)
+    assert field.description.startswith("Into how many shares")
+
+
+def test_kind_may_be_written_in_any_case() -> None:
+    assert find_field("pool.spec.gpu") == find_field("Pool.spec.gpu")
+
+
+def test_closed_set_of_values_is_listed() -> None:
+    field = find_field("Cluster.spec.nodeLabels")
+    assert field is not None
+    assert (field.values, field.default) == (("nfd", "node", "external"), "nfd")
+
+
+def test_mapping_lists_its_children() -> None:
+    field = find_field("Pool.spec.sharing")
+    assert field is not None
+    names = [child.path for child in field.children]
+    assert names == [f"Pool.spec.sharing.{kind}" for kind in ("exclusive", "timeSlicing", "mps", "mig", "fraction")]
+
+
+@pytest.mark.parametrize("path", ["Poool", "Pool.spec.gpuu", "Pool.spec.gpu.more", ""])
+def test_unknown_path_is_not_found(path: str) -> None:
+    assert find_field(path) is None
+
+
+@pytest.mark.parametrize("path", list(field_paths()))
+def test_every_field_says_what_it_is_for(path: str) -> None:
+    field = find_field(path)
+    assert field is not None
+    assert field.description.endswith("."), path
+
+
+def test_model_below_a_list_is_found() -> None:
+    from gpuplan.policy.models import Tenant
+
+    assert nested_model(Tenant, ("spec", "quotas", 0)) is Quota
+
+
+def test_plain_mapping_has_no_model() -> None:
+    assert nested_model(Pool, ("spec", "nodeLabels")) is None

@@ -1,0 +1,74 @@
+"""The JSON Schemas accept what gpuplan accepts and point at what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+from gpuplan.policy.models import KINDS
+from gpuplan.policy.schema import overlay_schema, schema_of
+
+REPOSITORY = Path(__file__).parents[2]
+POOL = {
+    "apiVersion": "gpuplan.dev/v1",
+    "kind": "Pool",
+    "metadata": {"name": "a100"},
+    "spec": {"gpu": "A100-80GB", "nodes": {"count": 1, "gpusPerNode": 8}, "sharing": {"exclusive": {}}},
+}
+
+
+def errors(schema: dict, document: object) -> list[str]:
+    return [error.json_path for error in Draft7Validator(schema).iter_errors(document)]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, None])
+def test_schema_is_a_draft_7_schema(kind: str | None) -> None:
+    Draft7Validator.check_schema(schema_of(kind))
+
+
+def test_every_example_policy_fits_the_schema() -> None:
+    for file in sorted(REPOSITORY.glob("policies/**/*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()):
+            assert errors(schema_of(), document) == [], file
+
+
+def test_every_example_overlay_fits_the_overlay_schema() -> None:
+    for file in sorted(REPOSITORY.glob("overlays/*/*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()):
+            assert errors(overlay_schema(), document) == [], file
+
+
+def test_example_files_name_their_schema_on_the_first_line() -> None:
+    for file in sorted([*REPOSITORY.glob("policies/**/*.yaml"), *REPOSITORY.glob("overlays/*/*.yaml")]):
+        first = file.read_text().split("\n", 1)[0]
+        assert first.startswith("# yaml-language-server: $schema=")
+        assert (file.parent / first.partition("=")[2]).is_file()
+
+
+def test_misspelt_field_is_an_error_of_the_meant_kind_only() -> None:
+    wrong = {**POOL, "spec": {**POOL["spec"], "workloadTypez": []}}
+    assert errors(schema_of(), wrong) == ["$.spec"]
+
+
+def test_unknown_kind_is_an_error() -> None:
+    assert errors(schema_of(), {**POOL, "kind": "Poool"}) == ["$.kind"]
+
+
+def test_partial_document_fits_an_overlay_only() -> None:
+    patch = {**POOL, "spec": {"nodes": {"count": 2}, "fallback": None}}
+    assert errors(schema_of(), patch) != []
+    assert errors(overlay_schema(), patch) == []
+
+
+def test_removal_fits_an_overlay_only() -> None:
+    removal = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a100", "$patch": "delete"}}
+    assert errors(schema_of(), removal) != []
+    assert errors(overlay_schema(), removal) == []
+
+
+def test_fields_carry_their_documentation() -> None:
+    sharing = schema_of("Pool")["definitions"]["PoolSpec"]["properties"]["sharing"]
+    assert sharing["description"] == "How the GPUs are shared: exactly one kind."

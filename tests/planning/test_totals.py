@@ -1,0 +1,106 @@
+"""What tenants hold is added up per unit; a child counts within its parent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from tests.plans import a_plan
+
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: p}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}
+---
+"""
+
+
+def tenant(name: str, quota: str, more: str = "") -> str:
+    return f"""\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: {name}}}
+spec: {{namespaces: [{name}], quotas: [{quota}]{more}}}
+---
+"""
+
+
+def test_guarantees_and_limits_are_summed() -> None:
+    plan = a_plan(POOL + tenant("a", "{pool: p, guaranteed: 3, limit: 5}") + tenant("b", "{pool: p, guaranteed: 2}"))
+    (total,) = plan.totals
+    assert (total.guaranteed, total.limit, total.free) == (5, 7, 3)
+
+
+def test_one_unbounded_tenant_leaves_the_sum_unbounded() -> None:
+    plan = a_plan(POOL + tenant("a", "{pool: p, guaranteed: 3, limit: none}") + tenant("b", "{pool: p, guaranteed: 2}"))
+    (total,) = plan.totals
+    assert (total.guaranteed, total.limit) == (5, None)
+
+
+def test_child_counts_within_a_parent_that_holds_the_unit() -> None:
+    plan = a_plan(
+        POOL
+        + tenant("dept", "{pool: p, guaranteed: 6}")
+        + tenant("a", "{pool: p, guaranteed: 4}", ", parent: dept")
+        + tenant("b", "{pool: p, guaranteed: 1}")
+    )
+    (total,) = plan.totals
+    assert total.guaranteed == 7
+    assert [holder.name for holder, _ in total.quotas] == ["b", "dept"]
+
+
+def test_child_counts_itself_when_the_parent_holds_nothing() -> None:
+    text = (
+        "apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: dept}\nspec: {}\n---\n"
+        + POOL
+        + tenant("a", "{pool: p, guaranteed: 4}", ", parent: dept")
+    )
+    (total,) = a_plan(text).totals
+    assert total.guaranteed == 4
+
+
+def test_parents_in_a_cycle_end_the_search() -> None:
+    plan = a_plan(
+        POOL
+        + tenant("a", "{pool: p, guaranteed: 1}", ", parent: b")
+        + tenant("b", "{pool: p, guaranteed: 2}", ", parent: a")
+    )
+    assert [total.guaranteed for total in plan.totals] == [0]
+
+
+def quota(line: str, namespaces: str = "[x, y]"):
+    plan = a_plan(
+        POOL
+        + f"""\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: t}}
+spec: {{namespaces: {namespaces}, quotas: [{line}]}}
+"""
+    )
+    return plan.tenants[0].quotas[0]
+
+
+def test_limit_is_the_guarantee_unless_stated() -> None:
+    assert quota("{pool: p, guaranteed: 3}").limit == 3
+    assert quota("{pool: p, guaranteed: 3, limit: 4}").limit == 4
+    assert quota("{pool: p, guaranteed: 3, limit: none}").limit is None
+
+
+def test_everything_may_be_lent_unless_stated() -> None:
+    assert quota("{pool: p, guaranteed: 3}").lendable == 3
+    assert quota("{pool: p, guaranteed: 3, lendable: 1}").lendable == 1
+
+
+def test_caps_follow_the_split() -> None:
+    assert quota("{pool: p, guaranteed: 3, split: {x: 1, y: 2}}").caps == {"x": 1, "y": 2}
+    assert quota("{pool: p, guaranteed: 3, split: {x: 3}}").caps == {"x": 3, "y": 0}
+
+
+def test_cap_of_an_only_namespace_is_the_limit() -> None:
+    assert quota("{pool: p, guaranteed: 3, limit: 5}", "[x]").caps == {"x": 5}
+    assert quota("{pool: p, guaranteed: 3, limit: none}", "[x]").caps == {"x": None}
+
+
+def test_parts_of_a_unit_stay_exact() -> None:
+    assert quota("{pool: p, guaranteed: 0.1}").guaranteed == Decimal("0.1")

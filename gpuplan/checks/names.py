@@ -1,0 +1,466 @@
+"""Checks on names (GPU120-139): spelling, length, collisions, words that are taken."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from string import ascii_lowercase, digits
+from typing import Protocol
+
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import listing, name_of
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import (
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    TENANT_LABEL,
+    Layout,
+    Mig,
+    Plan,
+    Platform,
+    Pool,
+    SchedulerKind,
+    Tenant,
+)
+from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+
+LONGEST_LABEL = 63
+LONGEST_SUBDOMAIN = 253
+
+_IS_LABEL = re.compile(DNS_LABEL).fullmatch
+_IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of name; ``carrier`` says what in the cluster has it, and so what it may be."""
+
+    what: str
+    carrier: str
+    is_subdomain: bool = False
+
+    @property
+    def form(self) -> str:
+        return "DNS subdomain" if self.is_subdomain else "DNS label"
+
+    @property
+    def longest(self) -> int:
+        return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
+
+    def is_spelt(self, name: str) -> bool:
+        return bool(_IS_SUBDOMAIN(name) if self.is_subdomain else _IS_LABEL(name))
+
+
+_CLUSTER = _Kind("cluster", "the folders `overlays/<name>/` and `out/<name>/` are called so")
+_POOL = _Kind("pool", f"nodes carry it as the label `{POOL_LABEL}`; it is a key of the device plugin's configuration")
+_LAYOUT = _Kind("layout", f"nodes carry it, with a hash, as the label `{MIG_CONFIG_LABEL}`")
+_CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=True)
+_TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
+_NAMESPACE = _Kind("namespace", "the Namespace is called so")
+_POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
+
+_Named = tuple[_Kind, str, Origin]
+
+
+# --- Spelling and length -----------------------------------------------------------------------------------------
+
+
+@check("GPU120", "invalid-name")
+def invalid_name(plan: Plan) -> Iterator[Finding]:
+    """A name has characters that Kubernetes does not take.
+
+    ## Why
+    Names become names of objects, values of node labels and keys of ConfigMaps. Kubernetes takes lower-case letters,
+    digits and `-`, with a letter or digit at both ends; names of priority classes may also have dots. Anything else is
+    refused when the objects are applied, on every cluster, long after the policy was merged.
+
+    ## Instead
+    Use the spelling that the help line suggests, here and wherever the name is referred to.
+    """
+    for kind, name, at in _names(plan, lambda kind, name: not kind.is_spelt(name)):
+        yield Finding(
+            at,
+            f"{kind.what} name `{name}` is not a {kind.form}" if name else f"{kind.what} name is empty",
+            label=_flaw(kind, name),
+            notes=(kind.carrier, _alphabet(kind)),
+            help=_spelling(plan, kind, name),
+        )
+
+
+def _flaw(kind: _Kind, name: str) -> str:
+    allowed = "-." if kind.is_subdomain else "-"
+    odd = sorted(set(name) - set(f"{ascii_lowercase}{digits}{allowed}"))
+    if odd:
+        return f"not allowed: {listing(odd)}"
+    if not name:
+        return "nothing here"
+    return "two dots, or `-` beside a dot" if name[0].isalnum() and name[-1].isalnum() else "starts or ends with a sign"
+
+
+def _alphabet(kind: _Kind) -> str:
+    signs = "`-` and `.`" if kind.is_subdomain else "`-`"
+    return f"a {kind.form} has lower-case letters, digits and {signs}, and a letter or digit at both ends"
+
+
+def _spelling(plan: Plan, kind: _Kind, name: str) -> str:
+    spelling = _respell(kind, name)
+    if not spelling:
+        return "start with a letter, go on with letters, digits and `-`"
+    taken = any(kind is other and spelling == text for other, text, _ in _names(plan, lambda *_: True))
+    return f"`{spelling}` is taken: write another name" if taken else f"write `{spelling}`"
+
+
+def _respell(kind: _Kind, name: str) -> str:
+    """The nearest name that Kubernetes takes, or an empty text where nothing of it is left."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    parts = plain.split(".") if kind.is_subdomain else [plain]
+    respelt = (re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in parts)
+    return ".".join(part for part in respelt if part)[: kind.longest].strip("-.")
+
+
+@check("GPU121", "name-too-long")
+def name_too_long(plan: Plan) -> Iterator[Finding]:
+    """A name is longer than what is made of it may be.
+
+    ## Why
+    A label value holds 63 characters. A pool's name becomes one as it is; a layout's name gets a hash of nine more
+    characters, so 54 are left; KAI-Scheduler's queues join tenant and pool with a `-`. What is too long is refused when
+    it is applied, and a label that is refused leaves nodes unpartitioned.
+
+    ## Instead
+    Shorten the name by as many characters as the finding says.
+    """
+    for kind, name, at in _names(plan, lambda kind, name: len(name) > kind.longest):
+        if kind.is_spelt(name):
+            yield _too_long(kind.what, name, at, kind.longest, f"{kind.carrier}: at most {kind.longest} characters")
+    for what, layout, at in _layouts(plan):
+        room = LONGEST_LABEL - (len(layout.config_name) - len(layout.name))
+        if room < len(layout.name) <= LONGEST_LABEL and _LAYOUT.is_spelt(layout.name):
+            carried = f"nodes carry it as `{MIG_CONFIG_LABEL}: {layout.config_name}`"
+            fact = f"{carried}, {len(layout.config_name)} characters; a label value holds {LONGEST_LABEL}"
+            yield _too_long(what, layout.name, at, room, fact)
+    yield from _too_long_for_scheduler(plan)
+
+
+def _layouts(plan: Plan) -> Iterator[tuple[str, Layout, Origin]]:
+    for layout in plan.layouts:
+        yield "layout", layout, name_of(layout.at)
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline:
+            yield "pool", pool.sharing.layout, name_of(pool.at)
+
+
+def _too_long(what: str, name: str, at: Origin, longest: int, fact: str) -> Finding:
+    return Finding(
+        at,
+        f"{what} name `{name}` is too long by {len(name) - longest}",
+        label=f"{len(name)} characters, {longest} at most",
+        notes=(fact,),
+        help=f"shorten it, for example to `{name[:longest].rstrip('-.')}`",
+    )
+
+
+def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
+    """Names that workloads give as label values to the scheduler."""
+    match plan.cluster.scheduler.kind:
+        case SchedulerKind.KUEUE:
+            for found in plan.priority_classes:
+                if LONGEST_LABEL < len(found.name) <= LONGEST_SUBDOMAIN:
+                    fact = f"workloads name it in the label `kueue.x-k8s.io/priority-class`: at most {LONGEST_LABEL}"
+                    yield _too_long("priority class", found.name, name_of(found.at), LONGEST_LABEL, fact)
+        case SchedulerKind.KAI:
+            for tenant, pool, queue in _queues(plan):
+                if len(queue) > LONGEST_LABEL and max(len(tenant.name), len(pool.name)) <= LONGEST_LABEL:
+                    yield _queue_too_long(tenant, pool, queue)
+        case _:
+            return
+
+
+def _queue_too_long(tenant: Tenant, pool: Pool, queue: str) -> Finding:
+    fact = (
+        f"KAI-Scheduler has one queue per tenant and pool, `{queue}`, named by pods in the label `kai.scheduler/queue`"
+    )
+    return Finding(
+        name_of(tenant.at),
+        f"tenant `{tenant.name}` and pool `{pool.name}` make a queue name too long by {len(queue) - LONGEST_LABEL}",
+        label=f"a queue name of {len(queue)} characters",
+        related=(Label(name_of(pool.at), "the other part"),),
+        notes=(fact, f"a label value holds {LONGEST_LABEL} characters"),
+        help="shorten either name",
+    )
+
+
+def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Named]:
+    """The names of all that the plan holds, with their places; only those wanted, since places cost time."""
+    operator = plan.cluster.gpu_operator
+    if is_wanted(_CLUSTER, plan.cluster.name):
+        yield _CLUSTER, plan.cluster.name, name_of(plan.cluster.at)
+    if is_wanted(_NAMESPACE, operator.namespace):
+        yield _NAMESPACE, operator.namespace, operator.at / "namespace"
+    if is_wanted(_POLICY, operator.cluster_policy):
+        yield _POLICY, operator.cluster_policy, operator.at / "clusterPolicy"
+    documents: tuple[tuple[_Kind, Iterable[_Document]], ...] = (
+        (_POOL, plan.pools),
+        (_LAYOUT, plan.layouts),
+        (_CLASS, plan.priority_classes),
+        (_TENANT, plan.tenants),
+    )
+    for kind, items in documents:
+        for item in items:
+            if is_wanted(kind, item.name):
+                yield kind, item.name, name_of(item.at)
+    for tenant in plan.tenants:
+        for index, namespace in enumerate(tenant.namespaces):
+            if is_wanted(_NAMESPACE, namespace):
+                yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
+
+
+class _Document(Protocol):
+    """What was made of a document."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def at(self) -> Origin: ...
+
+
+# --- Collisions --------------------------------------------------------------------------------------------------
+
+
+@check("GPU122", "queue-names-collide")
+def queue_names_collide(plan: Plan) -> Iterator[Finding]:
+    """Two pairs of tenant and pool make the same queue name.
+
+    ## Why
+    KAI-Scheduler has one queue per tenant and pool, named `<tenant>-<pool>`. Tenant `a` on pool `b-c` and tenant `a-b`
+    on pool `c` both make `a-b-c`: the later object replaces the earlier one, and two tenants share one quota.
+
+    ## Instead
+    Rename one of the tenants or pools, so that no name starts with another one and a `-`.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+        return
+    seen: dict[str, tuple[Tenant, Pool]] = {}
+    for tenant, pool, queue in _queues(plan):
+        first_tenant, first_pool = seen.setdefault(queue, (tenant, pool))
+        if (first_tenant, first_pool) != (tenant, pool):
+            yield Finding(
+                name_of(tenant.at),
+                f"tenant `{tenant.name}` on pool `{pool.name}` and tenant `{first_tenant.name}` on pool "
+                f"`{first_pool.name}` share the queue name `{queue}`",
+                label="one of these names must change",
+                related=(Label(name_of(first_tenant.at), f"`{first_tenant.name}` and `{first_pool.name}`"),),
+                notes=(
+                    "KAI-Scheduler's queues are objects of the cluster, one per tenant and pool: `<tenant>-<pool>`",
+                ),
+                help=f"rename tenant `{tenant.name}` or pool `{pool.name}`",
+            )
+
+
+def _queues(plan: Plan) -> Iterator[tuple[Tenant, Pool, str]]:
+    """The queues of KAI-Scheduler: one for each pool that a tenant has a quota on."""
+    for tenant in plan.tenants:
+        for pool in {quota.pool.name: quota.pool for quota in tenant.quotas}.values():
+            yield tenant, pool, f"{tenant.name}-{pool.name}"
+
+
+# --- Words that are taken ----------------------------------------------------------------------------------------
+
+# Entries that mig-manager generates for itself when it has no file of ours (`mig-parted`, `pkg/mig/builder`).
+_LAYOUT_WORDS = ("all-disabled", "all-enabled", "all-balanced")
+# The entry that the device plugin's config-manager looks for under its fallback `named` (`cmd/config-manager`).
+_CONFIG_WORD = "default"
+
+
+@check("GPU123", "reserved-name", Severity.WARNING)
+def reserved_name(plan: Plan) -> Iterator[Finding]:
+    """A name already means something else to the GPU Operator or to gpuplan.
+
+    ## Why
+    `all-disabled`, `all-enabled` and `all-balanced` are entries of the MIG manager's own file, and `default` is the
+    entry that the device plugin's config-manager may fall back to. A layout or pool called so reads like one of them:
+    on a node, `all-disabled-1a2b3c4d` would look as if MIG were off. A cluster called `argocd` would share a folder
+    with the Argo CD objects, which is an error.
+
+    ## Instead
+    Say what the layout or pool is for: `inference-small`, `training`.
+    """
+    if plan.cluster.name == "argocd":
+        yield Finding(
+            name_of(plan.cluster.at),
+            "cluster name `argocd` is taken",
+            label="also the folder of the Argo CD objects",
+            notes=("`out/<cluster>/` holds a cluster, and `out/argocd/` what Argo CD's own cluster needs",),
+            help="name the cluster by its purpose, such as `management`",
+            severity=Severity.ERROR,
+        )
+    for layout in plan.layouts:
+        if layout.name in (*_LAYOUT_WORDS, _CONFIG_WORD):
+            yield _taken("layout", layout.name, layout.at, f"nodes would carry `{layout.config_name}`")
+    for pool in plan.pools:
+        if pool.name in (*_LAYOUT_WORDS, _CONFIG_WORD):
+            fact = f"nodes would carry `{POOL_LABEL}: {pool.name}`, and nodes without a label do not use it"
+            yield _taken("pool", pool.name, pool.at, fact)
+
+
+def _taken(what: str, name: str, at: Origin, fact: str) -> Finding:
+    owner = "device plugin's config-manager falls back to" if name == _CONFIG_WORD else "MIG manager makes itself"
+    return Finding(
+        name_of(at),
+        f"{what} name `{name}` means something else to the GPU Operator",
+        label=f"an entry that the {owner}",
+        notes=(fact,),
+        help=f"name the {what} by its purpose",
+    )
+
+
+@check("GPU124", "reserved-namespace")
+def reserved_namespace(plan: Plan) -> Iterator[Finding]:
+    """A tenant has a namespace that belongs to the cluster itself.
+
+    ## Why
+    In a tenant's namespace gpuplan writes the Namespace object, a Pod Security level, quotas that allow no other GPUs
+    than the tenant's, and admission rules. In the GPU Operator's namespace they would keep the driver's privileged pods
+    and the validator's GPU pod from starting, and removing the tenant would have Argo CD prune a system namespace.
+
+    ## Instead
+    Give the tenant a namespace of its own. For `default`, which every cluster has, this is a warning.
+    """
+    taken = _system_namespaces(plan)
+    for tenant in plan.tenants:
+        for index, namespace in enumerate(tenant.namespaces):
+            owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
+            if owner:
+                yield Finding(
+                    tenant.at / "namespaces" / index,
+                    f"namespace `{namespace}` of tenant `{tenant.name}` belongs to {owner}",
+                    label="not a tenant's",
+                    notes=("gpuplan would write its Namespace, GPU quotas, Pod Security level and admission rules",),
+                    help=f"write a namespace of the tenant's own, such as `{tenant.name}`",
+                    severity=Severity.WARNING if namespace == "default" else None,
+                )
+
+
+def _system_namespaces(plan: Plan) -> dict[str, str]:
+    taken = {
+        "default": "every cluster",
+        "gpuplan-system": "gpuplan's admission parameters",
+        "gpu-operator-resources": "the GPU Operator",
+        plan.cluster.gpu_operator.namespace: "the GPU Operator",
+    }
+    match plan.cluster.scheduler.kind:
+        case SchedulerKind.KUEUE:
+            taken["kueue-system"] = "Kueue"
+        case SchedulerKind.KAI:
+            taken["kai-scheduler"] = "KAI-Scheduler"
+        case SchedulerKind.RUNAI:
+            taken["runai"] = taken["runai-backend"] = "Run:ai"
+        case SchedulerKind.KUBERNETES:
+            pass
+    return taken
+
+
+def _owner_by_prefix(plan: Plan, namespace: str) -> str:
+    if namespace.startswith("kube-"):
+        return "Kubernetes"
+    is_openshift = plan.cluster.platform is Platform.OPENSHIFT
+    return "OpenShift" if is_openshift and (namespace == "openshift" or namespace.startswith("openshift-")) else ""
+
+
+# --- Groups ------------------------------------------------------------------------------------------------------
+
+# Groups that the API server puts callers into by itself (`staging/src/k8s.io/apiserver/pkg/authentication/user`).
+_EVERYONE = {
+    "system:authenticated": "everybody who can log in",
+    "system:unauthenticated": "everybody who cannot log in",
+    "system:serviceaccounts": "every pod of every namespace",
+    "system:nodes": "every kubelet",
+}
+
+
+@check("GPU125", "empty-group")
+def empty_group(plan: Plan) -> Iterator[Finding]:
+    """A member's group name is empty, or has space around it.
+
+    ## Why
+    Kubernetes compares group names as text. The API server refuses an empty one, and one with a space before or after
+    it is accepted and matches nobody.
+
+    ## Instead
+    Write the group's name as the cluster's authentication gives it.
+    """
+    for tenant in plan.tenants:
+        for member in tenant.members:
+            stripped = member.group.strip()
+            if stripped != member.group or not stripped:
+                yield Finding(
+                    member.at,
+                    f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
+                    if stripped
+                    else f"tenant `{tenant.name}` has a member without a group name",
+                    label="matches nobody" if stripped else "empty",
+                    help=f"write `{stripped}`" if stripped else "name the group, or remove the entry",
+                )
+
+
+@check("GPU126", "group-of-everyone", Severity.WARNING)
+def group_of_everyone(plan: Plan) -> Iterator[Finding]:
+    """A tenant's members are a group that the API server puts everybody into.
+
+    ## Why
+    `system:authenticated` holds every user and every service account of the cluster. As a member it gives all of them
+    the tenant's GPUs: a quota protects the other tenants from this one, but nothing protects this one.
+
+    ## Instead
+    Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
+    """
+    for tenant in plan.tenants:
+        for member in tenant.members:
+            meant = _EVERYONE.get(member.group)
+            if meant:
+                yield Finding(
+                    member.at,
+                    f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
+                    label=meant,
+                    notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
+                    help="name a group of the identity provider",
+                )
+
+
+@check("GPU127", "group-named-twice", Severity.WARNING)
+def group_named_twice(plan: Plan) -> Iterator[Finding]:
+    """A tenant names the same group as a member twice.
+
+    ## Why
+    Roles add up: with `view` and `edit` the group may edit, so that the narrower entry restricts nothing.
+
+    ## Instead
+    Keep one entry, with the role that is meant.
+    """
+    for tenant in plan.tenants:
+        seen: dict[str, Origin] = {}
+        for member in tenant.members:
+            first = seen.setdefault(member.group, member.at)
+            if first is not member.at:
+                yield Finding(
+                    member.at,
+                    f"tenant `{tenant.name}` names group `{member.group}` twice",
+                    label=f"here with role `{member.role.value}`",
+                    related=(Label(first, "first named here"),),
+                    notes=("roles add up: the wider one holds",),
+                    help="keep one of the two",
+                )
+
+
+CHECKS: tuple[Check, ...] = (
+    invalid_name,
+    name_too_long,
+    queue_names_collide,
+    reserved_name,
+    reserved_namespace,
+    empty_group,
+    group_of_everyone,
+    group_named_twice,
+)

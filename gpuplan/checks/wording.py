@@ -1,0 +1,49 @@
+"""Turns of phrase that several checks share: lists, sums, places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from gpuplan.diagnostics import Origin, Severity
+from gpuplan.planning.plan import Amount, OnLoss, Plan
+
+SHOWN = 4
+"""How many of a list a note names before it only counts."""
+
+
+def name_of(at: Origin) -> Origin:
+    """Where the document that ``at`` points into gives its name."""
+    return Origin(at.source, ("metadata", "name"))
+
+
+def listing(names: Sequence[str], shown: int = SHOWN) -> str:
+    """`` `a`, `b` and 3 more ``."""
+    text = ", ".join([f"`{name}`" for name in names[:shown]])
+    return f"{text} and {len(names) - shown} more" if len(names) > shown else text
+
+
+def number(amount: Amount) -> str:
+    """An amount as people write it: no exponent, no idle zeros."""
+    return f"{amount.normalize():f}" if isinstance(amount, Decimal) else str(amount)
+
+
+def add(amounts: Sequence[Amount]) -> Amount:
+    return sum(amounts, start=0)
+
+
+def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
+    """The proof of a sum, largest first where not all can be shown: `` `research` 12 + `training` 8 = 20 ``."""
+    listed = list(parts)
+    if len(parts) > shown:
+        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:shown]
+    terms = [f"`{name}` {number(amount)}" for name, amount in listed]
+    if len(parts) > shown:
+        rest = add([amount for _, amount in parts]) - add([amount for _, amount in listed])
+        terms.append(f"{len(parts) - shown} more {number(rest)}")
+    return f"{' + '.join(terms)} = {number(add([amount for _, amount in parts]))}"
+
+
+def severity_of_loss(plan: Plan, reported: Severity) -> Severity:
+    """An error where the cluster refuses whatever its scheduler cannot keep, else ``reported``."""
+    return Severity.ERROR if plan.cluster.scheduler.on_loss is OnLoss.REFUSE else reported

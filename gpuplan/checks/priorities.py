@@ -1,0 +1,285 @@
+"""Checks on priority classes (GPU500-509)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import listing, name_of, severity_of_loss
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+
+HIGHEST = 1_000_000_000
+LOWEST = -(2**31)
+SYSTEM_PREFIX = "system-"
+
+# KAI-Scheduler runs a pod as preemptible when its class is below this
+# (`pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go`).
+KAI_THRESHOLD = 100
+# The classes of KAI-Scheduler's own chart (`docs/priority/README.md`).
+KAI_CLASSES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+
+_KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
+"""Where the pods' own classes decide who is evicted: Kueue leaves pods that it has admitted to kube-scheduler."""
+
+
+@check("GPU500", "priority-out-of-range")
+def priority_out_of_range(plan: Plan) -> Iterator[Finding]:
+    """A priority class has a value that Kubernetes refuses.
+
+    ## Why
+    A value is a 32-bit number, and those above 1000000000 are kept for the system's own classes. The API server refuses
+    anything else.
+
+    ## Instead
+    Only the order of the values counts: small numbers do as well.
+    """
+    for found in plan.priority_classes:
+        if not LOWEST <= found.value <= HIGHEST:
+            nearest = HIGHEST if found.value > HIGHEST else LOWEST
+            yield Finding(
+                found.at / "value",
+                f"priority class `{found.name}` has the value {found.value}",
+                label=f"the {'highest' if nearest == HIGHEST else 'lowest'} is {nearest}",
+                notes=(f"values run from {LOWEST} to {HIGHEST}; those above are the system's own",),
+                help=f"write `value: {nearest}`, or a smaller number"
+                if nearest == HIGHEST
+                else f"write `value: {nearest}`",
+            )
+
+
+@check("GPU501", "reserved-priority-class-name")
+def reserved_priority_class_name(plan: Plan) -> Iterator[Finding]:
+    """A priority class has a name that Kubernetes keeps for itself.
+
+    ## Why
+    Names that start with `system-` belong to `system-cluster-critical` and `system-node-critical`, which every cluster
+    has. The API server refuses to create another one.
+
+    ## Instead
+    Leave the prefix out.
+    """
+    for found in plan.priority_classes:
+        if found.name.startswith(SYSTEM_PREFIX):
+            yield Finding(
+                name_of(found.at),
+                f"priority class name `{found.name}` is kept for Kubernetes itself",
+                label=f"`{SYSTEM_PREFIX}` is reserved",
+                notes=("only `system-cluster-critical` and `system-node-critical` have that prefix, and they exist",),
+                help=f"write `{found.name.removeprefix(SYSTEM_PREFIX) or 'critical'}`",
+            )
+
+
+@check("GPU502", "equal-priorities", Severity.WARNING)
+def equal_priorities(plan: Plan) -> Iterator[Finding]:
+    """Two priority classes have the same value.
+
+    ## Why
+    Nothing orders two classes of one value: neither goes first and neither may evict the other, whatever their names
+    promise.
+
+    ## Instead
+    Give each class its own value. Where both mean the same, one class will do.
+    """
+    first_of: dict[int, PriorityClass] = {}
+    for found in plan.priority_classes:
+        first = first_of.setdefault(found.value, found)
+        if first is not found:
+            yield Finding(
+                found.at / "value",
+                f"priority classes `{first.name}` and `{found.name}` have the same value",
+                label=f"{found.value}, too",
+                related=(Label(first.at / "value", f"`{first.name}`"),),
+                notes=("neither goes before the other, and neither may evict the other",),
+                help="give one of them a higher value, or keep one class",
+            )
+
+
+@check("GPU503", "several-default-classes")
+def several_default_classes(plan: Plan) -> Iterator[Finding]:
+    """More than one priority class is the default.
+
+    ## Why
+    The API server admits one class with `globalDefault`; the second one is refused. If two get in at the same time,
+    pods get the one with the lowest value.
+
+    ## Instead
+    Keep `default: true` on one class, or on none.
+    """
+    defaults = [found for found in plan.priority_classes if found.is_default]
+    for found in defaults[1:]:
+        yield Finding(
+            found.at / "default",
+            f"priority class `{found.name}` is a second default",
+            label="only one can be",
+            related=(Label(defaults[0].at / "default", f"`{defaults[0].name}` is the default"),),
+            notes=("the API server refuses a second PriorityClass with `globalDefault`",),
+            help="remove `default: true` here or there",
+        )
+
+
+@check("GPU504", "default-class-outranks", Severity.WARNING)
+def default_class_outranks(plan: Plan) -> Iterator[Finding]:
+    """Pods that name no class outrank pods that do.
+
+    ## Why
+    The default holds for every pod of the cluster that names no class, in all namespaces and with or without GPUs. A
+    default above other classes puts a careless pod before a careful one, and lets it evict that one.
+
+    ## Instead
+    Make the class with the lowest value the default, or leave the default out: pods without a class then have the
+    value 0.
+    """
+    for found in plan.priority_classes:
+        lower = [other.name for other in _below(plan, found)] if found.is_default else []
+        if lower:
+            effect = "go before and may evict" if found.preempts else "go before"
+            yield Finding(
+                found.at / "default",
+                f"pods that name no class {effect} pods of {listing(lower)}",
+                label=f"everything without a class gets {found.value}",
+                notes=("the default holds for all pods of the cluster, those without GPUs included",),
+                help="remove `default: true`, or give it to the class with the lowest value",
+            )
+
+
+@check("GPU505", "preemptible-against-value")
+def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler, a class's value says the opposite of its `preemptible`.
+
+    ## Why
+    KAI-Scheduler goes by the number: pods of a class below 100 are preemptible and may run over quota, those of 100 and
+    more are not and may not. With values such as 1000, 500 and 100 nothing is preemptible, so that no tenant can ever
+    use what others leave idle.
+
+    ## Instead
+    Give preemptible classes values below 100 and the others 100 or more; only the order counts elsewhere.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+        return
+    for found in plan.priority_classes:
+        is_preemptible = found.value < KAI_THRESHOLD
+        if found.preemptible != is_preemptible:
+            side = "below" if is_preemptible else "not below"
+            yield Finding(
+                found.at / "value",
+                f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to KAI-Scheduler",
+                label=f"{found.value} is {side} {KAI_THRESHOLD}",
+                related=(Label(found.at / "preemptible", f"`preemptible: {str(found.preemptible).lower()}`"),),
+                notes=(f"KAI-Scheduler takes pods of a class below {KAI_THRESHOLD} for preemptible, and no others",),
+                help=f"write a value of {KAI_THRESHOLD} or more"
+                if is_preemptible
+                else f"write a value below {KAI_THRESHOLD}",
+            )
+
+
+@check("GPU506", "evictable-class", Severity.WARNING)
+def evictable_class(plan: Plan) -> Iterator[Finding]:
+    """A class says that it is not preemptible, but a higher one may evict its pods.
+
+    ## Why
+    kube-scheduler evicts pods of any lower value to make room. A PriorityClass can say that its own pods evict nobody;
+    no field says that they are safe. Only the highest value is, and a class above it that does not preempt.
+
+    ## Instead
+    Give the class the highest value, or write `preempts: false` on those above it.
+    """
+    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+        return
+    for found in plan.priority_classes:
+        evictors = [] if found.preemptible else [other for other in _above(plan, found) if other.preempts]
+        if evictors:
+            names = listing([other.name for other in evictors])
+            yield Finding(
+                found.at / "preemptible",
+                f"pods of class `{found.name}` can be evicted by pods of {names}",
+                label=f"does not protect the value {found.value}",
+                related=_values(evictors),
+                notes=("kube-scheduler evicts any lower value; no field of a PriorityClass protects a pod",),
+                help=f"raise `{found.name}` above {evictors[-1].value}, or write `preempts: false` on {names}",
+                severity=severity_of_loss(plan, Severity.WARNING),
+            )
+
+
+@check("GPU507", "never-evicted", Severity.NOTE)
+def never_evicted(plan: Plan) -> Iterator[Finding]:
+    """A class says that it is preemptible, but no class above it preempts.
+
+    ## Why
+    kube-scheduler evicts a pod only for one of a higher value whose class preempts. With `preempts: false` on all the
+    higher classes, pods of this class keep their GPUs until they end, and urgent pods wait.
+
+    ## Instead
+    Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
+    """
+    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+        return
+    for found in plan.priority_classes:
+        higher = _above(plan, found) if found.preemptible else []
+        if higher and not any(other.preempts for other in higher):
+            yield Finding(
+                found.at / "preemptible",
+                f"no class evicts pods of `{found.name}`",
+                label="preemptible, but by nobody",
+                related=_values(higher, "does not preempt"),
+                notes=(f"above {found.value}, every class has `preempts: false`",),
+                help=f"leave `preempts` out on `{higher[-1].name}`, or write `preemptible: false` here",
+            )
+
+
+@check("GPU508", "class-of-scheduler", Severity.ERROR)
+def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
+    """A priority class has the name of one that the scheduler brings along.
+
+    ## Why
+    KAI-Scheduler's chart creates `train`, `build-preemptible`, `build` and `inference`. Two owners of one object undo
+    each other's work, and the value of a PriorityClass cannot be changed: the second one to apply fails.
+
+    ## Instead
+    Use another name. With the value that the chart gives, this is a warning.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+        return
+    for found in plan.priority_classes:
+        value = KAI_CLASSES.get(found.name)
+        if value is not None:
+            yield Finding(
+                name_of(found.at),
+                f"priority class `{found.name}` is one of KAI-Scheduler's own",
+                label=f"its chart creates it with {value}",
+                related=(Label(found.at / "value", "the same value" if value == found.value else "another value"),),
+                notes=("the value of a PriorityClass cannot be changed once it exists",),
+                help=f"rename it, for example to `gpu-{found.name}`",
+                severity=Severity.WARNING if value == found.value else None,
+            )
+
+
+def _above(plan: Plan, found: PriorityClass) -> list[PriorityClass]:
+    """The classes of a higher value, lowest first."""
+    return sorted(
+        (other for other in plan.priority_classes if other.value > found.value), key=lambda other: other.value
+    )
+
+
+def _below(plan: Plan, found: PriorityClass) -> list[PriorityClass]:
+    """The classes of a lower value, lowest first."""
+    return sorted(
+        (other for other in plan.priority_classes if other.value < found.value), key=lambda other: other.value
+    )
+
+
+def _values(classes: Sequence[PriorityClass], suffix: str = "preempts") -> tuple[Label, ...]:
+    return tuple(Label(found.at / "value", f"`{found.name}` {suffix}") for found in classes[:4])
+
+
+CHECKS: tuple[Check, ...] = (
+    priority_out_of_range,
+    reserved_priority_class_name,
+    equal_priorities,
+    several_default_classes,
+    default_class_outranks,
+    preemptible_against_value,
+    evictable_class,
+    never_evicted,
+    class_of_scheduler,
+)

@@ -1,0 +1,225 @@
+"""What it takes to bring the disk to the desired files, and what stands in the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
+from gpuplan.outtree.paths import check_apart, check_paths, folders_of
+
+
+class Action(StrEnum):
+    """What happens to a file. A conflict stops everything, unless it is forced."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    CONFLICT = "conflict"
+
+
+class Reason(StrEnum):
+    """Why something happens to a file."""
+
+    MISSING = "is not there yet"
+    CHANGED = "is not what the policies say now"
+    TORN = "was cut short by an interrupted run"
+    UNWANTED = "is no longer part of the output"
+    EDITED = "was edited by hand since gpuplan wrote it"
+    FOREIGN = "exists, and gpuplan did not write it"
+
+
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Change:
+    """What happens to one file; ``path`` is relative to the output's root."""
+
+    path: str
+    action: Action
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """All that differs between the disk and the desired files, sorted by path.
+
+    ``found`` is what the files that change hold now. ``unwanted`` are the files of ours that shall not be there, of
+    which some may be gone already. ``recorded`` is the inventory as it was read, ``planned`` as it shall be in the end.
+    """
+
+    changes: tuple[Change, ...]
+    desired: Mapping[str, bytes]
+    found: Mapping[str, bytes]
+    unwanted: tuple[str, ...]
+    recorded: Inventory
+    planned: Inventory
+    is_recorded: bool
+    """The inventory on the disk is as planned."""
+
+    @property
+    def conflicts(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.action is Action.CONFLICT)
+
+    @property
+    def is_clean(self) -> bool:
+        """There is nothing to do, neither to a file nor to the inventory."""
+        return not self.changes and self.is_recorded
+
+
+def compare(root: Path, desired: Mapping[str, bytes], *, scope: Collection[str] | None = None) -> ChangeSet:
+    """What `apply` would do to bring ``root`` to the desired files. Reads the disk and writes nothing.
+
+    ``scope`` names the folders that ``desired`` speaks for; files of ours elsewhere stay as they are. Without it
+    ``desired`` is all that shall be there.
+    """
+    check_paths(desired)
+    is_elsewhere = _outside(scope)
+    if strays := [path for path in desired if is_elsewhere(path)]:
+        raise ValueError(f"{strays[0]} is outside of {scope}")
+    digests = {path: digest(data) for path, data in desired.items()}
+    text = _Disk(root).read(INVENTORY)
+    recorded = _parse(text, Inventory(digests), root / INVENTORY)
+    planned = Inventory(
+        {path: known for path, known in recorded.files.items() if is_elsewhere(path)} | digests,
+        {path: known for path, known in recorded.replaced.items() if is_elsewhere(path)},
+    )
+    check_apart(planned.files)
+    unwanted = tuple(sorted(path for path in recorded.paths - digests.keys() if not is_elsewhere(path)))
+    changes, found = _compare_files(_Disk(root, unwanted), desired, unwanted, recorded)
+    return ChangeSet(changes, desired, found, unwanted, recorded, planned, is_recorded=text == planned.text)
+
+
+def _outside(scope: Collection[str] | None) -> Callable[[str], bool]:
+    if scope is None:
+        return lambda _: False
+    prefixes = tuple(f"{folder}/" for folder in scope)
+    return lambda path: not path.startswith(prefixes)
+
+
+def _parse(text: bytes | None, expected: Inventory, path: Path) -> Inventory:
+    if text is None:
+        return Inventory()
+    return expected if text == expected.text else parse_inventory(text, path)  # parsing takes longer than comparing
+
+
+def _compare_files(
+    disk: _Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
+) -> tuple[tuple[Change, ...], dict[str, bytes]]:
+    changes: list[Change] = []
+    found: dict[str, bytes] = {}
+    for path in (*desired, *unwanted):
+        data = disk.read(path)
+        if data == desired.get(path):
+            continue
+        changes.append(_judge(path, data, recorded.digests(path), is_wanted=path in desired))
+        if data is not None:
+            found[path] = data
+    return tuple(sorted(changes)), found
+
+
+def _judge(path: str, found: bytes | None, digests: tuple[str, ...], *, is_wanted: bool) -> Change:
+    """What to do about a file that is not as desired; ``digests`` are those of what gpuplan may have written to it."""
+    if found is None:
+        return Change(path, Action.CREATE, Reason.MISSING)
+    if not digests:
+        return Change(path, Action.CONFLICT, Reason.FOREIGN)
+    if digest(found) not in digests and not _is_torn(found):
+        return Change(path, Action.CONFLICT, Reason.EDITED)
+    if not is_wanted:
+        return Change(path, Action.DELETE, Reason.UNWANTED)
+    return Change(path, Action.UPDATE, Reason.TORN if _is_torn(found) else Reason.CHANGED)
+
+
+def _is_torn(data: bytes) -> bool:
+    """Whether a crash left this, and nobody typed it: see `gpuplan.outtree.writing`."""
+    return not data.strip(b"\0")
+
+
+class _Disk:
+    """Reads files below a root and never through a symbolic link in it."""
+
+    def __init__(self, root: Path, unwanted: Iterable[str] = ()) -> None:
+        self._base = f"{os.fspath(root)}/"
+        self._unwanted = frozenset(unwanted)
+        self._leaving = folders_of(unwanted)
+        self._folders: dict[str, bool] = {"": _is_root(root)}
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None when it does not exist."""
+        if not self._has_folder(path.rpartition("/")[0]):
+            return None
+        full = self._base + path
+        try:
+            handle = os.open(full, _READ)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreadable(full, error) from error
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISREG(status.st_mode):
+                return _read_all(handle, status.st_size)
+        finally:
+            os.close(handle)
+        if stat.S_ISDIR(status.st_mode) and path in self._leaving:
+            return None  # all of ours in that folder goes, and it with them
+        raise _blocked(full, "is not a regular file")
+
+    def _has_folder(self, folder: str) -> bool:
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._has_folder(folder.rpartition("/")[0]) and self._is_folder(folder)
+            self._folders[folder] = known
+        return known
+
+    def _is_folder(self, folder: str) -> bool:
+        full = self._base + folder
+        try:
+            mode = os.lstat(full).st_mode
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unreadable(full, error) from error
+        if stat.S_ISDIR(mode):
+            return True
+        if stat.S_ISREG(mode) and folder in self._unwanted:
+            return False  # a file of ours that goes, and makes room
+        raise _blocked(full, "is a symbolic link" if stat.S_ISLNK(mode) else "is not a folder")
+
+
+def _is_root(root: Path) -> bool:
+    try:
+        mode = root.stat().st_mode  # the root itself may be a link: that is the user's word, not the tree's
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreadable(os.fspath(root), error) from error
+    if not stat.S_ISDIR(mode):
+        raise _blocked(os.fspath(root), "is not a folder")
+    return True
+
+
+def _read_all(handle: int, size: int) -> bytes:
+    data = os.read(handle, size + 1)
+    while len(data) > size and (more := os.read(handle, 1 << 20)):  # it grew meanwhile
+        data += more
+    return data
+
+
+def _unreadable(path: str, error: OSError) -> GpuplanError:
+    if error.errno == errno.ELOOP:
+        return _blocked(path, "is a symbolic link")
+    return GpuplanError(f"cannot read `{path}`: {(error.strerror or str(error)).lower()}", "give yourself read access")
+
+
+def _blocked(path: str, what: str) -> GpuplanError:
+    return GpuplanError(f"`{path}` {what}, and gpuplan writes nothing through or over it", "move it away")

@@ -1,0 +1,93 @@
+"""What gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
+
+The text is JSON with a line for each file, so that Git merges it, under a name that Argo CD does not take for a
+manifest. ``files`` holds the digest of every file, ``replaced`` the digests that files had before: it is there only from
+the start to the end of a run that overwrites or deletes files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.paths import STATE, check_paths
+
+INVENTORY: Final = f"{STATE}/inventory"
+_HINT: Final = (
+    f"restore it with `git checkout -- out/{INVENTORY}`; after a merge take one side's `out/`, then run build"
+)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Digests by path: what a file has or shall have, and what it had before an unfinished run."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> set[str]:
+        return self.files.keys() | self.replaced.keys()
+
+    def digests(self, path: str) -> tuple[str, ...]:
+        """All that the file may hold and still be as gpuplan wrote it; empty when gpuplan did not write it."""
+        known = self.replaced.get(path, ())
+        return (*known, self.files[path]) if path in self.files else known
+
+    @cached_property
+    def text(self) -> bytes:
+        sections = [_section("files", (f'"{path}": "{digest}"' for path, digest in sorted(self.files.items())))]
+        if self.replaced:
+            lines = (f'"{path}": {json.dumps(digests)}' for path, digests in sorted(self.replaced.items()))
+            sections.append(_section("replaced", lines))
+        body = ",\n".join(['  "apiVersion": "gpuplan.dev/v1"', '  "kind": "Inventory"', *sections])
+        return f"{{\n{body}\n}}\n".encode()
+
+
+def digest(data: bytes) -> str:
+    return "sha256:" + sha256(data).hexdigest()
+
+
+def parse_inventory(data: bytes, path: Path) -> Inventory:
+    """The inventory of a text that anybody may have touched; ``path`` is for messages."""
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise GpuplanError(f"`{path}` is not the JSON that gpuplan wrote: {error}", _HINT) from error
+    inventory = _find_inventory(body)
+    if inventory is None:
+        raise GpuplanError(f"`{path}` is not an inventory: it has no mapping `files` of digests by path", _HINT)
+    _check_recorded(inventory.paths, path)
+    return inventory
+
+
+def _find_inventory(body: object) -> Inventory | None:
+    """The inventory in a JSON value, or None when it has another shape."""
+    if not isinstance(body, dict):
+        return None
+    files, replaced = body.get("files"), body.get("replaced", {})
+    if not _maps_to(files, str) or not _maps_to(replaced, list):
+        return None
+    return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()})
+
+
+def _check_recorded(paths: Iterable[str], inventory: Path) -> None:
+    try:
+        check_paths(paths)
+    except GpuplanError as error:
+        raise GpuplanError(f"`{inventory}` lists a path that gpuplan never writes: {error.message}", _HINT) from error
+
+
+def _maps_to(value: object, kind: type) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and all(isinstance(item, kind) for item in value.values())
+
+
+def _section(name: str, lines: Iterable[str]) -> str:
+    body = ",\n    ".join(lines)
+    return f'  "{name}": {{\n    {body}\n  }}' if body else f'  "{name}": {{}}'

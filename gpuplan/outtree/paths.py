@@ -1,0 +1,53 @@
+"""Which paths may be written: portable, inside of the output, and apart from each other on any file system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from gpuplan.diagnostics import GpuplanError
+
+STATE: Final = ".gpuplan"
+"""The folder that gpuplan keeps for itself; no other name may start with a dot."""
+
+_NAME: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
+_PATH: Final = re.compile(rf"{_NAME}(?:/{_NAME})*")
+
+
+def check_paths(paths: Iterable[str]) -> None:
+    """Refuse absolute paths, ``..``, hidden names and characters that some file system does not have."""
+    for path in paths:
+        if not _PATH.fullmatch(path):
+            raise GpuplanError(
+                f"`{path}` is not a path that gpuplan writes",
+                "names in the output are made of ASCII letters, digits, `.`, `_` and `-`, and do not start with a dot",
+            )
+
+
+def check_apart(paths: Iterable[str]) -> None:
+    """Refuse paths that are one on a file system without case, and files that others need as a folder."""
+    files = set(paths)
+    names = files | folders_of(files)
+    seen: dict[str, str] = {}
+    if len({name.lower() for name in names}) < len(names):
+        for name in sorted(names):
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise GpuplanError(
+                    f"`{other}` and `{name}` are one file where case does not count", "rename one of them"
+                )
+    if both := files & folders_of(files):
+        raise GpuplanError(f"`{min(both)}` would have to be a file and a folder", "rename one of them")
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """All folders above the paths, but for the top."""
+    folders = {path.rpartition("/")[0] for path in paths}
+    waiting = list(folders)
+    while waiting:
+        parent = waiting.pop().rpartition("/")[0]
+        if parent not in folders:
+            folders.add(parent)
+            waiting.append(parent)
+    return folders - {""}

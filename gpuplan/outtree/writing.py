@@ -1,0 +1,179 @@
+"""Bring the disk to the desired files so that an interruption at any point is made good by the next run.
+
+Before the first file changes, the inventory says all that is going to happen: for every file the digest that it shall
+have, and in ``replaced`` the digests that it had. Then files are deleted, overwritten and created, and in the end the
+inventory drops ``replaced``. At each point in between, a file holds something that the inventory lists for it, so the
+next run knows it for ours, whether the policies changed meanwhile or not.
+
+*A killed process* leaves files as they were, or as they shall be: an existing file is replaced by renaming a whole one
+over it. New files are created in place, which saves a rename for each of thousands. One of those can be left empty.
+
+*A power failure* may also lose what was written without being synchronised, and synchronising thousands of files would
+take longer than all the rest. So only a few things are: the inventory, whenever it is written; files of more than one
+block, before they get their name; and the folders of what was replaced or deleted, before ``replaced`` is dropped, as
+an older state may come back until then. A small file may thus end up empty, or as zeros on some file systems, but not
+half written, since a file system stores a block whole. gpuplan writes no empty file and no zero byte, and whoever typed
+something left more than that: such a file is one of ours if the inventory lists it (``Reason.TORN``).
+"""
+
+# ruff: noqa: PTH - plain calls on strings; with thousands of files, pathlib takes longer than the system does
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.comparing import ChangeSet
+from gpuplan.outtree.inventory import INVENTORY, Inventory, digest
+from gpuplan.outtree.paths import STATE, folders_of
+
+TEMPORARY: Final = f"{STATE}/new"
+_BLOCK: Final = 4096
+_MODE: Final = 0o644
+_MANY_FOLDERS: Final = 64
+"""From here on, one ``sync`` of everything takes less time than one for each folder."""
+
+
+def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
+    """Do what `compare` found, under the `Lock` that was held since then. ``force`` overrules conflicts.
+
+    Touches no file that is as desired, and nothing at all when the change set is clean.
+    """
+    if changes.conflicts and not force:
+        raise ValueError(f"{changes.conflicts[0].path} {changes.conflicts[0].reason}")
+    with as_trouble(root), _usual_modes():
+        if not changes.is_clean:
+            _apply(_Tree(root), changes)
+
+
+def _apply(tree: _Tree, changes: ChangeSet) -> None:
+    replaced = _replaced(changes)
+    if replaced or not changes.is_recorded:
+        tree.write_inventory(Inventory(changes.planned.files, {**changes.planned.replaced, **replaced}))
+        tree.synchronise((STATE, ""))
+    for path in changes.unwanted:
+        if path in changes.found:
+            tree.delete(path)
+    tree.prune(changes.unwanted)
+    for change in changes.changes:
+        if (data := changes.desired.get(change.path)) is not None:
+            tree.write(change.path, data, is_new=change.path not in changes.found)
+    if replaced:
+        tree.synchronise({path.rpartition("/")[0] for path in replaced})
+        tree.write_inventory(changes.planned)
+
+
+def _replaced(changes: ChangeSet) -> dict[str, tuple[str, ...]]:
+    """What the files that are overwritten or deleted may hold until the end of this run."""
+    return {
+        path: tuple(sorted({*changes.recorded.digests(path), digest(data)} - {changes.planned.files.get(path)}))
+        for path, data in changes.found.items()
+    }
+
+
+class _Tree:
+    """Writes below a root, in folders that `compare` has seen to be real ones."""
+
+    def __init__(self, root: Path) -> None:
+        self._base = f"{os.fspath(root)}/"
+        self._folders = {""}
+
+    def write(self, path: str, data: bytes, *, is_new: bool) -> None:
+        if is_new:
+            self._make_folder(path.rpartition("/")[0])
+        if is_new and len(data) <= _BLOCK:
+            self._create(path, data)
+        else:
+            self._replace(path, data, is_durable=len(data) > _BLOCK)
+
+    def write_inventory(self, inventory: Inventory) -> None:
+        self._replace(INVENTORY, inventory.text, is_durable=True)
+
+    def delete(self, path: str) -> None:
+        os.unlink(self._base + path)
+
+    def prune(self, deleted: Iterable[str]) -> None:
+        """Remove the folders that nothing is left in, from the deepest up."""
+        for folder in sorted(folders_of(deleted), reverse=True):
+            with suppress(OSError):  # something of others is in it, or it is gone
+                os.rmdir(self._base + folder)
+
+    def synchronise(self, folders: Collection[str]) -> None:
+        """Wait until the names in these folders are on the disk; folders that are gone count as their parent."""
+        if len(folders) > _MANY_FOLDERS:
+            os.sync()
+            return
+        for folder in sorted({self._existing(folder) for folder in folders}):
+            handle = os.open(self._base + folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def _existing(self, folder: str) -> str:
+        while folder and not os.path.isdir(self._base + folder):
+            folder = folder.rpartition("/")[0]
+        return folder
+
+    def _create(self, path: str, data: bytes) -> None:
+        full = self._base + path
+        handle = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+        try:
+            _write_all(handle, data)
+        except OSError:
+            os.unlink(full)  # a full disk: leave nothing that is neither empty nor whole
+            raise
+        finally:
+            os.close(handle)
+
+    def _replace(self, path: str, data: bytes, *, is_durable: bool) -> None:
+        temporary = self._base + TEMPORARY
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+        try:
+            _write_all(handle, data)
+            if is_durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(temporary, self._base + path)
+
+    def _make_folder(self, folder: str) -> None:
+        if folder in self._folders:
+            return
+        parent = folder.rpartition("/")[0]
+        self._make_folder(parent)
+        with suppress(FileExistsError):
+            os.mkdir(self._base + folder)
+        self._folders.add(folder)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    written = os.write(handle, data)
+    while written < len(data):
+        written += os.write(handle, data[written:])
+
+
+@contextmanager
+def _usual_modes() -> Iterator[None]:
+    """Files of mode 0644 and folders of 0755, whoever runs this."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def as_trouble(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or root
+        reason = (error.strerror or str(error)).lower()
+        raise GpuplanError(
+            f"cannot write `{place}`: {reason}", "what was done so far is safe: put that right and run build again"
+        ) from error

@@ -1,8 +1,8 @@
 """What gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
 
 The text is JSON with a line for each file, so that Git merges it, under a name that Argo CD does not take for a
-manifest. ``files`` holds the digest of every file, ``replaced`` the digests that files had before: it is there only from
-the start to the end of a run that overwrites or deletes files.
+manifest. ``files`` holds the digest of every file, ``replaced`` those that files had before: it is there only from the
+start to the end of a run that overwrites or deletes files.
 """
 
 from __future__ import annotations

@@ -1,27 +1,28 @@
-"""Bring the disk to the desired files so that an interruption at any point is made good by the next run.
+"""Bring the disk to the desired files so that the next run makes good whatever interrupts this one.
 
-Before the first file changes, the inventory says all that is going to happen: for every file the digest that it shall
-have, and in ``replaced`` the digests that it had. Then files are deleted, overwritten and created, and in the end the
-inventory drops ``replaced``. At each point in between, a file holds something that the inventory lists for it, so the
-next run knows it for ours, whether the policies changed meanwhile or not.
+Before the first file changes, the inventory says all that is going to happen: the digest that each file shall have
+and, in ``replaced``, the digests that it had. Then files are deleted, overwritten and created. In the end the inventory
+drops ``replaced``. Whatever a file holds in between is thus something that the inventory lists for it, so that the next
+run knows the file for ours, and not edited by hand, whether the policies have changed by then or not.
 
-*A killed process* leaves files as they were, or as they shall be: an existing file is replaced by renaming a whole one
-over it. New files are created in place, which saves a rename for each of thousands. One of those can be left empty.
+*A killed process* leaves every file as it was or as it shall be, since a file is replaced by renaming a whole one over
+it. New files are created in place, which saves thousands of renames; one of those may be left empty.
 
-*A power failure* may also lose what was written without being synchronised, and synchronising thousands of files would
-take longer than all the rest. So only a few things are: the inventory, whenever it is written; files of more than one
-block, before they get their name; and the folders of what was replaced or deleted, before ``replaced`` is dropped, as
-an older state may come back until then. A small file may thus end up empty, or as zeros on some file systems, but not
-half written, since a file system stores a block whole. gpuplan writes no empty file and no zero byte, and whoever typed
-something left more than that: such a file is one of ours if the inventory lists it (``Reason.TORN``).
+*A power failure* may also undo what was not synchronised with the disk, and to synchronise thousands of files would
+take longer than all the rest. These few are: the inventory, each time before anything follows it; files of more than
+one block, before they get their name; and the folders of all that was replaced or deleted, before ``replaced`` is
+dropped, since until then an old state may come back. A small file may end up empty or, on some file systems, as zeros. It is not
+half written, because file systems record a file's size after its data, block by block. gpuplan writes neither empty
+files nor zeros, and whoever typed something left more than that: the next run takes such a file for its own.
 """
 
-# ruff: noqa: PTH - plain calls on strings; with thousands of files, pathlib takes longer than the system does
+# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112 - for thousands of files, pathlib takes longer than the system does
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,16 @@ from gpuplan.outtree.paths import STATE, folders_of
 TEMPORARY: Final = f"{STATE}/new"
 _BLOCK: Final = 4096
 _MODE: Final = 0o644
+_HINTS: Final[Mapping[int, str]] = {
+    errno.EACCES: "give yourself write access",
+    errno.EPERM: "give yourself write access",
+    errno.EROFS: "give yourself write access",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EEXIST: "move it away",
+    errno.EISDIR: "move it away",
+    errno.ENOTDIR: "move it away",
+}
 _MANY_FOLDERS: Final = 64
 """From here on, one ``sync`` of everything takes less time than one for each folder."""
 
@@ -54,7 +65,7 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
     replaced = _replaced(changes)
     if replaced or not changes.is_recorded:
         tree.write_inventory(Inventory(changes.planned.files, {**changes.planned.replaced, **replaced}))
-        tree.synchronise((STATE, ""))
+        tree.synchronise(["", STATE])
     for path in changes.unwanted:
         if path in changes.found:
             tree.delete(path)
@@ -68,11 +79,15 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
 
 
 def _replaced(changes: ChangeSet) -> dict[str, tuple[str, ...]]:
-    """What the files that are overwritten or deleted may hold until the end of this run."""
-    return {
-        path: tuple(sorted({*changes.recorded.digests(path), digest(data)} - {changes.planned.files.get(path)}))
-        for path, data in changes.found.items()
-    }
+    """What files of ours may hold until the end of this run, besides what they shall hold.
+
+    That includes what an unfinished run has replaced, as it may not have come as far as to the disk.
+    """
+    unfinished = changes.recorded.replaced.keys() - changes.planned.replaced.keys()
+    old = {path: set(changes.recorded.digests(path)) for path in unfinished | changes.found.keys()}
+    for path, data in changes.found.items():
+        old[path].add(digest(data))
+    return {path: tuple(sorted(digests - {changes.planned.files.get(path)})) for path, digests in old.items()}
 
 
 class _Tree:
@@ -169,11 +184,12 @@ def _usual_modes() -> Iterator[None]:
 
 @contextmanager
 def as_trouble(root: Path) -> Iterator[None]:
+    """Tell people which path could not be written, and what to do about it."""
     try:
         yield
     except OSError as error:
-        place = error.filename or root
         reason = (error.strerror or str(error)).lower()
+        hint = _HINTS.get(error.errno or 0, "put that right")
         raise GpuplanError(
-            f"cannot write `{place}`: {reason}", "what was done so far is safe: put that right and run build again"
+            f"cannot write `{error.filename or root}`: {reason}", f"{hint}, then run build again"
         ) from error

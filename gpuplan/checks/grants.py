@@ -1,0 +1,80 @@
+"""What quotas amount to: caps by unit, and parts of a parent's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpuplan.checks.wording import add
+from gpuplan.planning.plan import Amount, Cap, Plan, Quota, Tenant
+
+Key = tuple[str, str]
+"""A pool's name and a unit's."""
+
+
+class Grant(NamedTuple):
+    """A tenant's quota. ``cap`` is what plain ResourceQuotas let it use; None where unbounded."""
+
+    tenant: Tenant
+    quota: Quota
+    cap: Amount | None
+
+
+class Part(NamedTuple):
+    """A quota that lies within one of an ancestor for the same unit."""
+
+    tenant: Tenant
+    quota: Quota
+    parent: Tenant
+    parent_quota: Quota
+
+
+def key_of(quota: Quota) -> Key:
+    return quota.pool.name, quota.unit.name
+
+
+def cap_field(plan: Plan) -> str:
+    """The field of a quota that a plain ResourceQuota caps on this cluster."""
+    return plan.cluster.scheduler.cap.value
+
+
+def cap_of(plan: Plan, quota: Quota) -> Amount | None:
+    """What the tenant is meant to use at most, before it is divided among namespaces."""
+    return quota.limit if plan.cluster.scheduler.cap is Cap.LIMIT else quota.guaranteed
+
+
+def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
+    """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
+    found: dict[Key, list[Grant]] = {}
+    for tenant in plan.tenants:
+        if tenant.namespaces:
+            for quota in tenant.quotas:
+                cap = add([cap or 0 for cap in quota.caps.values()]) if quota.split else cap_of(plan, quota)
+                found.setdefault(key_of(quota), []).append(Grant(tenant, quota, cap))
+    return found
+
+
+def parts(plan: Plan) -> Iterator[Part]:
+    """Each quota that lies within one of the nearest ancestor that states the same unit."""
+    if all(tenant.parent is None for tenant in plan.tenants):
+        return
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    quotas = {(tenant.name, key_of(quota)): quota for tenant in plan.tenants for quota in tenant.quotas}
+    for tenant in plan.tenants:
+        if tenant.parent is not None:
+            for quota in tenant.quotas:
+                for ancestor in ancestors(tenant, tenants):
+                    parent_quota = quotas.get((ancestor.name, key_of(quota)))
+                    if parent_quota is not None:
+                        yield Part(tenant, quota, ancestor, parent_quota)
+                        break
+
+
+def ancestors(tenant: Tenant, tenants: dict[str, Tenant]) -> Iterator[Tenant]:
+    """The parent, its parent and so on; a cycle ends where it began."""
+    seen = {tenant.name}
+    parent = tenant.parent
+    while parent is not None and parent in tenants and parent not in seen:
+        yield tenants[parent]
+        seen.add(parent)
+        parent = tenants[parent].parent

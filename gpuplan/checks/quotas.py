@@ -1,0 +1,743 @@
+"""Checks on tenants' quotas and namespaces (GPU400-449)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from math import ceil
+
+from gpuplan.checks.grants import Grant, Key, cap_field, cap_of, grants_by_unit, key_of, parts
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss, total_text
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import (
+    Amount,
+    Fraction,
+    Mig,
+    MigStrategy,
+    Mps,
+    Plan,
+    Pool,
+    Quota,
+    SchedulerKind,
+    Tenant,
+    TimeSlicing,
+    Total,
+)
+
+# --- Sums --------------------------------------------------------------------------------------------------------
+
+
+@check("GPU400", "guarantees-over-capacity")
+def guarantees_over_capacity(plan: Plan) -> Iterator[Finding]:
+    """The tenants' guarantees on a unit add up to more than the pool has.
+
+    ## Why
+    A guarantee that the hardware cannot keep is not one. No scheduler refuses it: Kueue admits beyond what is there,
+    KAI-Scheduler says nothing, and the pods wait for ever. A child counts within its parent's quota on the same unit.
+
+    ## Instead
+    Lower a guarantee and let `limit` say how far the tenant may go beyond it, or add nodes to the pool.
+    """
+    for total in plan.totals:
+        # A unit without capacity comes of a layout or of replicas that are reported for themselves.
+        if total.free < 0 and total.unit.capacity:
+            yield _over_capacity(total)
+
+
+def _over_capacity(total: Total) -> Finding:
+    pool, unit = total.pool, total.unit
+    promised, capacity = number(total.guaranteed), unit.capacity
+    tenant, quota = total.quotas[_crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
+    listed = total_text([(tenant.name, quota.guaranteed) for tenant, quota in total.quotas])
+    nodes = pool.nodes
+    return Finding(
+        quota.at / "guaranteed",
+        f"guarantees on `{unit.name}` of pool `{pool.name}` add up to {promised} of {capacity}",
+        label=f"too much by {number(-total.free)} with that of `{tenant.name}`",
+        related=(Label(nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),),
+        notes=(f"{listed} of {capacity}",),
+        help=f"lower the guarantees by {number(-total.free)}, or raise `nodes.count` of pool `{pool.name}` to "
+        f"{ceil(total.guaranteed / unit.per_node)}",
+    )
+
+
+def _nodes(pool: Pool) -> str:
+    return f"{pool.nodes.count} node{'' if pool.nodes.count == 1 else 's'}"
+
+
+def _crossing(amounts: Sequence[Amount], bound: Amount) -> int:
+    """The place in the list where the running sum first exceeds the bound."""
+    total: Amount = 0
+    for index, amount in enumerate(amounts):
+        total = total + amount
+        if total > bound:
+            return index
+    return len(amounts) - 1
+
+
+@check("GPU401", "children-over-parent")
+def children_over_parent(plan: Plan) -> Iterator[Finding]:
+    """The guarantees of a tenant's children add up to more than its own.
+
+    ## Why
+    A parent that states a quota is an envelope: its guarantee is what its children divide among them, and the only part
+    of it that counts against the pool's capacity. What the children promise beyond it is nobody's.
+
+    ## Instead
+    Raise the parent's guarantee, or lower those of the children.
+    """
+    within: dict[tuple[str, Key], list[tuple[Tenant, Quota]]] = {}
+    envelopes: dict[tuple[str, Key], tuple[Tenant, Quota]] = {}
+    for part in parts(plan):
+        key = part.parent.name, key_of(part.quota)
+        within.setdefault(key, []).append((part.tenant, part.quota))
+        envelopes[key] = part.parent, part.parent_quota
+    for key, children in within.items():
+        parent, envelope = envelopes[key]
+        total = add([quota.guaranteed for _, quota in children])
+        if total > envelope.guaranteed:
+            yield _over_parent(parent, envelope, children, total)
+
+
+def _over_parent(parent: Tenant, envelope: Quota, children: list[tuple[Tenant, Quota]], total: Amount) -> Finding:
+    tenant, quota = children[_crossing([quota.guaranteed for _, quota in children], envelope.guaranteed)]
+    listed = total_text([(child.name, quota.guaranteed) for child, quota in children])
+    held, over = number(envelope.guaranteed), number(total - envelope.guaranteed)
+    return Finding(
+        quota.at / "guaranteed",
+        f"children of `{parent.name}` have guarantees of {number(total)} on `{quota.unit.name}` of pool "
+        f"`{quota.pool.name}`, {over} more than `{parent.name}` has",
+        label=f"too much with that of `{tenant.name}`",
+        related=(Label(envelope.at / "guaranteed", f"`{parent.name}` has {held} to divide"),),
+        notes=(f"{listed} of {held}",),
+        help=f"lower them by {over}, or raise that of `{parent.name}` to {number(total)}",
+    )
+
+
+@check("GPU418", "caps-over-capacity", Severity.WARNING)
+def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, tenants may together use more than a pool has, so that no guarantee on it holds.
+
+    ## Why
+    Plain Kubernetes has caps and nothing else. As long as all caps fit into the pool, each tenant finds its units free
+    when it wants them. Where they do not, whoever comes first has them, and nothing gives them back to the one that
+    they were guaranteed to.
+
+    ## Instead
+    Lower the limits, cap at the guarantees (`scheduler.cap: guaranteed` in the cluster), or use a scheduler that
+    reclaims. With `onLoss: refuse` this is an error.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+        return
+    promised = {(total.pool.name, total.unit.name): total for total in plan.totals if total.free >= 0}
+    for key, grants in grants_by_unit(plan).items():
+        guaranteed = [grant for grant in grants if grant.quota.guaranteed > 0]
+        total = promised.get(key)
+        if total and guaranteed and len(grants) > 1 and not _fits(grants, total.unit.capacity):
+            yield _caps_over_capacity(plan, total, grants, guaranteed)
+
+
+def _fits(grants: Sequence[Grant], capacity: int) -> bool:
+    caps = [grant.cap for grant in grants if grant.cap is not None]
+    return len(caps) == len(grants) and add(caps) <= capacity
+
+
+def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], guaranteed: list[Grant]) -> Finding:
+    pool, unit, field = total.pool, total.unit, cap_field(plan)
+    unbounded = [grant for grant in grants if grant.cap is None]
+    bounded = [(grant.tenant.name, grant.cap) for grant in grants if grant.cap is not None]
+    if unbounded:
+        at, sum_text = unbounded[0].quota.at, f"{listing([grant.tenant.name for grant in unbounded])} unbounded"
+    else:
+        at = grants[_crossing([amount for _, amount in bounded], unit.capacity)].quota.at
+        sum_text = total_text(bounded)
+    first = guaranteed[0]
+    amount = "no bound" if unbounded else number(add([amount for _, amount in bounded]))
+    return Finding(
+        at / field,
+        f"caps on `{unit.name}` of pool `{pool.name}` add up to {amount} of {unit.capacity}: no guarantee on it holds",
+        label="more than there is",
+        related=(Label(first.quota.at / "guaranteed", f"`{first.tenant.name}` cannot count on this"),),
+        notes=(
+            f"caps: {sum_text} of {unit.capacity}",
+            "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
+        ),
+        help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
+        severity=severity_of_loss(plan, Severity.WARNING),
+    )
+
+
+# --- One quota ---------------------------------------------------------------------------------------------------
+
+
+@check("GPU402", "limit-below-guaranteed")
+def limit_below_guaranteed(plan: Plan) -> Iterator[Finding]:
+    """A quota's limit is lower than its guarantee.
+
+    ## Why
+    The limit holds for all that a tenant uses, its guaranteed units included. The rest of the guarantee is kept free
+    for it and can never be used.
+
+    ## Instead
+    Raise the limit, or leave it out: it is then as high as the guarantee.
+    """
+    for tenant, quota in _quotas(plan):
+        if quota.limit is not None and quota.limit < quota.guaranteed:
+            yield Finding(
+                quota.at / "limit",
+                f"tenant `{tenant.name}` may use fewer `{quota.unit.name}` of pool `{quota.pool.name}` than guaranteed",
+                label=f"{number(quota.limit)} at most",
+                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"),),
+                notes=(f"{number(quota.guaranteed - quota.limit)} units would stay idle for ever",),
+                help=f"write `limit: {number(quota.guaranteed)}` or more, or leave it out",
+            )
+
+
+@check("GPU403", "lendable-above-guaranteed")
+def lendable_above_guaranteed(plan: Plan) -> Iterator[Finding]:
+    """A quota lends out more than it has.
+
+    ## Why
+    Only guaranteed units can be lent. Kueue's webhook refuses a lending limit above the nominal quota.
+
+    ## Instead
+    Lower `lendable`, or leave it out: all guaranteed units may then be lent while they are idle.
+    """
+    for tenant, quota in _quotas(plan):
+        if quota.lendable > quota.guaranteed:
+            yield Finding(
+                quota.at / "lendable",
+                f"tenant `{tenant.name}` lends more `{quota.unit.name}` of pool `{quota.pool.name}` than it has",
+                label=f"{number(quota.lendable)} to lend",
+                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"),),
+                help=f"write `lendable: {number(quota.guaranteed)}` or less, or leave it out",
+            )
+
+
+@check("GPU404", "part-of-a-unit")
+def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
+    """A quota counts parts of a unit that is only handed out whole.
+
+    ## Why
+    Devices are whole numbers: the API server refuses `requests.nvidia.com/gpu: 0.5`. Only the unit `fraction` can be
+    divided; a share of a time-sliced GPU is a unit already, so that half a GPU of four replicas is two of them.
+
+    ## Instead
+    Write a whole number of units.
+    """
+    for tenant, quota in _quotas(plan):
+        if isinstance(quota.pool.sharing, Fraction):
+            continue
+        for at, field, amount in _amounts(quota):
+            if isinstance(amount, Decimal):
+                yield Finding(
+                    at,
+                    f"{number(amount)} `{quota.unit.name}` of pool `{quota.pool.name}` is not a whole number of units",
+                    label=f"a part of a unit for `{tenant.name}`",
+                    notes=(f"pool `{quota.pool.name}` hands out `{quota.unit.name}` whole",),
+                    help=f"write `{field}: {int(amount)}` or `{field}: {ceil(amount)}`",
+                )
+
+
+def _amounts(quota: Quota) -> Iterator[tuple[Origin, str, Amount | None]]:
+    """The numbers that a quota writes; what was left out is the same object as the guarantee."""
+    yield quota.at / "guaranteed", "guaranteed", quota.guaranteed
+    if quota.limit is not quota.guaranteed:
+        yield quota.at / "limit", "limit", quota.limit
+    if quota.lendable is not quota.guaranteed:
+        yield quota.at / "lendable", "lendable", quota.lendable
+    for namespace, amount in quota.split.items():
+        yield quota.at / "split" / namespace, namespace, amount
+
+
+@check("GPU405", "duplicate-quota")
+def duplicate_quota(plan: Plan) -> Iterator[Finding]:
+    """A tenant has two quotas on one unit of one pool.
+
+    ## Why
+    Whether they add up or replace each other, half of the readers would guess wrong; and one ResourceQuota cannot hold
+    a resource twice.
+
+    ## Instead
+    Write one quota with the number that is meant.
+    """
+    for tenant in plan.tenants:
+        seen: dict[Key, Quota] = {}
+        for quota in tenant.quotas:
+            first = seen.setdefault(key_of(quota), quota)
+            if first is not quota:
+                yield Finding(
+                    quota.at,
+                    f"tenant `{tenant.name}` has two quotas on `{quota.unit.name}` of pool `{quota.pool.name}`",
+                    label=f"a guarantee of {number(quota.guaranteed)}",
+                    related=(Label(first.at, f"a guarantee of {number(first.guaranteed)}"),),
+                    help="keep one of them",
+                )
+
+
+@check("GPU409", "empty-quota", Severity.WARNING)
+def empty_quota(plan: Plan) -> Iterator[Finding]:
+    """A quota allows nothing.
+
+    ## Why
+    Units that a tenant has no quota on are refused anyway. A quota of nothing looks like a grant and is none; most
+    often `limit` was forgotten, which is as high as the guarantee when it is left out.
+
+    ## Instead
+    Write a limit to let the tenant use what others leave idle, or remove the quota.
+    """
+    for tenant, quota in _quotas(plan):
+        if quota.guaranteed == 0 and quota.limit == 0:
+            yield Finding(
+                quota.at / "guaranteed",
+                f"quota of tenant `{tenant.name}` on `{quota.unit.name}` of pool `{quota.pool.name}` allows nothing",
+                label="no guarantee and no limit above it",
+                notes=("a limit that is left out is as high as the guarantee: 0",),
+                help=f"add a `limit` of up to {quota.unit.capacity}, or remove the quota",
+            )
+
+
+@check("GPU411", "limit-out-of-reach", Severity.WARNING)
+def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """A quota's limit is higher than what there is to use.
+
+    ## Why
+    A limit above the pool's capacity bounds nothing, and one above the parent's is never reached. Both look like a
+    bound that was thought about, and often count GPUs where units are counted, or the other way round.
+
+    ## Instead
+    Lower the limit, or write `limit: none` to say that there is no bound.
+    """
+    for tenant, quota in _quotas(plan):
+        capacity = quota.unit.capacity
+        if capacity and quota.limit is not None and quota.limit > max(capacity, quota.guaranteed):
+            yield _out_of_reach(tenant, quota, quota.limit, capacity, "pool has", quota.pool.nodes.at / "count")
+    for part in parts(plan):
+        bound = part.parent_quota.limit
+        if bound is not None and part.quota.limit is not None and part.quota.limit > max(bound, part.quota.guaranteed):
+            held_by = f"parent `{part.parent.name}` may use"
+            yield _out_of_reach(
+                part.tenant, part.quota, part.quota.limit, bound, held_by, part.parent_quota.at / "limit"
+            )
+
+
+def _out_of_reach(tenant: Tenant, quota: Quota, limit: Amount, bound: Amount, holder: str, at: Origin) -> Finding:
+    return Finding(
+        quota.at / "limit",
+        f"tenant `{tenant.name}` may use {number(limit)} `{quota.unit.name}` of pool `{quota.pool.name}`, "
+        f"but its {holder} {number(bound)}",
+        label="never reached",
+        related=(Label(at, f"{number(bound)} `{quota.unit.name}`"),),
+        help=f"write `limit: {number(bound)}`, or `limit: none`",
+    )
+
+
+# --- Namespaces --------------------------------------------------------------------------------------------------
+
+
+@check("GPU406", "tenant-without-namespace")
+def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
+    """A tenant has neither namespaces nor children.
+
+    ## Why
+    Pods run in namespaces: without one nobody can use what the tenant is granted, and its guarantees keep units from
+    everybody else. Only a tenant that others name as their parent can do without.
+
+    ## Instead
+    Add `namespaces`, or remove the tenant.
+    """
+    if plan.broken.tenants:
+        return  # one of them may be a child
+    parents = {tenant.parent for tenant in plan.tenants}
+    for tenant in plan.tenants:
+        if not tenant.namespaces and tenant.name not in parents:
+            yield Finding(
+                name_of(tenant.at),
+                f"tenant `{tenant.name}` has no namespace",
+                label="and no tenant names it as its parent",
+                notes=("its quotas cannot be used by any pod",) if tenant.quotas else (),
+                help=f"add `namespaces: [{tenant.name}]`, or remove the tenant",
+            )
+
+
+@check("GPU407", "namespace-in-two-tenants")
+def namespace_in_two_tenants(plan: Plan) -> Iterator[Finding]:
+    """Two tenants have the same namespace.
+
+    ## Why
+    A pod belongs to the tenant of its namespace. With two, both tenants' admission rules and quotas hold at once, so
+    that neither can use what it was granted.
+
+    ## Instead
+    Give each tenant its own namespace. Tenants that belong together can have a common `parent`.
+    """
+    owners: dict[str, tuple[Tenant, int]] = {}
+    for tenant in plan.tenants:
+        for index, namespace in enumerate(tenant.namespaces):
+            owner, first = owners.setdefault(namespace, (tenant, index))
+            if owner is not tenant:
+                yield Finding(
+                    tenant.at / "namespaces" / index,
+                    f"namespace `{namespace}` belongs to tenants `{owner.name}` and `{tenant.name}`",
+                    label=f"claimed by `{tenant.name}`",
+                    related=(Label(owner.at / "namespaces" / first, f"claimed by `{owner.name}`"),),
+                    help="remove it from one of them",
+                )
+
+
+@check("GPU408", "namespace-twice")
+def namespace_twice(plan: Plan) -> Iterator[Finding]:
+    """A tenant lists a namespace twice.
+
+    ## Why
+    One of the two was meant to be another name, or nothing. A second Namespace object of one name cannot be applied.
+
+    ## Instead
+    Remove or correct one of them.
+    """
+    for tenant in plan.tenants:
+        if len(set(tenant.namespaces)) == len(tenant.namespaces):
+            continue
+        first_of: dict[str, int] = {}
+        for index, namespace in enumerate(tenant.namespaces):
+            first = first_of.setdefault(namespace, index)
+            if first != index:
+                yield Finding(
+                    tenant.at / "namespaces" / index,
+                    f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
+                    label="again",
+                    related=(Label(tenant.at / "namespaces" / first, "first listed here"),),
+                    help="remove one of them",
+                )
+
+
+@check("GPU410", "parent-cycle")
+def parent_cycle(plan: Plan) -> Iterator[Finding]:
+    """Tenants are each other's parents.
+
+    ## Why
+    A tree of tenants has a top. In a circle nobody holds what the others divide; Kueue switches off every queue of
+    cohorts that form one, without an error.
+
+    ## Instead
+    Remove `parent` from the tenant that is meant to be the top.
+    """
+    parent_of = {tenant.name: tenant.parent for tenant in plan.tenants}
+    by_name = {tenant.name: tenant for tenant in plan.tenants}
+    done: set[str] = set()
+    for start in parent_of:
+        trail: list[str] = []
+        name: str | None = start
+        while name is not None and name in parent_of and name not in done:
+            done.add(name)
+            trail.append(name)
+            name = parent_of[name]
+        if name in trail:
+            yield _cycle([by_name[member] for member in trail[trail.index(name) :]])
+
+
+def _cycle(members: list[Tenant]) -> Finding:
+    first = members.index(min(members, key=lambda tenant: tenant.name))
+    top, *others = [*members[first:], *members[:first]]
+    route = " -> ".join(f"`{tenant.name}`" for tenant in (top, *others, top))
+    return Finding(
+        top.at / "parent",
+        f"parents of `{top.name}` form a circle: {route}" if others else f"tenant `{top.name}` is its own parent",
+        label="leads back to itself",
+        related=tuple(Label(tenant.at / "parent", f"parent of `{tenant.name}`") for tenant in others[:4]),
+        help=f"remove `parent` from {listing([tenant.name for tenant in members]) if others else 'the tenant'}"
+        f"{', whichever is the top' if others else ''}",
+    )
+
+
+# --- Division among namespaces -----------------------------------------------------------------------------------
+
+
+@check("GPU412", "split-names-foreign-namespace")
+def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
+    """A quota's `split` names a namespace that the tenant does not have.
+
+    ## Why
+    The part would go to nobody, and the namespace that was meant gets nothing: with a `split`, namespaces that it does
+    not name have a cap of 0.
+
+    ## Instead
+    Name one of the tenant's namespaces.
+    """
+    for tenant, quota in _quotas(plan):
+        for namespace in quota.split:
+            if namespace not in tenant.namespaces:
+                yield Finding(
+                    (quota.at / "split" / namespace).key,
+                    f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
+                    label="gets a part that nobody can use",
+                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has {len(tenant.namespaces)}"),),
+                    notes=(f"its namespaces: {listing(tenant.namespaces, 8)}",) if tenant.namespaces else (),
+                    help="write one of the tenant's namespaces, or add this one to `namespaces`",
+                )
+
+
+@check("GPU413", "split-over-cap")
+def split_over_cap(plan: Plan) -> Iterator[Finding]:
+    """The parts of a `split` add up to more than the quota allows.
+
+    ## Why
+    Each namespace gets a ResourceQuota with its part, and nothing counts them together. Parts above the cap let the
+    tenant use more than it was granted.
+
+    ## Instead
+    Lower the parts, or raise the limit. Which of a quota's numbers is the cap is the cluster's `scheduler.cap`.
+    """
+    for tenant, quota, cap, part in _splits(plan):
+        if part > cap:
+            yield _uneven(plan, tenant, quota, cap, part, f"{number(part - cap)} more than it may use")
+
+
+@check("GPU414", "split-below-cap", Severity.WARNING)
+def split_below_cap(plan: Plan) -> Iterator[Finding]:
+    """The parts of a `split` add up to less than the quota allows.
+
+    ## Why
+    Each namespace gets a ResourceQuota with its part, and namespaces that are not named get 0. What is left over can be
+    used in none of them.
+
+    ## Instead
+    Raise a part, or lower the quota to what is used.
+    """
+    for tenant, quota, cap, part in _splits(plan):
+        if part < cap:
+            yield _uneven(plan, tenant, quota, cap, part, f"{number(cap - part)} can be used nowhere")
+
+
+def _splits(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, Amount]]:
+    """The divided quotas, with their cap and the sum of the tenant's own parts."""
+    for tenant, quota in _quotas(plan):
+        cap = cap_of(plan, quota) if quota.split else None
+        # A part of a foreign namespace is reported for itself.
+        if cap is not None and all(name in tenant.namespaces for name in quota.split):
+            yield tenant, quota, cap, add(list(quota.split.values()))
+
+
+def _uneven(plan: Plan, tenant: Tenant, quota: Quota, cap: Amount, part: Amount, label: str) -> Finding:
+    left_out = [name for name in tenant.namespaces if name not in quota.split]
+    return Finding(
+        quota.at / "split",
+        f"split of `{quota.unit.name}` of pool `{quota.pool.name}` adds up to {number(part)}, "
+        f"but tenant `{tenant.name}` has {number(cap)}",
+        label=label,
+        related=(Label(quota.at / cap_field(plan), f"the cap on this cluster: {number(cap)}"),),
+        notes=(
+            f"{total_text(list(quota.split.items()))} of {number(cap)}",
+            *((f"{listing(left_out)} not named: 0",) if left_out else ()),
+        ),
+        help=f"divide {number(cap)} among the namespaces",
+    )
+
+
+@check("GPU415", "split-missing")
+def split_missing(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, a tenant with several namespaces does not say how its quota is divided among them.
+
+    ## Why
+    A ResourceQuota counts one namespace. With the whole cap in each of three namespaces the tenant may use three times
+    what it was granted, at the cost of the others' guarantees.
+
+    ## Instead
+    Add a `split`, or give the tenant one namespace. Kueue and KAI-Scheduler count a tenant's namespaces together.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+        return
+    for tenant, quota in _quotas(plan):
+        names = tuple(dict.fromkeys(tenant.namespaces))
+        cap = cap_of(plan, quota)
+        if len(names) > 1 and not quota.split and cap and quota.unit.resource:
+            sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
+            yield Finding(
+                quota.at,
+                f"cap of {number(cap)} `{quota.unit.name}` of pool `{quota.pool.name}` holds in each of "
+                f"{len(names)} namespaces of tenant `{tenant.name}`, not in all together",
+                label="not divided",
+                related=(Label((tenant.at / "namespaces").key, f"{len(names)} namespaces"),),
+                notes=(f"a ResourceQuota counts one namespace: together they may use {sum_text}",),
+                help=f"add `split: {_even_split(names, cap)}`",
+            )
+
+
+def _even_split(names: Sequence[str], cap: Amount) -> str:
+    share, rest = divmod(int(cap), len(names))
+    return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
+
+
+# --- Pools and tenants -------------------------------------------------------------------------------------------
+
+
+@check("GPU416", "pools-share-a-resource", Severity.WARNING)
+def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
+    """A namespace is granted units of two pools that plain Kubernetes counts as one resource.
+
+    ## Why
+    A ResourceQuota counts a resource name, such as `nvidia.com/gpu`, in one namespace. It has no notion of nodes. With
+    4 GPUs of one pool and 8 of another the namespace may use 12, and all 12 of them in one pool. Admission keeps it out
+    of pools that it has no quota on; among its own it may choose. The device plugin cannot rename a resource by pool.
+
+    ## Instead
+    Give the team a tenant with a namespace of its own for each pool. Where one of the pools publishes shares under the
+    plain name, let it say `rename: true`; where it is partitioned with strategy `single`, `mixed`. Kueue and
+    KAI-Scheduler count by pool, DRA device classes by GPU model. With `onLoss: refuse` this is an error.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+        return
+    users: dict[str, set[str]] = {}
+    for (pool, _), grants in grants_by_unit(plan).items():
+        users.setdefault(pool, set()).update(grant.tenant.name for grant in grants if grant.cap != 0)
+    for tenant in plan.tenants:
+        if len(tenant.quotas) > 1:
+            for resource, quotas in _granted_together(tenant):
+                # A pool that nobody else may use cannot be taken from anybody.
+                if any(users[quota.pool.name] != {tenant.name} for quota in quotas):
+                    yield _shared_resource(plan, tenant, resource, quotas)
+
+
+def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
+    """The quotas on one resource in several pools that some namespace may use; each set once."""
+    seen: set[tuple[int, ...]] = set()
+    for namespace in tenant.namespaces:
+        by_resource: dict[str, dict[str, Quota]] = {}
+        for quota in tenant.quotas:
+            if quota.unit.resource and quota.caps[namespace] != 0:
+                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
+        for resource, quotas in by_resource.items():
+            together = tuple(quotas.values())
+            identity = tuple(id(quota) for quota in together)
+            if len(together) > 1 and identity not in seen:
+                seen.add(identity)
+                yield resource, together
+
+
+def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:
+    first, second = quotas[:2]
+    caps = [(quota.pool.name, cap_of(plan, quota)) for quota in quotas]
+    bounded = [(name, cap) for name, cap in caps if cap is not None]
+    is_bounded = len(bounded) == len(caps)
+    return Finding(
+        second.at / "pool",
+        f"a quota cannot tell pools {listing([quota.pool.name for quota in quotas])} apart for tenant `{tenant.name}`: "
+        f"both hand out `{resource}`"
+        if len(quotas) == 2
+        else f"a quota cannot tell {len(quotas)} pools apart for tenant `{tenant.name}`: all hand out `{resource}`",
+        label=f"`{second.unit.name}` is `{resource}` here",
+        related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
+        notes=(
+            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if is_bounded else ()),
+            "Kueue and KAI-Scheduler count by pool, and DRA by device class",
+        ),
+        help=_way_out(quotas) or "make a tenant with its own namespace for each pool",
+        severity=severity_of_loss(plan, Severity.WARNING),
+    )
+
+
+def _way_out(quotas: Sequence[Quota]) -> str:
+    """A change to one of the pools that gives its units a name of their own."""
+    for quota in quotas:
+        sharing, name = quota.pool.sharing, quota.pool.name
+        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+        if isinstance(slicing, TimeSlicing | Mps) and not slicing.rename:
+            return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
+        if isinstance(sharing, Mig) and sharing.strategy is MigStrategy.SINGLE:
+            return f"write `strategy: mixed` in pool `{name}`: its units are then named by profile"
+    return ""
+
+
+@check("GPU417", "unused-units", Severity.NOTE)
+def unused_units(plan: Plan) -> Iterator[Finding]:
+    """A pool has units that no tenant may use.
+
+    ## Why
+    Pods of tenants may use only what their tenant has a quota on, so these units stay idle. Often a quota was left
+    behind when a layout changed, or names another profile.
+
+    ## Instead
+    Grant the units to a tenant, `limit: none` if it does not matter to whom, or take them out of the pool.
+    """
+    if not plan.tenants or plan.broken.tenants:
+        return
+    used = {key for key, grants in grants_by_unit(plan).items() if any(grant.cap != 0 for grant in grants)}
+    for pool in plan.pools:
+        idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
+        if idle:
+            names = listing([unit.name for unit in idle])
+            amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
+            yield Finding(
+                name_of(pool.at),
+                f"nobody may use {names} of pool `{pool.name}`",
+                label=f"idle: {amount}",
+                notes=("tenants may use only what they have a quota on",),
+                help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, guaranteed: 0, limit: none}}`",
+            )
+
+
+@check("GPU419", "container-limit-out-of-reach", Severity.WARNING)
+def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """A tenant's containers may ask for more units than any of its pools gives to one.
+
+    ## Why
+    A container runs on one node, so that it gets at most what one node has. Pools of shares refuse containers that ask
+    for more than one, because two shares may be of the same GPU. A pod that asks for more passes admission and fails or
+    waits.
+
+    ## Instead
+    Lower `unitsPerContainer`.
+    """
+    for tenant in plan.tenants:
+        wanted = tenant.units_per_container
+        if wanted is not None and tenant.quotas:
+            quota = max(tenant.quotas, key=_most_per_container)
+            most = _most_per_container(quota)
+            if wanted > most:
+                yield Finding(
+                    tenant.at / "allow" / "unitsPerContainer",
+                    f"no pool of tenant `{tenant.name}` gives one container {wanted} units",
+                    label=f"{most} at most",
+                    related=(Label(quota.at / "pool", f"pool `{quota.pool.name}`: {most} `{quota.unit.name}`"),),
+                    help=f"write `unitsPerContainer: {most}`",
+                )
+
+
+def _most_per_container(quota: Quota) -> int:
+    sharing = quota.pool.sharing
+    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+    is_single = isinstance(slicing, Mps) or (
+        isinstance(slicing, TimeSlicing) and slicing.fail_requests_greater_than_one
+    )
+    return 1 if is_single else quota.unit.per_node
+
+
+def _quotas(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            yield tenant, quota
+
+
+CHECKS: tuple[Check, ...] = (
+    guarantees_over_capacity,
+    children_over_parent,
+    limit_below_guaranteed,
+    lendable_above_guaranteed,
+    part_of_a_unit,
+    duplicate_quota,
+    tenant_without_namespace,
+    namespace_in_two_tenants,
+    namespace_twice,
+    empty_quota,
+    parent_cycle,
+    limit_out_of_reach,
+    split_names_foreign_namespace,
+    split_over_cap,
+    split_below_cap,
+    split_missing,
+    pools_share_a_resource,
+    unused_units,
+    caps_over_capacity,
+    container_limit_out_of_reach,
+)

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpuplan.diagnostics import Diagnostic, Finding, Location, Origin, Path, SourceFile, Span
+from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.documents import Ignore
 from gpuplan.pipeline.rules import UNUSED_IGNORE
-
-
-class PlainSource:
-    """A place in a file, or the start of a folder, that is not part of a document."""
-
-    def __init__(self, file: SourceFile, span: Span) -> None:
-        self._location = Location(file, span)
-
-    def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - there is only one place
-        return self._location
 
 
 def tidy(
@@ -41,7 +31,7 @@ def tidy(
 def _without_ignored(
     diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore]
 ) -> tuple[list[Diagnostic], set[tuple[int, str]]]:
-    by_line = {(ignore.file.path, line): ignore for ignore in ignores for line in ignore.lines}
+    by_line = {(ignore.file.path, ignore.line): ignore for ignore in ignores}
     kept: list[Diagnostic] = []
     used: set[tuple[int, str]] = set()
     for diagnostic in diagnostics:
@@ -57,7 +47,7 @@ def _without_ignored(
 def _unused(ignore: Ignore, code: str) -> Diagnostic:
     return UNUSED_IGNORE.report(
         Finding(
-            Origin(PlainSource(ignore.file, ignore.span)),
+            ignore.origin,
             f"`{code}` is ignored here but not found",
             label="nothing to ignore",
             help=f"remove `{code}` from the comment",

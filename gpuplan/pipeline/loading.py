@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuplan.catalog import load as load_catalog
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Position, SourceFile, Span
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import (
     Document,
     Ignore,
     find_folders,
     find_ignores,
-    is_folder,
+    has_folder,
     merge,
     read_folder,
     read_manifests,
 )
-from gpuplan.pipeline.findings import PlainSource
 from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
@@ -89,12 +88,7 @@ class _Loader:
         return plan
 
     def ignores(self) -> list[Ignore]:
-        found: list[Ignore] = []
-        for file in self.files.values():
-            ignores, diagnostics = find_ignores(file)
-            found += ignores
-            self.diagnostics += diagnostics
-        return found
+        return [ignore for file in self.files.values() for ignore in find_ignores(file)]
 
     def _add(self, found: Sequence[Diagnostic], cluster: str) -> None:
         self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
@@ -117,11 +111,11 @@ class _Loader:
     def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
         found = [document for document in overlay if document.kind == "Cluster"]
         if not found:
-            at = Origin(PlainSource(SourceFile(folder, ""), Span(Position(1, 1), Position(1, 1))))
+            at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
             self._report_cluster(Finding(at, message, help=f"add a `kind: Cluster` named `{name}` to {folder}/"))
             return None
-        for extra in found[1:]:
+        for extra in (document for document in found[1:] if document.name != found[0].name):
             at = extra.origin / "kind"
             self._report_cluster(Finding(at, f"overlay `{name}` has a second `Cluster` document", help="remove it"))
         if found[0].name != name:
@@ -137,7 +131,7 @@ class _Loader:
         """The bases' documents; the default base may be missing, a named one may not."""
         documents: list[Document] = []
         for index, folder in _bases_of(cluster):
-            if is_folder(self.root, folder):
+            if has_folder(self.root, folder):
                 documents += self._read_base(folder)
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
@@ -163,7 +157,7 @@ class _Loader:
 
     def _read_hand_work(self, folder: str) -> HandWork | None:
         kustomize = f"{folder}/{KUSTOMIZE}"
-        if not is_folder(self.root, kustomize):
+        if not has_folder(self.root, kustomize):
             return None
         documents, found = read_manifests(self.root, kustomize)
         self.diagnostics += found

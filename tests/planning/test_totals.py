@@ -68,7 +68,7 @@ def test_parents_in_a_cycle_end_the_search() -> None:
     assert [total.guaranteed for total in plan.totals] == [0]
 
 
-def quota(line: str, namespaces: str = "[x, y]"):
+def quota(line: str, namespaces: str = "[one, two]"):
     plan = a_plan(
         POOL
         + f"""\
@@ -93,13 +93,13 @@ def test_everything_may_be_lent_unless_stated() -> None:
 
 
 def test_caps_follow_the_split() -> None:
-    assert quota("{pool: p, guaranteed: 3, split: {x: 1, y: 2}}").caps == {"x": 1, "y": 2}
-    assert quota("{pool: p, guaranteed: 3, split: {x: 3}}").caps == {"x": 3, "y": 0}
+    assert quota("{pool: p, guaranteed: 3, split: {one: 1, two: 2}}").caps == {"one": 1, "two": 2}
+    assert quota("{pool: p, guaranteed: 3, split: {one: 3}}").caps == {"one": 3, "two": 0}
 
 
 def test_cap_of_an_only_namespace_is_the_limit() -> None:
-    assert quota("{pool: p, guaranteed: 3, limit: 5}", "[x]").caps == {"x": 5}
-    assert quota("{pool: p, guaranteed: 3, limit: none}", "[x]").caps == {"x": None}
+    assert quota("{pool: p, guaranteed: 3, limit: 5}", "[one]").caps == {"one": 5}
+    assert quota("{pool: p, guaranteed: 3, limit: none}", "[one]").caps == {"one": None}
 
 
 def test_parts_of_a_unit_stay_exact() -> None:

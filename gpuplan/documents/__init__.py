@@ -1,0 +1,24 @@
+"""Policy files as plain data in which every value knows the line that it came from."""
+
+from __future__ import annotations
+
+from gpuplan.documents.document import Document, Layer, Spot
+from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
+from gpuplan.documents.ignores import Ignore, find_ignores
+from gpuplan.documents.overlay import merge
+from gpuplan.documents.rules import RULES
+
+__all__ = [
+    "RULES",
+    "Document",
+    "Ignore",
+    "Layer",
+    "Spot",
+    "find_folders",
+    "find_ignores",
+    "has_folder",
+    "merge",
+    "read_folder",
+    "read_manifests",
+    "read_text",
+]

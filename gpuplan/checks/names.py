@@ -12,6 +12,7 @@ from typing import Protocol
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import listing, name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
@@ -346,7 +347,7 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
 def _system_namespaces(plan: Plan) -> dict[str, str]:
     taken = {
         "default": "every cluster",
-        "gpuplan-system": "gpuplan's admission parameters",
+        SYSTEM_NAMESPACE: "gpuplan's admission parameters",
         "gpu-operator-resources": "the GPU Operator",
         plan.cluster.gpu_operator.namespace: "the GPU Operator",
     }

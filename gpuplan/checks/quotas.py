@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
-from gpuplan.checks.grants import Grant, Key, cap_field, cap_of, grants_by_unit, key_of, parts
+from gpuplan.checks.caps import Grant, Key, cap_field, cap_of, grants_by_unit, key_of, parts
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import (
     Amount,
     Fraction,
@@ -582,9 +583,10 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     of pools that it has no quota on; among its own it may choose. The device plugin cannot rename a resource by pool.
 
     ## Instead
-    Give the team a tenant with a namespace of its own for each pool. Where one of the pools publishes shares under the
-    plain name, let it say `rename: true`; where it is partitioned with strategy `single`, `mixed`. Kueue and
-    KAI-Scheduler count by pool, DRA device classes by GPU model. With `onLoss: refuse` this is an error.
+    Give the tenant a namespace for each pool, and `split` each quota so that one namespace has all of it. Where one of
+    the pools publishes shares under the plain name, let it say `rename: true`; where it is partitioned with strategy
+    `single`, `mixed`. Kueue and KAI-Scheduler count by pool, DRA device classes by GPU model. With `onLoss: refuse`
+    this is an error.
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
@@ -632,7 +634,8 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
             *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if is_bounded else ()),
             "Kueue and KAI-Scheduler count by pool, and DRA by device class",
         ),
-        help=_way_out(quotas) or "make a tenant with its own namespace for each pool",
+        help=_way_out(quotas)
+        or "give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it",
         severity=severity_of_loss(plan, Severity.WARNING),
     )
 
@@ -705,12 +708,7 @@ def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
 
 def _most_per_container(quota: Quota) -> int:
-    sharing = quota.pool.sharing
-    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-    is_single = isinstance(slicing, Mps) or (
-        isinstance(slicing, TimeSlicing) and slicing.fail_requests_greater_than_one
-    )
-    return 1 if is_single else quota.unit.per_node
+    return 1 if refuses_more_than_one(quota.pool) else quota.unit.per_node
 
 
 def _quotas(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:

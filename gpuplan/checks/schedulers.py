@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gpuplan.checks.grants import Key, ancestors, cap_field, cap_of, grants_by_unit, key_of, parts
+from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, grants_by_unit, key_of, parts
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Amount, Cap, Fraction, Mig, Mps, Plan, Pool, Quota, SchedulerKind, Tenant, TimeSlicing
 
 NAMES = {
@@ -59,7 +60,7 @@ def queues_not_written(plan: Plan) -> Iterator[Finding]:
         label="caps and admission rules only",
         notes=(
             f"written: PriorityClasses, ResourceQuotas that cap each quota's `{cap_field(plan)}`, admission rules",
-            f"not written: {unwritten}; nothing in the output keeps guarantees, lending, surplus, `protect` or `parent`",
+            f"not written: {unwritten}; nothing keeps guarantees, lending, surplus, `protect` or `parent`",
         ),
         help=f"write them by hand in overlays/{plan.cluster.name}/kustomize/scheduling/",
         severity=severity_of_loss(plan, Severity.NOTE),
@@ -318,8 +319,8 @@ def borrowing_needs_parent(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a tenant without a parent is meant to borrow or to bound its lending.
 
     ## Why
-    Kueue lends only inside a cohort, which is what a parent stands for. Its webhook refuses a borrowing or lending limit
-    on a queue without one, so that the tenant can use its guarantee and no more.
+    Kueue lends only inside a cohort, which is what a parent stands for. Its webhook refuses a borrowing or lending
+    limit on a queue without one, so that the tenant can use its guarantee and no more.
 
     ## Instead
     Give the tenants that share their idle units a common `parent`; it needs neither namespaces nor quotas. With
@@ -376,6 +377,29 @@ def tenant_tree_too_deep(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@check("GPU519", "no-admission-policies", Severity.WARNING)
+def no_admission_policies(plan: Plan) -> Iterator[Finding]:
+    """The cluster is too old for the admission policies that keep tenants to their own pools and classes.
+
+    ## Why
+    ValidatingAdmissionPolicy is part of Kubernetes since 1.30. On an older cluster only ResourceQuotas are written.
+    They count resource names, so that a tenant may use its units in any pool that hands them out, under any priority
+    class, and reach GPUs around the device plugin.
+
+    ## Instead
+    Upgrade the cluster, or enforce the same rules with an admission webhook. With `onLoss: refuse` this is an error.
+    """
+    if plan.tenants and not has_admission_policies(plan.cluster):
+        yield Finding(
+            plan.cluster.at / "kubernetes",
+            f"Kubernetes {plan.cluster.kubernetes} cannot keep tenants to their own pools and priority classes",
+            label="admission policies came with 1.30",
+            notes=("written for tenants: Namespaces, ResourceQuotas and RoleBindings",),
+            help="upgrade the cluster to 1.30 or later",
+            severity=severity_of_loss(plan, Severity.WARNING),
+        )
+
+
 CHECKS: tuple[Check, ...] = (
     queues_not_written,
     parent_does_not_bound,
@@ -386,4 +410,5 @@ CHECKS: tuple[Check, ...] = (
     unit_unknown_to_scheduler,
     borrowing_needs_parent,
     tenant_tree_too_deep,
+    no_admission_policies,
 )

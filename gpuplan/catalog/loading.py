@@ -84,7 +84,7 @@ def read_gpu(text: str) -> Gpu:
         engines=Engines(**mig.get("engines", {})),
         profiles=tuple(_profile(row) for row in mig.get("profiles", ())),
         legacy_names={row["name"]: LegacyName(**row) for row in mig.get("legacy_names", ())},
-        min_drivers=tuple(mig.get("min_drivers", ())),
+        min_drivers=mig.get("min_drivers", {}),
         products=tuple(_product(row) for row in raw["products"]),
         pci=tuple(PciDevice(**row) for row in raw["pci"]),
         notes=tuple(raw.get("notes", ())),

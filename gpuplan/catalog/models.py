@@ -39,7 +39,7 @@ class PciDevice:
 
     device: str
     name: str
-    in_stock_filters: bool
+    in_stock_filters: bool = False
 
     @property
     def filter(self) -> str:
@@ -156,7 +156,8 @@ class Gpu:
 
     ``memory_gib`` is the size by which the model is named; ``memory_mib`` is the total that the driver reports where
     that was read. ``memory_slices`` is the axis of MIG placements. A model without MIG has no slices and no profiles;
-    one with MIG whose profiles cannot be trusted has an ``incomplete_reason`` and no profiles.
+    one with MIG whose profiles cannot be judged has an ``incomplete_reason`` and no profiles. ``min_drivers`` tells from
+    which driver on MIG, a profile or a pair of profiles works. ``uncertain`` lists what no board has confirmed.
     """
 
     id: str
@@ -172,7 +173,7 @@ class Gpu:
     engines: Engines
     profiles: tuple[Profile, ...]
     legacy_names: Mapping[str, LegacyName]
-    min_drivers: tuple[str, ...]
+    min_drivers: Mapping[str, str]
     products: tuple[Product, ...]
     pci: tuple[PciDevice, ...]
     notes: tuple[str, ...]

@@ -1,0 +1,279 @@
+"""What gpuplan knows of the NVIDIA GPU Operator: its releases, its chart's values, what its own pods tolerate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, Final, Union
+
+import yaml
+
+Version = tuple[int, ...]
+"""A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
+
+_VERSION: Final = re.compile(r"v?([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.-]+)?")
+
+
+def parse_version(text: str) -> Version | None:
+    """Read a release, a line of releases or a driver version; None when it is none of them."""
+    match = _VERSION.fullmatch(text)
+    return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+# --- Releases ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of releases, such as v26.7, which has v26.7.0 and v26.7.1.
+
+    ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
+    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read. ``cdi`` and
+    ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
+    """
+
+    name: str
+    version: Version
+    device_plugin: Version
+    drivers: Mapping[str, str]
+    oldest_kubernetes: str
+    newest_kubernetes: str
+    cdi: Mapping[str, bool]
+    driver_fields: Mapping[str, str]
+
+
+@cache
+def lines() -> tuple[Line, ...]:
+    """Every known line, oldest first."""
+    return tuple(_line(row) for row in _releases()["lines"])
+
+
+def find_line(release: str) -> Line | None:
+    """The line that a release belongs to."""
+    version = parse_version(release)
+    return next((line for line in lines() if version is not None and line.version == version[:2]), None)
+
+
+def nearest_line(release: str) -> Line:
+    """The line of a release, else the newest one before it, else the oldest known; the newest for no release at all."""
+    version = parse_version(release)
+    older = [line for line in lines() if version is None or line.version <= version[:2]]
+    return older[-1] if older else lines()[0]
+
+
+def default_driver(release: str) -> str:
+    """The driver that a release installs where the policy names none; empty where that was not read."""
+    line = find_line(release)
+    return line.drivers.get(release, "") if line else ""
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    kubernetes: Mapping[str, str] = row.get("kubernetes", {})
+    return Line(
+        name=row["line"],
+        version=parse_version(row["line"]) or (),
+        device_plugin=parse_version(row["device_plugin"]) or (),
+        drivers=row.get("drivers", {}),
+        oldest_kubernetes=kubernetes.get("oldest", ""),
+        newest_kubernetes=kubernetes.get("newest", ""),
+        cdi=row["cdi"],
+        driver_fields=row["driver_fields"],
+    )
+
+
+# --- Drivers -----------------------------------------------------------------------------------------------------
+
+
+class DriverEffect(StrEnum):
+    """What a driver keeps a plan from."""
+
+    NO_MIG = "no-mig"
+    NO_MIG_BESIDE_WHOLE_GPUS = "no-mig-beside-whole-gpus"
+    CDMM = "cdmm"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverDefect:
+    """A defect or a mode of some driver versions, on some GPU models or, where ``gpus`` is empty, on all."""
+
+    effect: DriverEffect
+    versions: tuple[str, ...]
+    since: str
+    gpus: tuple[str, ...]
+    source: str
+
+    def hits(self, driver: str, gpu: str) -> bool:
+        version, since = parse_version(driver), parse_version(self.since)
+        is_meant = driver in self.versions or (version is not None and since is not None and version >= since)
+        return is_meant and (not self.gpus or gpu.startswith(self.gpus))
+
+
+@cache
+def driver_defects() -> tuple[DriverDefect, ...]:
+    return tuple(
+        DriverDefect(
+            effect=DriverEffect(row["effect"]),
+            versions=tuple(row.get("versions", ())),
+            since=row.get("since", ""),
+            gpus=tuple(row.get("gpus", ())),
+            source=row["source"],
+        )
+        for row in _releases()["drivers"]
+    )
+
+
+# --- Helm values -------------------------------------------------------------------------------------------------
+
+Keys = Mapping[str, Union["Keys", None]]
+"""Keys that a chart reads; None under a key says that it may hold anything."""
+
+_NOTHING: Final[Keys] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartKeys:
+    """The keys of one release's chart; ``is_read`` says that this line's chart was read, not only its neighbours'."""
+
+    keys: Keys
+    is_read: bool
+
+
+@cache
+def chart_keys(release: str) -> ChartKeys:
+    """The keys that a release's chart reads, for a line that was not read those of its neighbours on both sides."""
+    version = (parse_version(release) or lines()[-1].version)[:2]
+    read = _read_lines()
+    if version in read:
+        return ChartKeys(_known(lambda first, last: first <= version <= last), is_read=True)
+    neighbours = [*[line for line in read if line < version][-1:], *[line for line in read if line > version][:1]]
+    return ChartKeys(_known(lambda first, last: any(first <= line <= last for line in neighbours)), is_read=False)
+
+
+@cache
+def chart_keys_ever() -> Keys:
+    """Every key that the chart of some known release reads."""
+    return _known(lambda _first, _last: True)
+
+
+def newest_read_line() -> str:
+    """The newest line whose chart was read."""
+    return str(_helm_values()["read"][-1])
+
+
+_Wanted = Callable[[Version, Version], bool]
+_FIRST: Final[Version] = (0,)
+_LAST: Final[Version] = (9999,)
+
+
+def _known(is_wanted: _Wanted) -> Keys:
+    data = _helm_values()
+    operands = {name: {**data["operand"], **keys} for name, keys in data["operands"].items()}
+    return _select({**data["settings"], **operands}, is_wanted) or _NOTHING
+
+
+def _select(tree: Mapping[str, Any], is_wanted: _Wanted) -> Keys | None:
+    """The part of a tree that the wanted releases know; None where nothing of it is."""
+    found: dict[str, Keys | None] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            if below := _select(value, is_wanted):
+                found[key] = below
+        elif is_wanted(*_span(value)):
+            found[key] = None
+    return found or None
+
+
+def _span(value: str | None) -> tuple[Version, Version]:
+    """The first and the last line that know a key: ``from v26.3``, ``until v25.3``, or nothing for all."""
+    word, _, line = (value or "").partition(" ")
+    version = parse_version(line) or ()
+    return (version if word == "from" else _FIRST), (version if word == "until" else _LAST)
+
+
+@cache
+def _read_lines() -> tuple[Version, ...]:
+    return tuple(parse_version(line) or () for line in _helm_values()["read"])
+
+
+# --- Values that gpuplan decides ---------------------------------------------------------------------------------
+
+DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
+    ("mig", "strategy"): "spec.gpuOperator.migStrategy",
+    ("driver", "enabled"): "spec.gpuOperator.driver.enabled",
+    ("driver", "version"): "spec.gpuOperator.driver.version",
+    ("platform", "openshift"): "spec.platform",
+    ("devicePlugin", "config", "create"): "",
+    ("devicePlugin", "config", "name"): "",
+    ("devicePlugin", "config", "default"): "",
+    ("devicePlugin", "config", "data"): "",
+    ("migManager", "config", "create"): "",
+    ("migManager", "config", "name"): "",
+    ("migManager", "config", "default"): "",
+    ("migManager", "config", "data"): "",
+    ("node-feature-discovery", "master", "config", "enableTaints"): "spec.nodeLabels",
+}
+"""Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
+
+DECIDED_ENVIRONMENT: Final[Mapping[tuple[str, str], str]] = {
+    ("migManager", "WITH_REBOOT"): "spec.gpuOperator.rebootOnMigChange",
+    ("devicePlugin", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
+    ("gfd", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
+}
+"""Environment variables, by operand, that would override what follows from the policy."""
+
+
+# --- Tolerations -------------------------------------------------------------------------------------------------
+
+Toleration = Mapping[str, str]
+
+OPERAND_TOLERATIONS: Final[tuple[Toleration, ...]] = (
+    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+)
+"""What every operand tolerates: the chart's `daemonsets.tolerations`, and the operator's manifests without them."""
+
+NFD_WORKER_TOLERATIONS: Final[tuple[Toleration, ...]] = (
+    {"key": "node-role.kubernetes.io/control-plane", "operator": "Equal", "value": "", "effect": "NoSchedule"},
+    *OPERAND_TOLERATIONS,
+)
+"""What the chart lets the workers of Node Feature Discovery tolerate."""
+
+
+def tolerates(toleration: Mapping[str, Any], key: str, value: str, effect: str) -> bool:
+    """Whether a toleration covers a taint, as `Toleration.ToleratesTaint` of k8s.io/api judges it."""
+    if toleration.get("effect") not in (None, "", effect):
+        return False
+    if toleration.get("key") not in (None, "", key):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return bool(toleration.get("key")) and (toleration.get("value") or "") == value
+
+
+def is_tolerated(tolerations: Sequence[object], key: str, value: str, effect: str) -> bool:
+    """Whether pods with these tolerations run beside a taint; `PreferNoSchedule` keeps no DaemonSet away."""
+    return effect == "PreferNoSchedule" or any(
+        isinstance(toleration, Mapping) and tolerates(toleration, key, value, effect) for toleration in tolerations
+    )
+
+
+# --- Data --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _releases() -> Mapping[str, Any]:
+    return _read("releases.yaml")
+
+
+@cache
+def _helm_values() -> Mapping[str, Any]:
+    return _read("helm-values.yaml")
+
+
+def _read(name: str) -> Mapping[str, Any]:
+    text = (resources.files("gpuplan.catalog") / "operator_data" / name).read_text(encoding="utf-8")
+    data: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    return data

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gpuplan.checks import names, pools, priorities, quotas, schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (
+    *names.CHECKS,
+    *pools.CHECKS,
+    *quotas.CHECKS,
+    *priorities.CHECKS,
+    *schedulers.CHECKS,
+)
 
 
 def run(plan: Plan, checks: Iterable[Check] = CHECKS) -> tuple[Diagnostic, ...]:

@@ -80,7 +80,7 @@ def print_stream(build: Build) -> bytes:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
-    from gpuplan import checks, documents, outtree, planning, policy
+    from gpuplan import checks, documents, manifests, outtree, planning, policy
     from gpuplan.pipeline.rules import RULES
 
     found: Iterable[Rule] = (
@@ -89,6 +89,7 @@ def rules() -> tuple[Rule, ...]:
         *planning.RULES,
         *RULES,
         *(check.rule for check in checks.CHECKS),
+        *manifests.RULES,
         *outtree.RULES,
     )
     return tuple(sorted(found, key=lambda rule: rule.code))

@@ -29,6 +29,8 @@ from gpuplan.planning.node_pattern_syntax import (
     read,
 )
 
+__all__ = ["LONGEST_NAME", "NodePattern", "Unreadable", "count_names", "find_common_name", "find_name", "parse"]
+
 LONGEST_NAME = 253
 """A node's name is a DNS-1123 subdomain, which is at most this long."""
 

@@ -1,0 +1,132 @@
+"""Maintenance windows: the schedules and time zones that Argo CD takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpuplan.planning.context import closest
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a schedule, and what to write instead."""
+
+    reason: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    least: int
+    most: int
+    words: tuple[str, ...] = ()
+
+    def number(self, text: str) -> int | None:
+        if text.lower() in self.words:
+            return self.words.index(text.lower()) + self.least
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
+_DAY = _Field("day of month", 1, 31)
+_MONTH = _Field("month", 1, 12, _MONTHS)
+_WEEKDAY = _Field("day of week", 0, 6, _WEEKDAYS)
+_FIELDS = (_Field("minute", 0, 59), _Field("hour", 0, 23), _DAY, _MONTH, _WEEKDAY)
+_EXAMPLE = '`"0 2 * * 6"` is Saturday at 02:00'
+
+
+def find_schedule_fault(schedule: str) -> Fault | None:
+    """Why the schedule cannot be read or never comes, or None.
+
+    The grammar is that of https://github.com/robfig/cron v3 with five fields, as Argo CD parses sync windows
+    (`SyncWindow.Validate` in pkg/apis/application/v1alpha1/types.go): Sunday is 0 and never 7, ranges do not wrap.
+    """
+    texts = schedule.split()
+    if len(texts) != len(_FIELDS):
+        return Fault(f"a schedule has five fields, this one has {len(texts)}", _EXAMPLE)
+    values = []
+    for field, text in zip(_FIELDS, texts, strict=True):
+        found = _read(field, text)
+        if isinstance(found, Fault):
+            return found
+        values.append(found)
+    return _never(days=values[2], months=values[3], is_any_weekday=texts[4][0] in "*?")
+
+
+def _never(*, days: frozenset[int], months: frozenset[int], is_any_weekday: bool) -> Fault | None:
+    if is_any_weekday and not any(min(days) <= _MOST_DAYS[month - 1] for month in months):
+        return Fault("no month that it names has such a day: the window never opens")
+    return None
+
+
+def _read(field: _Field, text: str) -> frozenset[int] | Fault:
+    found: set[int] = set()
+    for part in text.split(","):
+        values = _read_part(field, part)
+        if isinstance(values, Fault):
+            return values
+        found.update(values)
+    return frozenset(found)
+
+
+def _read_part(field: _Field, text: str) -> range | Fault:
+    span, slash, step_text = text.partition("/")
+    step = _Field("step", 1, field.most).number(step_text) if slash else 1
+    if not step:
+        return Fault(f"`{text}`: the step is not a number above 0")
+    low_text, dash, high_text = span.partition("-")
+    if low_text in ("*", "?"):
+        return range(field.least, field.most + 1, step)
+    low, high = field.number(low_text), field.number(high_text or low_text)
+    if low is None or high is None or (dash and not high_text):
+        return Fault(f"`{span}` is not a {field.name}", _range_of(field))
+    if min(low, high) < field.least or max(low, high) > field.most:
+        return Fault(f"{field.name} {max(low, high) if low >= field.least else low} does not exist", _range_of(field))
+    if high < low:
+        return Fault(f"the range `{span}` runs backwards", f"`{low_text}-{field.most},{field.least}-{high_text}`")
+    return range(low, (field.most if slash and not dash else high) + 1, step)
+
+
+def _range_of(field: _Field) -> str:
+    names = f", or {field.words[0]} to {field.words[-1]}" if field.words else ""
+    return f"{field.least} to {field.most}{names}"
+
+
+# --- Time zones --------------------------------------------------------------------------------------------------
+
+_AREAS = re.compile(
+    "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US"
+)
+_WITHOUT_AREA = re.compile(
+    r"CET|CST6CDT|Cuba|EET|EST|EST5EDT|Egypt|Eire|GB|GB-Eire|GMT|GMT\+0|GMT-0|GMT0|Greenwich|HST|Hongkong|Iceland|Iran"
+    r"|Israel|Jamaica|Japan|Kwajalein|Libya|MET|MST|MST7MDT|NZ|NZ-CHAT|Navajo|PRC|PST8PDT|Poland|Portugal|ROC|ROK"
+    r"|Singapore|Turkey|UCT|UTC|Universal|W-SU|WET|Zulu"
+)
+_CITY = re.compile(r"[A-Z][A-Za-z_-]*(/[A-Z][A-Za-z_-]*)?|(GMT|UTC|UCT|GMT0|GMT[+-][0-9]{1,2})|[EMCP]ST[0-9][EMCP]DT")
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether the name has the form of one; which cities there are depends on the version of the database."""
+    area, slash, city = name.partition("/")
+    if not slash:
+        return bool(_WITHOUT_AREA.fullmatch(name))
+    return bool(_AREAS.fullmatch(area) and _CITY.fullmatch(city))
+
+
+def find_time_zone(name: str) -> str | None:
+    """The time zone that a misspelt name may stand for."""
+    area, slash, city = name.strip().partition("/")
+    if not slash:
+        return name.upper() if is_time_zone(name.upper()) else None
+    close = closest(area.capitalize(), _AREAS.pattern.split("|"))
+    better = f"{close}/{'/'.join(_capitalize(part) for part in city.split('/'))}"
+    return better if close and is_time_zone(better) else None
+
+
+def _capitalize(city: str) -> str:
+    return "_".join(word[:1].upper() + word[1:] for word in re.split(r"[ _]+", city))

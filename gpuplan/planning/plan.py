@@ -382,7 +382,10 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Names of documents that exist but could not be resolved: what refers to them is not wrong for it."""
+    """Names of documents that exist but could not be resolved: what refers to them is not wrong for it.
+
+    ``tenants`` also names those that are in the plan without some of their quotas.
+    """
 
     pools: frozenset[str] = frozenset()
     layouts: frozenset[str] = frozenset()

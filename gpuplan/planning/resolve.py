@@ -11,6 +11,7 @@ from gpuplan.planning.context import Context
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
     Broken,
+    Cap,
     Cluster,
     Component,
     GpuOperator,
@@ -22,6 +23,7 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Scheduler,
+    Tenant,
 )
 from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.tenants import resolve_tenant
@@ -42,7 +44,7 @@ def resolve(
 ) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """The plan of one cluster, or None when its Cluster document cannot be read.
 
-    Documents that cannot be resolved are left out and named in `Plan.broken`.
+    Documents that cannot be resolved are left out, in whole or in part, and named in `Plan.broken`.
     """
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
@@ -53,15 +55,7 @@ def resolve(
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
     settings = _cluster(cluster.document.origin / "spec", cluster.policy)
-    tenants = tuple(
-        resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, settings.scheduler.cap)
-        for item in by_kind.get("Tenant", ())
-        if isinstance(item.policy, models.Tenant)
-    )
-    known_tenants = {tenant.name: tenant for tenant in tenants}
-    for tenant in tenants:
-        if tenant.parent is not None:
-            context.refer("Tenant", tenant.parent, tenant.at / "parent", known_tenants)
+    tenants, whole = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -72,7 +66,7 @@ def resolve(
         totals=add_up(tuple(pools.values()), tenants),
         hand_written=hand_work.documents,
         components=hand_work.components,
-        broken=_broken(context, pools, layouts, classes, known_tenants),
+        broken=_broken(context, pools, layouts, classes, whole),
     )
     return plan, tuple(context.diagnostics)
 
@@ -137,6 +131,24 @@ def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
                 description=spec.description,
             )
     return classes
+
+
+def _tenants(
+    context: Context, parsed: Iterable[Parsed], pools: dict[str, Pool], classes: dict[str, PriorityClass], cap: Cap
+) -> tuple[tuple[Tenant, ...], frozenset[str]]:
+    """The tenants, and the names of those of which nothing had to be left out."""
+    tenants: dict[str, Tenant] = {}
+    whole: set[str] = set()
+    for item in parsed:
+        if isinstance(item.policy, models.Tenant):
+            tenant = resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, cap)
+            tenants[tenant.name] = tenant
+            if not item.diagnostics and len(tenant.quotas) == len(item.policy.spec.quotas):
+                whole.add(tenant.name)
+    for tenant in tenants.values():
+        if tenant.parent is not None:
+            context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants)
+    return tuple(tenants.values()), frozenset(whole)
 
 
 def _broken(context: Context, *resolved: Iterable[str]) -> Broken:

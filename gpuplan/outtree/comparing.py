@@ -94,7 +94,7 @@ def compare(root: Path, desired: Mapping[str, bytes], *, scope: Collection[str] 
     )
     check_apart(planned.files)
     unwanted = tuple(sorted(path for path in recorded.paths - digests.keys() if not is_elsewhere(path)))
-    changes, found = _compare_files(_Disk(root, unwanted), desired, unwanted, recorded)
+    changes, found = _compare_files(_Disk(root, recorded.paths | digests.keys()), desired, unwanted, recorded)
     return ChangeSet(changes, desired, found, unwanted, recorded, planned, is_recorded=text == planned.text)
 
 
@@ -145,12 +145,15 @@ def _is_torn(data: bytes) -> bool:
 
 
 class _Disk:
-    """Reads files below a root and never through a symbolic link in it."""
+    """Reads files below a root and never through a symbolic link in it.
 
-    def __init__(self, root: Path, unwanted: Iterable[str] = ()) -> None:
+    ``ours`` are the files that are or shall be ours. Where one of them is on the way to another, the one that is on the
+    disk has yet to make room, and the other does not exist.
+    """
+
+    def __init__(self, root: Path, ours: Collection[str] = ()) -> None:
         self._base = f"{os.fspath(root)}/"
-        self._unwanted = frozenset(unwanted)
-        self._leaving = folders_of(unwanted)
+        self._ours = ours
         self._folders: dict[str, bool] = {"": _is_root(root)}
 
     def read(self, path: str) -> bytes | None:
@@ -170,8 +173,8 @@ class _Disk:
                 return _read_all(handle, status.st_size)
         finally:
             os.close(handle)
-        if stat.S_ISDIR(status.st_mode) and path in self._leaving:
-            return None  # all of ours in that folder goes, and it with them
+        if stat.S_ISDIR(status.st_mode) and path in folders_of(self._ours):
+            return None
         raise _blocked(full, "is not a regular file")
 
     def _has_folder(self, folder: str) -> bool:
@@ -191,8 +194,8 @@ class _Disk:
             raise _unreadable(full, error) from error
         if stat.S_ISDIR(mode):
             return True
-        if stat.S_ISREG(mode) and folder in self._unwanted:
-            return False  # a file of ours that goes, and makes room
+        if stat.S_ISREG(mode) and folder in self._ours:
+            return False
         raise _blocked(full, "is a symbolic link" if stat.S_ISLNK(mode) else "is not a folder")
 
 

@@ -27,6 +27,7 @@ class Lock:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._path = root / _LOCK
+        self._temporary = root / TEMPORARY
         self._handle = -1
 
     def __enter__(self) -> Self:
@@ -34,14 +35,14 @@ class Lock:
             self._root.mkdir(parents=True, exist_ok=True)
             while not self._acquire():
                 pass
-            with suppress(FileNotFoundError):
-                (self._root / TEMPORARY).unlink()  # of a run that was interrupted
+            self._temporary.unlink(missing_ok=True)  # of a run that was killed
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
             self._path.unlink()
             self._path.parent.rmdir()  # unless there is an inventory in it
         os.close(self._handle)

@@ -37,13 +37,10 @@ def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
     """A unified diff of all that would change, line by line without line ends; the inventory is left out of it."""
     for change in changes.changes:
         before, after = changes.found.get(change.path), changes.desired.get(change.path)
-        yield from unified_diff(
-            _lines(before),
-            _lines(after),
-            "/dev/null" if before is None else f"a/{out}/{change.path}",
-            "/dev/null" if after is None else f"b/{out}/{change.path}",
-            lineterm="",
-        )
+        old = "/dev/null" if before is None else f"a/{out}/{change.path}"
+        new = "/dev/null" if after is None else f"b/{out}/{change.path}"
+        for line in unified_diff(_lines(before), _lines(after), old, new, lineterm=""):
+            yield from line.split("\n")
 
 
 def _report(changes: ChangeSet, change: Change, out: str) -> Diagnostic:

@@ -11,9 +11,10 @@ it. New files are created in place, which saves thousands of renames; one of tho
 *A power failure* may also undo what was not synchronised with the disk, and to synchronise thousands of files would
 take longer than all the rest. These few are: the inventory, each time before anything follows it; files of more than
 one block, before they get their name; and the folders of all that was replaced or deleted, before ``replaced`` is
-dropped, since until then an old state may come back. A small file may end up empty or, on some file systems, as zeros. It is not
-half written, because file systems record a file's size after its data, block by block. gpuplan writes neither empty
-files nor zeros, and whoever typed something left more than that: the next run takes such a file for its own.
+dropped, since until then an old state may come back. A small file may end up empty or, on some file systems, as
+zeros. It is not half written, because file systems record a file's size after its data, block by block. gpuplan
+writes neither empty files nor zeros, and whoever typed something left more than that: the next run takes such a file
+for its own.
 """
 
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112 - for thousands of files, pathlib takes longer than the system does

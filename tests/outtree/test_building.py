@@ -1,0 +1,181 @@
+"""What a build does to the output, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from gpuplan.outtree import INVENTORY, Action, Change, Reason, compare
+from tests.outtree.building import build, folders, put, read_all
+
+TREE = {"dev/kustomization.yaml": b"resources: []\n", "dev/gpu/config.yaml": b"a: 1\n", "prod/config.yaml": b"b: 2\n"}
+
+
+def test_first_build_writes_every_file(tmp_path: Path) -> None:
+    build(tmp_path / "out", TREE)
+    assert read_all(tmp_path / "out") == TREE
+
+
+def test_files_have_mode_0644_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        build(tmp_path, TREE)
+        umask_after = os.umask(0o077)
+    finally:
+        os.umask(before)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.rglob("*.yaml")} == {0o644}
+    assert (tmp_path / INVENTORY).stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "dev").stat().st_mode & 0o777 == 0o755
+    assert umask_after == 0o077
+
+
+def test_inventory_holds_a_digest_for_every_file_and_nothing_that_differs_between_runs(tmp_path: Path) -> None:
+    build(tmp_path / "a", {"dev/x.yaml": b"a: 1\n"})
+    digest = sha256(b"a: 1\n").hexdigest()
+    assert json.loads((tmp_path / "a" / INVENTORY).read_bytes()) == {
+        "apiVersion": "gpuplan.dev/v1",
+        "kind": "Inventory",
+        "files": {"dev/x.yaml": f"sha256:{digest}"},
+    }
+
+
+def test_inventory_does_not_depend_on_the_way_that_led_to_it(tmp_path: Path) -> None:
+    build(tmp_path / "a", TREE)
+    build(tmp_path / "b", {"old/y.yaml": b"", "dev/gpu/config.yaml": b"older"})
+    build(tmp_path / "b", dict(reversed(TREE.items())))
+    assert (tmp_path / "a" / INVENTORY).read_bytes() == (tmp_path / "b" / INVENTORY).read_bytes()
+
+
+def test_inventory_is_a_line_for_each_file_so_that_git_can_merge_it(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    lines = (tmp_path / INVENTORY).read_text().splitlines()
+    assert [line.split('"')[1] for line in lines if "sha256" in line] == sorted(TREE)
+
+
+def test_nothing_is_left_beside_the_files_and_the_inventory(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    assert os.listdir(tmp_path / ".gpuplan") == ["inventory"]
+
+
+def test_unchanged_files_are_not_touched(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    before = {file: file.stat() for file in tmp_path.rglob("*") if file.is_file()}
+    changes = build(tmp_path, TREE | {"dev/gpu/config.yaml": b"a: 2\n"})
+    touched = {file for file, stat in before.items() if (stat.st_mtime_ns, stat.st_ino) != _identity(file)}
+    assert touched == {tmp_path / "dev/gpu/config.yaml", tmp_path / INVENTORY}
+    assert changes.changes == (Change("dev/gpu/config.yaml", Action.UPDATE, Reason.CHANGED),)
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    return file.stat().st_mtime_ns, file.stat().st_ino
+
+
+def test_nothing_at_all_is_written_when_nothing_changed(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    before = {file: _identity(file) for file in tmp_path.rglob("*") if file.is_file()}
+    changes = build(tmp_path, TREE)
+    assert changes.is_clean
+    assert {file: _identity(file) for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_a_file_that_is_no_longer_part_goes_with_the_folders_that_it_leaves_empty(tmp_path: Path) -> None:
+    build(tmp_path, {"dev/namespaces/a/x.yaml": b"1", "dev/y.yaml": b"2"})
+    changes = build(tmp_path, {"dev/y.yaml": b"2"})
+    assert changes.changes == (Change("dev/namespaces/a/x.yaml", Action.DELETE, Reason.UNWANTED),)
+    assert read_all(tmp_path) == {"dev/y.yaml": b"2"}
+    assert folders(tmp_path) == {"dev"}
+
+
+def test_files_of_others_stay_and_so_do_their_folders(tmp_path: Path) -> None:
+    build(tmp_path, {"dev/a/x.yaml": b"1"})
+    put(tmp_path, "dev/a/notes.txt", "mine")
+    put(tmp_path, "README.md", "mine")
+    (tmp_path / "dev/empty").mkdir()
+    build(tmp_path, {})
+    assert read_all(tmp_path) == {"dev/a/notes.txt": b"mine", "README.md": b"mine"}
+    assert folders(tmp_path) == {"dev", "dev/a", "dev/empty"}
+
+
+def test_a_file_that_was_deleted_by_hand_comes_back(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    (tmp_path / "prod/config.yaml").unlink()
+    changes = build(tmp_path, TREE)
+    assert changes.changes == (Change("prod/config.yaml", Action.CREATE, Reason.MISSING),)
+    assert read_all(tmp_path) == TREE
+
+
+def test_an_equal_file_that_gpuplan_did_not_write_is_adopted(tmp_path: Path) -> None:
+    put(tmp_path, "dev/x.yaml", b"a: 1\n")
+    build(tmp_path, {"dev/x.yaml": b"a: 1\n"})
+    build(tmp_path, {})
+    assert read_all(tmp_path) == {}
+
+
+def test_a_lost_inventory_is_written_anew_when_all_files_are_as_desired(tmp_path: Path) -> None:
+    build(tmp_path, TREE)
+    text = (tmp_path / INVENTORY).read_bytes()
+    (tmp_path / INVENTORY).unlink()
+    assert not compare(tmp_path, TREE).is_clean
+    build(tmp_path, TREE)
+    assert (tmp_path / INVENTORY).read_bytes() == text
+
+
+def test_comparing_writes_nothing(tmp_path: Path) -> None:
+    changes = compare(tmp_path / "out", TREE)
+    assert [change.path for change in changes.changes] == sorted(TREE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_ours_makes_room_for_a_folder_and_a_folder_for_a_file(tmp_path: Path) -> None:
+    build(tmp_path, {"dev/x": b"1", "dev/y/z": b"2"})
+    build(tmp_path, {"dev/x/z": b"3", "dev/y": b"4"})
+    assert read_all(tmp_path) == {"dev/x/z": b"3", "dev/y": b"4"}
+
+
+def test_files_of_any_size_are_written_whole(tmp_path: Path) -> None:
+    tree = {f"f{size}": b"x" * size for size in (0, 1, 4095, 4096, 4097, 3_000_000)}
+    build(tmp_path, tree)
+    assert read_all(tmp_path) == tree
+
+
+def test_the_root_may_be_a_link_to_another_place(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
+    build(tmp_path / "out", TREE)
+    assert read_all(tmp_path / "elsewhere") == TREE
+
+
+class TestScope:
+    """A build of some clusters neither changes nor forgets the others."""
+
+    def test_only_files_of_the_scope_are_pruned(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1", "dev/y": b"2", "prod/x": b"3"})
+        build(tmp_path, {"dev/x": b"1"}, scope=["dev"])
+        assert read_all(tmp_path) == {"dev/x": b"1", "prod/x": b"3"}
+
+    def test_files_out_of_scope_are_still_ours_afterwards(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1", "prod/x": b"3"})
+        build(tmp_path, {"dev/x": b"2"}, scope=["dev"])
+        build(tmp_path, {"dev/x": b"2"})
+        assert read_all(tmp_path) == {"dev/x": b"2"}
+
+    def test_a_folder_with_the_scope_as_the_start_of_its_name_is_another_one(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1", "dev-2/x": b"2"})
+        build(tmp_path, {}, scope=["dev"])
+        assert read_all(tmp_path) == {"dev-2/x": b"2"}
+
+    def test_hand_edits_out_of_scope_do_not_matter(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1", "prod/x": b"3"})
+        put(tmp_path, "prod/x", "edited")
+        assert not build(tmp_path, {"dev/x": b"2"}, scope=["dev"]).conflicts
+        assert compare(tmp_path, {"dev/x": b"2", "prod/x": b"3"}).conflicts == (
+            Change("prod/x", Action.CONFLICT, Reason.EDITED),
+        )
+
+    def test_files_out_of_the_scope_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="prod/x is outside"):
+            compare(tmp_path, {"prod/x": b"1"}, scope=["dev"])

@@ -1,0 +1,169 @@
+"""Whatever ends a build, and whatever the policies say by then: the next build ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree import Action, Change, Reason, compare, writing
+from tests.outtree.building import Files, build, folders, put, read_all
+from tests.outtree.faulty_os import BLOCK, FaultyOs, Killed
+
+BIG = b"x" * (BLOCK + 1)
+OLD = {
+    "dev/same": b"1\n",
+    "dev/changed": b"1\n",
+    "dev/gone/a": b"1\n",
+    "dev/big": BIG,
+    "dev/file": b"1\n",
+    "dev/folder/a": b"1\n",
+}
+NEW = {
+    "dev/same": b"1\n",
+    "dev/changed": b"2\n",
+    "dev/new/a": b"2\n",
+    "dev/big": BIG + b"2\n",
+    "dev/file/a": b"2\n",
+    "dev/folder": b"2\n",
+}
+OTHER = {"dev/same": b"3\n", "dev/changed": b"3\n", "dev/gone/a": b"3\n", "dev/new/b": b"3\n"}
+CALLS = 60
+"""More than a build from ``OLD`` to ``NEW`` makes."""
+
+
+@contextmanager
+def faulty_disk() -> Iterator[tuple[Path, FaultyOs]]:
+    """A folder, and the stand-in for `os` that builds use meanwhile."""
+    stand_in = FaultyOs()
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "os", stand_in)
+        patch.setattr(writing, "_BLOCK", BLOCK)
+        yield Path(folder), stand_in
+
+
+def build_killed(root: Path, desired: Files, faulty: FaultyOs, calls: int) -> bool:
+    """Build, but for a kill after so many calls; whether it came to that."""
+    faulty.calls_left = calls
+    try:
+        build(root, desired)
+    except Killed:
+        return True
+    finally:
+        faulty.calls_left = 1 << 30
+    return False
+
+
+def assert_built(root: Path, desired: Files, others: Files) -> None:
+    assert read_all(root) == {**desired, **others}
+    assert compare(root, desired).is_clean
+    assert not {folder for folder in folders(root) if not any((root / folder).iterdir())}
+
+
+def test_the_number_of_calls_is_enough() -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        assert not build_killed(root, NEW, faulty, CALLS)
+        assert faulty.calls_left > 0
+
+
+@pytest.mark.parametrize("then", [OLD, NEW, OTHER, {}], ids=["back", "same", "other", "nothing"])
+@pytest.mark.parametrize("calls", range(CALLS))
+def test_a_build_after_one_that_was_killed(calls: int, then: Files) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        put(root, "dev/theirs", "t")
+        build_killed(root, NEW, faulty, calls)
+        build(root, then)
+        assert_built(root, then, {"dev/theirs": b"t"})
+
+
+@pytest.mark.parametrize("calls", range(30))
+def test_a_build_after_a_first_one_that_was_killed(calls: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build_killed(root, OLD, faulty, calls)
+        build(root, OTHER)
+        assert_built(root, OTHER, {})
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_a_build_after_kills_and_a_power_failure(data: st.DataObject) -> None:
+    trees = st.sampled_from([OLD, NEW, OTHER, {}])
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        put(root, "theirs", "t")
+        for desired in data.draw(st.lists(trees, min_size=1, max_size=3), "builds"):
+            build_killed(root, desired, faulty, data.draw(st.integers(0, CALLS), "killed after"))
+        faulty.lose_power(lambda last: data.draw(st.integers(0, last)))
+        then = data.draw(trees, "then")
+        build(root, then)
+        assert read_all(root) == {**then, "theirs": b"t"}
+
+
+names = st.sampled_from(["a", "b", "c/x", "c/y", "c/d/x", "e/x"])
+contents = st.sampled_from([b"1\n", b"2\n", b"", BIG])
+trees = st.dictionaries(names.map("dev/{}".format), contents)
+others = st.dictionaries(names.map("{}.theirs".format) | names.map("dev/{}.theirs".format), st.just(b"t\n"))
+
+
+@given(st.lists(st.tuples(trees, others, st.integers(0, CALLS)), max_size=6))
+@settings(deadline=None)
+def test_any_builds_one_after_another_touch_only_what_is_ours(steps: list[tuple[Files, Files, int]]) -> None:
+    theirs: dict[str, bytes] = {}
+    with faulty_disk() as (root, faulty):
+        for desired, appearing, calls in steps:
+            for path, text in appearing.items():
+                put(root, path, text)
+                theirs[path] = text
+            if not build_killed(root, desired, faulty, calls):
+                assert read_all(root) == {**desired, **theirs}
+                assert compare(root, desired).is_clean
+        build(root, {})
+        assert read_all(root) == theirs
+
+
+def test_a_file_that_was_cut_short_is_written_again() -> None:
+    with faulty_disk() as (root, _):
+        build(root, {"dev/x": b"1\n", "dev/y": b"1\n"})
+        put(root, "dev/x", b"")
+        put(root, "dev/y", bytes(2))
+        assert compare(root, {"dev/x": b"1\n"}).changes == (
+            Change("dev/x", Action.UPDATE, Reason.TORN),
+            Change("dev/y", Action.DELETE, Reason.UNWANTED),
+        )
+
+
+def test_text_in_an_encoding_with_zero_bytes_is_an_edit(tmp_path: Path) -> None:
+    build(tmp_path, {"dev/x": b"a: 1\n"})
+    put(tmp_path, "dev/x", "a: 2\n".encode("utf-16"))
+    assert compare(tmp_path, {"dev/x": b"a: 1\n"}).conflicts[0].reason is Reason.EDITED
+
+
+def test_an_edit_after_a_build_that_was_killed_is_still_a_conflict() -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        assert build_killed(root, NEW, faulty, 12)
+        put(root, "dev/changed", "mine\n")
+        assert [change.path for change in compare(root, NEW).conflicts] == ["dev/changed"]
+
+
+@pytest.mark.parametrize("space", range(0, 1100, 5))
+def test_a_full_disk_is_trouble_and_leaves_nothing_half_written(space: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        faulty.space_left = space
+        with pytest.raises(GpuplanError) as caught:
+            build(root, NEW)
+        assert caught.value.message.endswith(": no space left on device")
+        assert caught.value.hint == "free some space, then run build again"
+        assert all(data in (OLD.get(path), NEW.get(path)) for path, data in read_all(root).items())
+        faulty.space_left = 1 << 30
+        build(root, OTHER)
+        assert_built(root, OTHER, {})

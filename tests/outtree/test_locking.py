@@ -1,0 +1,84 @@
+"""One writer at a time, and no lock outlives its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree import Lock
+from tests.outtree.building import build, read_all
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from gpuplan.outtree import Lock
+with Lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
+    with Lock(tmp_path), pytest.raises(GpuplanError) as caught, Lock(tmp_path):
+        pytest.fail("two writers")
+    assert caught.value.message == f"another gpuplan is writing `{tmp_path}`"
+    assert caught.value.hint == "run it again when that one is done"
+
+
+def test_the_lock_is_free_again_afterwards(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Lock(tmp_path):
+            pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Lock(tmp_path):
+        raise KeyboardInterrupt
+    build(tmp_path, {"dev/x": b"1"})
+    assert read_all(tmp_path) == {"dev/x": b"1"}
+
+
+def test_the_lock_of_a_process_that_was_killed_does_not_block(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _HOLD, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(GpuplanError, match="another gpuplan"):
+            build(tmp_path, {"dev/x": b"1"})
+        holder.send_signal(signal.SIGKILL)
+    assert (tmp_path / ".gpuplan/lock").exists()
+    build(tmp_path, {"dev/x": b"1"})
+    assert read_all(tmp_path) == {"dev/x": b"1"}
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer ends between the moments when we open its file and when we lock it."""
+    import fcntl
+
+    flock, calls = fcntl.flock, []
+
+    def ends_first(handle: int, operation: int) -> None:
+        if not calls:
+            (tmp_path / ".gpuplan/lock").unlink()
+        calls.append(operation)
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", ends_first)
+    with Lock(tmp_path), pytest.raises(GpuplanError), Lock(tmp_path):
+        pytest.fail("two writers")
+    assert len(calls) == 3
+
+
+def test_what_an_interrupted_run_left_in_our_own_folder_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".gpuplan").mkdir()
+    (tmp_path / ".gpuplan/new").write_text("half")
+    with Lock(tmp_path):
+        assert os.listdir(tmp_path / ".gpuplan") == ["lock"]

@@ -1,0 +1,131 @@
+"""A document of a policy: its data, and where each part of it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpuplan.diagnostics import Location, Origin, Path, Position, SourceFile, Span
+from gpuplan.documents.tree import Node, find_node, read_tree
+
+
+class Document:
+    """One Kubernetes-style document, made of the text that defines it and of the overlay's text that changes it.
+
+    ``data`` is shared between documents and never changed. Documents are compared by identity: one that no overlay
+    touches stays the same object in every cluster.
+    """
+
+    __slots__ = ("data", "kind", "layers", "name")
+
+    def __init__(self, data: dict[str, Any], layers: tuple[Layer, ...]) -> None:
+        self.data = data
+        self.layers = layers
+        self.kind = _text(data.get("kind"))
+        metadata = data.get("metadata")
+        self.name = _text(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind or 'document'} {self.name or '?'} of {self.file.path}>"
+
+    @property
+    def file(self) -> SourceFile:
+        """The file that defines the document."""
+        return self.layers[0].file
+
+    @property
+    def is_patched(self) -> bool:
+        """Whether an overlay changes the document."""
+        return len(self.layers) > 1
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self)
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:
+        """Where the value at ``path`` was written by the layer that set it last, or its key.
+
+        What was not written is located by the key of its nearest parent, unless an overlay's ``null`` removed it: that
+        null is the place. Values in block style, which go over several lines, are shown by their key as well. The whole
+        document is shown by its name.
+        """
+        for length in range(len(path), 0, -1):
+            found = self._find(path[:length])
+            if found is not None:
+                layer, node = found
+                return Location(layer.file, node.key if on_key or length < len(path) else node.shown)
+        return Location(self.file, _heading(self.layers[0].tree))
+
+    def _find(self, path: Path) -> tuple[Layer, Node] | None:
+        """The last layer that wrote the value that ``path`` has now, or the null that removed it."""
+        exists, _ = _get(self.data, path)
+        for layer in reversed(self.layers):
+            if not exists and _get(layer.data, path) != (True, None):
+                continue
+            node = find_node(layer.tree, path)
+            if node is not None:
+                return layer, node
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What one stretch of one file says about a document; ``line`` counts the lines before it."""
+
+    file: SourceFile
+    data: Mapping[str, Any]
+    start: int
+    end: int
+    line: int
+
+    @cached_property
+    def tree(self) -> Node:
+        """Where each value stands. Read again from the text, because most documents are never asked for it."""
+        return read_tree(self.file.text[self.start : self.end], self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file that is no value of a document, such as a syntax error. Its parts are where it is."""
+
+    location: Location
+
+    @classmethod
+    def at(cls, file: SourceFile, line: int = 1, column: int = 1) -> Spot:
+        position = Position(line, column)
+        return cls(Location(file, Span(position, position)))
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self)
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 (one place, whatever is asked)
+        return self.location
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _get(data: object, path: Path) -> tuple[bool, object]:
+    """Whether plain data has a value at ``path``, and the value."""
+    for part in path:
+        match data:
+            case dict() if part in data:
+                data = data[part]
+            case list() if isinstance(part, int) and 0 <= part < len(data):
+                data = data[part]
+            case _:
+                return False, None
+    return True, data
+
+
+def _heading(root: Node) -> Span:
+    """The name, the kind, or whatever comes first in a document."""
+    for path in (("metadata", "name"), ("kind",)):
+        node = find_node(root, path)
+        if node is not None:
+            return node.shown
+    return root.shown

@@ -1,0 +1,153 @@
+"""Comments that silence findings: ``# gpuplan: ignore[GPU203] reason``."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import yaml
+
+from gpuplan.diagnostics import Diagnostic, Finding, Location, Origin, Position, SourceFile, Span
+from gpuplan.documents.document import Spot
+from gpuplan.documents.events import (
+    MAPPING_END,
+    MAPPING_START,
+    SCALAR,
+    SEQUENCE_END,
+    SEQUENCE_START,
+    STREAM_END,
+    Mark,
+    event_source,
+)
+from gpuplan.documents.rules import MALFORMED_IGNORE
+from gpuplan.documents.scalars import shortened
+from gpuplan.documents.text import check_text
+
+EXAMPLE = "# gpuplan: ignore[GPU203] reason"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Silences findings of some rules whose primary label begins on ``line``; ``span`` is the comment's."""
+
+    file: SourceFile
+    line: int
+    codes: tuple[str, ...]
+    reason: str
+    span: Span
+
+    @property
+    def origin(self) -> Origin:
+        return Spot(Location(self.file, self.span)).origin
+
+
+def find_ignores(file: SourceFile) -> tuple[Ignore, ...]:
+    """The well-formed comments. One at the end of a line is about that line; one alone about the next line of YAML."""
+    comments = _comments(file)
+    after = _lines_after(file.lines) if comments else []
+    found = (_ignore(file, line, written, after[line]) for line, written in comments if not _problem(written))
+    return tuple(found)
+
+
+def find_malformed(file: SourceFile) -> Iterator[Diagnostic]:
+    """What begins like an instruction to gpuplan and is none."""
+    for line, written in _comments(file):
+        problem = _problem(written)
+        if problem:
+            at = Spot(Location(file, _span(line, written))).origin
+            yield MALFORMED_IGNORE.report(Finding(at, problem, "silences nothing", help=f"write `{EXAMPLE}`"))
+
+
+_MARKER = re.compile(r"(?<!\S)#\s*gpuplan:\s*(?P<instruction>.*)")
+_IGNORE = re.compile(r"ignore\s*(?:\[(?P<codes>[^\]]*)\])?[\s:]*(?P<reason>.*)")
+_CODE = re.compile(r"GPU[0-9]{3}")
+
+
+def _problem(written: re.Match[str]) -> str:
+    ignore = _IGNORE.fullmatch(written["instruction"])
+    if ignore is None:
+        return f"comment `gpuplan: {shortened(written['instruction'].rstrip())}` is no instruction"
+    codes = _codes(ignore)
+    if not codes:
+        return "ignore names no rule"
+    wrong = [code for code in codes if not _CODE.fullmatch(code)]
+    if wrong:
+        return f"`{shortened(wrong[0])}` is not the code of a rule"
+    return "" if ignore["reason"].strip() else "ignore gives no reason"
+
+
+def _codes(ignore: re.Match[str]) -> tuple[str, ...]:
+    codes = (ignore["codes"] or "").strip()
+    return tuple(code.strip() for code in codes.split(",")) if codes else ()
+
+
+def _ignore(file: SourceFile, line: int, written: re.Match[str], after: int) -> Ignore:
+    ignore = _IGNORE.match(written["instruction"])
+    assert ignore  # noqa: S101 (it has no problem)
+    is_alone = not written.string[: written.start()].strip()
+    return Ignore(file, after if is_alone else line + 1, _codes(ignore), ignore["reason"].strip(), _span(line, written))
+
+
+def _span(line: int, written: re.Match[str]) -> Span:
+    end = written.start() + len(written[0].rstrip())
+    return Span(Position(line + 1, written.start() + 1), Position(line + 1, end + 1))
+
+
+def _lines_after(lines: tuple[str, ...]) -> list[int]:
+    """For each line the number of the next one, counted from 1, that is neither blank nor a comment."""
+    after, following = [], len(lines)
+    for number in range(len(lines), 0, -1):
+        after.append(following)
+        if lines[number - 1].strip() and not lines[number - 1].lstrip().startswith("#"):
+            following = number
+    return after[::-1]
+
+
+@lru_cache(maxsize=64)
+def _comments(file: SourceFile) -> tuple[tuple[int, re.Match[str]], ...]:
+    """The markers that stand in comments rather than in text, with their lines counted from 0."""
+    if "gpuplan:" not in file.text:
+        return ()
+    found = []
+    texts = list(_texts(file.text)) if check_text(file) is None else [((0, 0), _FAR_AWAY)]
+    for line, content in enumerate(file.lines):
+        for written in _MARKER.finditer(content):
+            place = (line, written.start())
+            before = bisect_right(texts, (place, _FAR_AWAY)) - 1
+            if before < 0 or place >= texts[before][1]:
+                found.append((line, written))
+    return tuple(found)
+
+
+_Place = tuple[float, int]
+_FAR_AWAY = (math.inf, 0)
+_MAX_DEPTH = 64  # libyaml takes quadratic time in the depth of brackets
+
+
+def _texts(text: str) -> Iterator[tuple[_Place, _Place]]:
+    """Where scalars begin and end. What follows a syntax error counts as one more."""
+    depth = 0
+    next_event = event_source(text)
+    try:
+        while type(event := next_event()) is not STREAM_END:
+            depth += _NESTING.get(type(event), 0)
+            if depth > _MAX_DEPTH:
+                yield _place(event.start_mark), _FAR_AWAY
+                return
+            if type(event) is SCALAR:
+                # A comment may follow the `|` of a block scalar, whose text begins on the line below.
+                start = (event.start_mark.line + 1, 0) if event.style in ("|", ">") else _place(event.start_mark)
+                yield start, _place(event.end_mark)
+    except yaml.MarkedYAMLError as error:
+        yield _place(error.context_mark or error.problem_mark), _FAR_AWAY
+
+
+_NESTING = {MAPPING_START: 1, SEQUENCE_START: 1, MAPPING_END: -1, SEQUENCE_END: -1}
+
+
+def _place(mark: Mark | None) -> _Place:
+    return (mark.line, mark.column) if mark else (0, 0)

@@ -1,0 +1,150 @@
+"""Overlays: documents of a cluster laid over the bases by RFC 7386."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
+from gpuplan.documents.document import Document
+from gpuplan.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
+from gpuplan.documents.scalars import shortened
+
+_Key = tuple[str, str] | Document
+"""Kind and name; a document that lacks one of them is only itself."""
+
+
+def merge(
+    bases: Iterable[Document], patches: Iterable[Document]
+) -> tuple[tuple[Document, ...], tuple[Diagnostic, ...]]:
+    """The bases as the patches of one overlay change them, in the order of the bases, then what the overlay adds.
+
+    A document that nothing changes is the same object afterwards.
+    """
+    diagnostics: list[Diagnostic] = []
+    documents = {key: _undirected(base, diagnostics) for key, base in _unique(bases, diagnostics)}
+    known = tuple(key for key in documents if isinstance(key, tuple))
+    for key, patch in _unique(patches, diagnostics):
+        if _metadata(patch).get(_DIRECTIVE) == "delete":
+            diagnostics += _judge_deletion(patch, key, known)
+            documents.pop(key, None)
+        elif key in documents:
+            documents[key] = _patched(documents[key], _undirected(patch, diagnostics), diagnostics)
+        else:
+            documents[key] = _undirected(patch, diagnostics)
+    return tuple(documents.values()), tuple(diagnostics)
+
+
+_DIRECTIVE = "$patch"
+
+
+def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Iterator[tuple[_Key, Document]]:
+    """Each document by its kind and name; of several with the same the first."""
+    seen: dict[_Key, Document] = {}
+    for document in documents:
+        key = (document.kind, document.name) if document.kind and document.name else document
+        first = seen.setdefault(key, document)
+        if first is document:
+            yield key, document
+        else:
+            diagnostics.append(_duplicate(document, first))
+
+
+def _duplicate(document: Document, first: Document) -> Diagnostic:
+    finding = Finding(
+        at=document.origin / "metadata" / "name",
+        message=f"{_title(document)} is defined twice",
+        label="defined again",
+        related=(Label(first.origin / "metadata" / "name", "first defined here"),),
+        help="rename one of them, or join them",
+    )
+    return DUPLICATE_DOCUMENT.report(finding)
+
+
+def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:
+    """The document without a ``$patch`` that means nothing where it stands."""
+    metadata = _metadata(document)
+    if _DIRECTIVE not in metadata:
+        return document
+    is_deletion = metadata[_DIRECTIVE] == "delete"
+    finding = Finding(
+        at=(document.origin / "metadata" / _DIRECTIVE).key,
+        message=f"{_title(document)} is one of the bases, and only an overlay can delete"
+        if is_deletion
+        else "`$patch` can only say `delete`",
+        label="means nothing here",
+        help="delete the document's text" if is_deletion else "leave `$patch` out: an overlay's document merges anyway",
+    )
+    diagnostics.append(BAD_PATCH.report(finding))
+    rest = {key: value for key, value in metadata.items() if key != _DIRECTIVE}
+    return Document({**document.data, "metadata": rest}, document.layers)
+
+
+def _judge_deletion(patch: Document, key: _Key, known: tuple[tuple[str, str], ...]) -> Iterator[Diagnostic]:
+    superfluous = [name for name in patch.data if name not in ("apiVersion", "kind", "metadata")]
+    if superfluous:
+        finding = Finding(
+            at=(patch.origin / superfluous[0]).key,
+            message=f"{_title(patch)} is deleted, and yet sets `{shortened(superfluous[0])}`",
+            label="has no effect",
+            help="leave it out, or leave `$patch: delete` out",
+        )
+        yield BAD_PATCH.report(finding)
+    if key not in known:
+        finding = Finding(
+            at=patch.origin / "metadata" / "name",
+            message=f"the bases have no {_title(patch)} to delete",
+            label="deletes nothing",
+            notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
+            help=_suggestion(patch.name, [name for kind, name in known if kind == patch.kind])
+            or "delete this document of the overlay",
+        )
+        yield NOTHING_TO_DELETE.report(finding)
+
+
+def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> Document:
+    idle: list[_Idle] = []
+    data = _merge_mapping(base.data, patch.data, (), idle)
+    for path, present in idle:
+        finding = Finding(
+            at=Origin(patch, path, on_key=True),
+            message=f"{_title(patch)} has no `{shortened(str(path[-1]))}` to remove here",
+            label="removes nothing",
+            help=_suggestion(str(path[-1]), present) or "leave it out",
+        )
+        diagnostics.append(NOTHING_TO_UNSET.report(finding))
+    return Document(data, base.layers + patch.layers)
+
+
+_Idle = tuple[Path, list[str]]
+"""A null that removes nothing, with the keys that are there instead."""
+
+
+def _merge_mapping(target: object, patch: Mapping[str, object], path: Path, idle: list[_Idle]) -> dict[str, object]:
+    """RFC 7386, section 2. What removes nothing goes into ``idle``."""
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            result[key] = _merge_mapping(result.get(key), value, (*path, key), idle)
+        elif value is not None:
+            result[key] = value
+        elif key in result:
+            del result[key]
+        else:
+            idle.append(((*path, key), list(result)))
+    return result
+
+
+def _suggestion(name: str, names: list[str]) -> str:
+    nearest = get_close_matches(name, names, n=1)
+    return f"did you mean `{nearest[0]}`" if nearest else ""
+
+
+def _metadata(document: Document) -> Mapping[str, Any]:
+    metadata = document.data.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _title(document: Document) -> str:
+    return f"{document.kind or 'document'} `{shortened(document.name)}`" if document.name else "document without a name"

@@ -1,0 +1,230 @@
+"""The findings about one file, collected while it is read."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from gpuplan.diagnostics import (
+    Diagnostic,
+    Finding,
+    Label,
+    Location,
+    Origin,
+    Path,
+    Position,
+    Rule,
+    SourceFile,
+    Span,
+)
+from gpuplan.documents.document import Document, Spot
+from gpuplan.documents.events import SCALAR, Event
+from gpuplan.documents.ignores import find_malformed
+from gpuplan.documents.rules import (
+    ANCHOR_OR_ALIAS,
+    DIRECTIVE,
+    DUPLICATE_KEY,
+    EXPLICIT_TAG,
+    KEY_NOT_TEXT,
+    MERGE_KEY,
+    NOT_A_MAPPING,
+    SYNTAX_ERROR,
+    TOO_LARGE,
+)
+from gpuplan.documents.scalars import Doubt, quoted, shortened
+from gpuplan.documents.syntax import explain
+from gpuplan.documents.text import check_text
+
+MAX_FINDINGS = 1_000
+
+
+class UnreadableError(Exception):
+    """Nothing after this place is read."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.finding.message)
+        self.diagnostic = diagnostic
+
+
+class Remarks:
+    """What to say about a file. Without ``strict`` only what cannot be read at all."""
+
+    def __init__(self, file: SourceFile, *, strict: bool) -> None:
+        self._file = file
+        self._strict = strict
+        self._diagnostics: list[Diagnostic] = []
+        self._repeated: list[tuple[Path, Span]] = []
+
+    def all(self) -> tuple[Diagnostic, ...]:
+        """In the order of the text."""
+        self.end_document(None)
+        return tuple(sorted(self._diagnostics, key=lambda diagnostic: diagnostic.finding.at.locate().span))
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        self._diagnostics.append(diagnostic)
+
+    def check_text(self) -> None:
+        refusal = check_text(self._file)
+        if refusal is not None:
+            raise UnreadableError(refusal)
+        for diagnostic in find_malformed(self._file) if self._strict else ():
+            self.add(diagnostic)
+            self._limit()
+
+    def syntax_error(self, error: yaml.YAMLError) -> None:
+        self.add(explain(error, self._file))
+
+    def too_large(self, event: Event, path: Path, message: str) -> UnreadableError:
+        return UnreadableError(
+            TOO_LARGE.report(Finding(self._origin(_span(event), path), message, "the limit is here"))
+        )
+
+    def directive(self, start: Event) -> None:
+        place = _span(start).start
+        line = self._file.lines[place.line - 1]
+        finding = Finding(
+            at=self._origin(Span(place, Position(place.line, len(line) + 1)), ()),
+            message="directive is not obeyed: policies are read as YAML 1.2",
+            label="not obeyed",
+            help="remove the line",
+        )
+        self._remark(DIRECTIVE, finding)
+
+    def not_a_mapping(self, root: Event, data: object) -> None:
+        finding = Finding(
+            at=self._origin(_span(root), ()),
+            message=f"document is {_kind(data)}, not a mapping",
+            label="not a mapping",
+            help="begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`",
+        )
+        self._remark(NOT_A_MAPPING, finding)
+
+    def doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
+        at = self._origin(_span(event), path)
+        self._remark(doubt.rule, Finding(at, doubt.message, doubt.label, help=doubt.help))
+
+    def key_doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
+        self.doubt(event, path, doubt._replace(help=f"quote the key: `{quoted(event.value)}`"))
+
+    def key_not_text(self, event: Event, path: Path, key: object) -> None:
+        is_scalar = type(event) is SCALAR
+        name = f" `{shortened(event.value)}`" if is_scalar and event.value else ""
+        finding = Finding(
+            at=self._origin(_span(event), path),
+            message=f"key{name} is {_kind(key)}, not text",
+            label="not text",
+            help=f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key",
+        )
+        self._remark(KEY_NOT_TEXT, finding)
+
+    def merge_key(self, event: Event, path: Path) -> None:
+        finding = Finding(
+            at=self._origin(_span(event), path),
+            message="merge key `<<` takes in fields that are written elsewhere",
+            label="not part of YAML 1.2",
+            help="write the fields out",
+        )
+        self._remark(MERGE_KEY, finding)
+
+    def anchor(self, event: Event, path: Path) -> None:
+        finding = Finding(
+            at=self._origin(self._adornment(event, _ANCHOR), path),
+            message=f"anchor `&{shortened(event.anchor or '')}` names a value to repeat elsewhere",
+            label="an anchor",
+            help="remove it, and write the value out where it is needed",
+        )
+        self._remark(ANCHOR_OR_ALIAS, finding)
+
+    def alias(self, event: Event, path: Path) -> None:
+        finding = Finding(
+            at=self._origin(_span(event), path),
+            message=f"alias `*{shortened(event.anchor or '')}` repeats a value that is written elsewhere",
+            label="an alias",
+            help="write the value out",
+        )
+        self._remark(ANCHOR_OR_ALIAS, finding)
+
+    def unknown_alias(self, event: Event, path: Path) -> None:
+        name = shortened(event.anchor or "")
+        finding = Finding(
+            at=self._origin(_span(event), path),
+            message=f"alias `*{name}` has no anchor before it",
+            label="names nothing",
+            help=f'quote text that begins with `*`: `"*{name}"`',
+        )
+        self._report(SYNTAX_ERROR, finding)
+
+    def tag(self, event: Event, path: Path) -> None:
+        span = self._adornment(event, _TAG)
+        line = self._file.lines[span.start.line - 1]
+        finding = Finding(
+            at=self._origin(span, path),
+            message=f"tag `{shortened(line[span.start.column - 1 : span.end.column - 1])}` is not obeyed",
+            label="a tag",
+            help='remove it; a number that is meant as text takes quotes, such as `"12"`',
+        )
+        self._remark(EXPLICIT_TAG, finding)
+
+    def repeated_key(self, event: Event, path: Path) -> None:
+        """Reported at the end of the document, when it is known where the first one was."""
+        if self._strict:
+            self._repeated.append((path, _span(event)))
+            self._limit()
+
+    def end_document(self, document: Document | None) -> None:
+        for path, span in self._repeated:
+            related = (Label(Origin(document, path, on_key=True), "first set here"),) if document else ()
+            message = f"key `{shortened(str(path[-1]))}` is set twice"
+            finding = Finding(self._origin(span, path), message, "set again", related, help="keep one of the two")
+            self.add(DUPLICATE_KEY.report(finding))
+        self._repeated.clear()
+
+    def _remark(self, rule: Rule, finding: Finding) -> None:
+        if self._strict:
+            self._report(rule, finding)
+
+    def _report(self, rule: Rule, finding: Finding) -> None:
+        self.add(rule.report(finding))
+        self._limit()
+
+    def _limit(self) -> None:
+        if len(self._diagnostics) + len(self._repeated) >= MAX_FINDINGS:
+            finding = Finding(Spot.at(self._file).origin, f"file has {MAX_FINDINGS:,} findings; the rest is not read")
+            raise UnreadableError(TOO_LARGE.report(finding))
+
+    def _origin(self, span: Span, path: Path) -> Origin:
+        return Origin(Spot(Location(self._file, span)), path)
+
+    def _adornment(self, event: Event, pattern: re.Pattern[str]) -> Span:
+        """Where the anchor or the tag is written; a value's event begins with them, in either order."""
+        mark = event.start_mark
+        line = self._file.lines[mark.line]
+        found = pattern.search(line, mark.column)
+        start, end = found.span() if found else (mark.column, mark.column + 1)
+        return Span(Position(mark.line + 1, start + 1), Position(mark.line + 1, end + 1))
+
+
+_ANCHOR = re.compile(r"&[\w-]+")
+_TAG = re.compile(r"!(?:<[^>\s]*>|[^\s,\[\]{}]*)")
+
+
+def _span(event: Event) -> Span:
+    start, end = event.start_mark, event.end_mark
+    return Span(Position(start.line + 1, start.column + 1), Position(end.line + 1, end.column + 1))
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"

@@ -1,0 +1,176 @@
+"""`gpuplan build`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.options import (
+    Output,
+    cluster_option,
+    findings_option,
+    is_acceptable,
+    strictness_option,
+    write_findings,
+)
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.diagnostics import Diagnostic
+    from gpuplan.outtree import ChangeSet
+    from gpuplan.pipeline import Build, Report
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """The options of one build; ``out`` is relative to the repository's root."""
+
+    clusters: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    out: str
+    check: bool
+    diff: bool
+    stdout: bool
+    force: bool
+
+
+@click.command("build", cls=Verb)
+@cluster_option
+@option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
+@option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
+@option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
+@option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
+@option(
+    "--crds",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="GPUPLAN_CRDS",
+    metavar="DIR",
+    section="Input",
+    help="Check custom resources against the CustomResourceDefinitions in this folder [env: GPUPLAN_CRDS].",
+)
+@option(
+    "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
+)
+@findings_option
+@strictness_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    crds: Path | None,
+    out: str,
+    *,
+    warnings_as_errors: bool,
+    **options: Any,  # noqa: ANN401 - click passes what the options above say
+) -> None:
+    """Compile the policies into kustomize folders below out/.
+
+    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone.
+
+    \b
+      gpuplan build
+      gpuplan build --check                    # in CI: is out/ committed with the policies?
+      gpuplan build --cluster dev --stdout | kubectl diff -f -
+    """
+    from gpuplan import pipeline
+
+    terminal = Terminal.of(context)
+    wishes = _Wishes(out=os.path.relpath(terminal.root / out, terminal.root), **options)
+    _refuse_contradictions(wishes)
+    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds)
+    if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
+        _write_findings(terminal, build.report, wishes)
+        terminal.say("nothing was written\n")
+        context.exit(1)
+    act = _print_objects if wishes.stdout else _compare if wishes.check or wishes.diff else _write
+    context.exit(act(terminal, build, wishes))
+
+
+def _refuse_contradictions(wishes: _Wishes) -> None:
+    reading = [name for name in ("check", "diff", "stdout") if getattr(wishes, name)]
+    if wishes.stdout and len(reading) > 1:
+        raise click.UsageError(f"--{reading[0]} and --stdout exclude each other.")
+    if wishes.force and reading:
+        raise click.UsageError(f"--force means to write, --{reading[0]} not to.")
+
+
+def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
+    """Print one cluster's objects, and never nothing as if that were all."""
+    from gpuplan import pipeline
+
+    names = build.report.clusters
+    if len(names) != 1:
+        raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
+    stream = pipeline.print_stream(build)
+    _write_findings(terminal, build.report, wishes)
+    if not stream:
+        terminal.insist(f"cluster `{names[0]}` has no objects to print\n")
+        return 1
+    terminal.print(stream)
+    return 0
+
+
+def _compare(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
+    """Say how the disk differs from the build; the exit code says whether it does."""
+    from gpuplan import outtree
+
+    changes = _changes(terminal, build, wishes)
+    found = outtree.findings(changes, out=wishes.out, check=True) if wishes.check else ()
+    _write_findings(terminal, _with(build.report, found), wishes)
+    if wishes.diff:
+        from gpuplan.views.changes import colored_diff
+
+        terminal.print(colored_diff(outtree.diff(changes, out=wishes.out), terminal.out_theme))
+    if wishes.check and changes.is_clean:
+        terminal.say(_summary(changes, build, wishes))
+    is_same = changes.is_clean if wishes.check else not changes.changes
+    return 0 if is_same else 1
+
+
+def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
+    """Bring the disk to the build, unless that would undo what somebody else did."""
+    from gpuplan import outtree
+
+    folder = terminal.root / wishes.out
+    with outtree.Lock(folder):
+        changes = _changes(terminal, build, wishes)
+        conflicts = () if wishes.force else tuple(outtree.findings(changes, out=wishes.out))
+        if not conflicts:
+            outtree.apply(folder, changes, force=wishes.force)
+    _write_findings(terminal, _with(build.report, conflicts), wishes)
+    if conflicts:
+        terminal.say("nothing was written\n")
+        return 1
+    if terminal.verbose:
+        from gpuplan.views.changes import every_change
+
+        terminal.say(every_change(changes, wishes.out))
+    terminal.say(_summary(changes, build, wishes))
+    return 0
+
+
+def _changes(terminal: Terminal, build: Build, wishes: _Wishes) -> ChangeSet:
+    """What differs on the disk; of the clusters named only, if some are."""
+    from gpuplan import outtree
+
+    return outtree.compare(terminal.root / wishes.out, build.tree, scope=wishes.clusters or None)
+
+
+def _with(report: Report, found: Iterable[Diagnostic]) -> Report:
+    return replace(report, diagnostics=(*report.diagnostics, *found))
+
+
+def _write_findings(terminal: Terminal, report: Report, wishes: _Wishes) -> None:
+    write_findings(terminal, report, wishes.outputs, to_stderr=wishes.diff or wishes.stdout)
+
+
+def _summary(changes: ChangeSet, build: Build, wishes: _Wishes) -> str:
+    from gpuplan.views.changes import summary, unchecked
+
+    return unchecked(build.unchecked_kinds) + summary(changes, wishes.out)

@@ -1,0 +1,43 @@
+"""`gpuplan catalog`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.terminal import Terminal
+
+
+def _complete_gpu(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from gpuplan.catalog import load
+
+    return [name for name in load().ids() if name.lower().startswith(incomplete.lower())]
+
+
+@click.command("catalog", cls=Verb)
+@click.argument("gpu", required=False, shell_complete=_complete_gpu)
+@option(
+    "--output-format",
+    "format_",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    section="Output",
+    help="For people or for programs [default: table].",
+)
+@click.pass_context
+def command(context: click.Context, gpu: str | None, format_: str) -> None:
+    """List the GPU models, or one's MIG profiles and layouts.
+
+    \b
+      gpuplan catalog
+      gpuplan catalog A100-80GB           profiles, where each can start, and every layout that fills the GPU
+    """
+    from gpuplan.catalog import load
+    from gpuplan.views import catalog as views
+
+    terminal, catalog = Terminal.of(context), load()
+    gpus = catalog.all() if gpu is None else (catalog.get(gpu),)
+    if format_ == "json":
+        terminal.print(views.gpus_json(gpus))
+    else:
+        terminal.print(views.gpu_table(gpus) if gpu is None else views.gpu_page(gpus[0], terminal.out_theme))

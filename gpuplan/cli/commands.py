@@ -1,0 +1,106 @@
+"""What all verbs have in common: when their code is loaded, which options they share, how their help looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+GLOBAL = "Global options"
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Option(click.Option):
+    """An option that stands under a heading of its own in the help."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+def option(*names: str, section: str = "Options", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 - click's
+    """`click.option` under a heading."""
+    return click.option(*names, cls=Option, section=section, **attributes)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Keep a global option's value, wherever it stands; one that is not given does not undo one that is."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source is not click.core.ParameterSource.DEFAULT:
+        context.find_root().ensure_object(dict)[parameter.name] = value
+
+
+def _global_options() -> list[click.Parameter]:
+    """The options that every verb takes, before or after its name."""
+    shared: dict[str, Any] = {"section": GLOBAL, "expose_value": False, "callback": _remember}
+    return [
+        Option(
+            ["-C", "--directory"],
+            type=click.Path(exists=True, file_okay=False),
+            metavar="DIR",
+            help="The repository's root, which holds `overlays/` [default: here].",
+            **shared,
+        ),
+        Option(["-q", "--quiet"], count=True, help="Say less on stderr: no verdicts, no hints.", **shared),
+        Option(["-v", "--verbose"], count=True, help="Say more on stderr; twice: tracebacks of bugs.", **shared),
+        Option(
+            ["--color"],
+            type=click.Choice(["auto", "always", "never"]),
+            help="Colours; `auto` obeys NO_COLOR, FORCE_COLOR and the terminal [default: auto].",
+            **shared,
+        ),
+    ]
+
+
+class _Sections(click.Command):
+    """Help with the options under their headings, the global ones last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "section", GLOBAL), []).append(record)
+        for heading in sorted(sections, key=lambda heading: heading == GLOBAL):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
+
+
+class Verb(_Sections):
+    """A verb: an ordinary command that takes the global options too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's
+        kwargs["context_settings"] = {**CONTEXT, **kwargs.get("context_settings", {})}
+        super().__init__(*args, **kwargs)
+        self.params += _global_options()
+
+
+class Verbs(_Sections, click.Group):
+    """A group whose verbs are modules of this package, loaded when they are run.
+
+    ``sections`` maps a heading to its verbs, and a verb to the line that the help shows, so that help loads none.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, context_settings=CONTEXT, **kwargs)
+        self.sections = sections
+        self.params += _global_options()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return [verb for verbs in self.sections.values() for verb in verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"gpuplan.cli.{cmd_name}").command
+        return command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, verbs in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(verbs.items()))
+        super().format_options(ctx, formatter)

@@ -1,0 +1,27 @@
+"""`gpuplan completion`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from gpuplan.cli.commands import Verb
+from gpuplan.cli.terminal import Terminal
+
+
+@click.command("completion", cls=Verb)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
+    """Print a script that completes commands in a shell.
+
+    \b
+      gpuplan completion bash > ~/.local/share/bash-completion/completions/gpuplan
+      gpuplan completion zsh > ~/.zfunc/_gpuplan
+      gpuplan completion fish > ~/.config/fish/completions/gpuplan.fish
+    """
+    completion = get_completion_class(shell)
+    if completion is None:  # click knows all three
+        raise click.UsageError(f"no completion for {shell}")
+    root = context.find_root().command
+    Terminal.of(context).print(completion(root, {}, "gpuplan", "_GPUPLAN_COMPLETE").source() + "\n")

@@ -1,0 +1,63 @@
+"""`gpuplan init`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.terminal import Terminal
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise click.BadParameter("use lower-case letters, digits and `-`.", param=parameter)
+    return name
+
+
+@click.command("init", cls=Verb)
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
+@click.pass_context
+def command(context: click.Context, folder: Path, cluster: str) -> None:
+    """Write a small starter platform.
+
+    It is commented, and validates and builds as it stands. No file is ever overwritten.
+
+    \b
+      gpuplan init .
+      gpuplan init platform --cluster prod
+    """
+    from gpuplan.views.scaffold import scaffold
+
+    terminal = Terminal.of(context)
+    files = scaffold(cluster)
+    target = terminal.root / folder
+    _refuse_existing(target, files)
+    _write(target, files)
+    names = [path for path in files if not path.startswith(".")]
+    terminal.say("".join(f"created {target / name}\n" for name in names))
+    enter = "" if target.resolve() == Path.cwd() else f"cd {target} && "
+    terminal.say(f"next: {enter}gpuplan validate && gpuplan build\n")
+
+
+def _refuse_existing(folder: Path, files: Mapping[str, str]) -> None:
+    from gpuplan.diagnostics import GpuplanError
+
+    existing = [str(folder / path) for path in files if (folder / path).exists() or (folder / path).is_symlink()]
+    if existing:
+        raise GpuplanError(f"`{existing[0]}` exists already, so nothing was written", "name an empty folder")
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files that did not exist a moment ago; ``x`` makes sure."""
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)

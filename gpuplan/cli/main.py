@@ -1,0 +1,125 @@
+"""The command `gpuplan`: its verbs, its global options, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import click
+
+from gpuplan import __version__
+from gpuplan.cli.commands import Option, Verbs
+from gpuplan.cli.terminal import Terminal
+
+TROUBLE = 2
+"""The exit code of anything but findings: bad usage, an unreadable file, a bug."""
+INTERRUPTED = 130
+
+_SECTIONS = {
+    "Work on a platform": {
+        "init": "Write a small starter platform.",
+        "validate": "Prove the policies against the hardware and the controllers.",
+        "build": "Compile the policies into kustomize folders below out/.",
+        "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
+    },
+    "Ask": {
+        "explain": "Explain a rule, a field or a GPU.",
+        "catalog": "List the GPU models, or one's MIG profiles and layouts.",
+        "rules": "List the rules.",
+        "schema": "Print a JSON Schema.",
+        "version": "Print the version and what this gpuplan knows.",
+        "completion": "Print a script that completes commands in a shell.",
+    },
+}
+
+_HELP = """\
+Describe GPU clusters, pools and tenants in Git, prove the description right, and compile it into kustomize overlays.
+
+Policies are read from `overlays/<cluster>/` and the bases that they name (`policies/`); `out/` is written.
+
+\b
+Exit codes: 0  no errors, nothing differs
+            1  errors in the policies, or differences
+            2  trouble: bad usage, an unreadable file
+"""
+
+
+class _Main(Verbs):
+    """Turns what goes wrong in a verb into words and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last line of defence: nobody gets a bare traceback
+            _explain(error, Terminal.of(ctx))
+            ctx.exit(TROUBLE)
+
+
+main = _Main(
+    "gpuplan",
+    help=_HELP,
+    sections=_SECTIONS,
+    params=[
+        Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            section="Global options",
+            callback=lambda context, _, value: _print_version(context) if value else None,
+            help="Print the version.",
+        )
+    ],
+)
+
+
+def entry() -> None:
+    """Run `gpuplan` and leave with its exit code."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are real files here
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        return int(main.main(prog_name="gpuplan", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return TROUBLE
+    except click.Abort:
+        return INTERRUPTED
+
+
+def _print_version(context: click.Context) -> None:
+    click.echo(f"gpuplan {__version__}")
+    context.exit()
+
+
+def _explain(error: Exception, terminal: Terminal) -> None:
+    """Say what went wrong: trouble in the words of whoever raised it, anything else is our fault."""
+    from gpuplan.views.trouble import bug, trouble
+
+    if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
+        import traceback
+
+        terminal.insist("".join(traceback.format_exception(error)))
+    message = _trouble(error)
+    terminal.insist(trouble(*message, terminal.err_theme) if message else bug(error, terminal.err_theme))
+
+
+def _trouble(error: Exception) -> tuple[str, str] | None:
+    """Message and hint of what is not a bug."""
+    from gpuplan.diagnostics import GpuplanError
+
+    if isinstance(error, GpuplanError):
+        return error.message, error.hint
+    if isinstance(error, OSError) and error.strerror:
+        place = f"`{error.filename}`: " if error.filename else ""
+        return f"{place}{error.strerror.lower()}", ""
+    return None

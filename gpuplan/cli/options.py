@@ -1,0 +1,126 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from gpuplan.cli.commands import F, option
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline import Report
+
+FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit")
+"""As `gpuplan.views.formats.Format`, which help must not load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A format of findings, and the file it goes to; None is the terminal."""
+
+    format: str
+    file: str | None = None
+
+
+class OutputType(click.ParamType[Output]):
+    """``FORMAT`` or ``FORMAT=FILE``."""
+
+    name = "format"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
+        return "FORMAT[=FILE]"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+        if isinstance(value, Output):
+            return value
+        format_, equals, file = str(value).partition("=")
+        if format_ not in FORMATS:
+            self._refuse(f"{format_!r} is not one of {', '.join(FORMATS)}.", param, ctx)
+        if equals and not file:
+            self._refuse(f"{value!r} names no file.", param, ctx)
+        return Output(format_, file or None)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+    def _refuse(self, message: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
+        self.fail(message, param, ctx)
+
+
+def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    overlays = Terminal.of(context).root / "overlays"
+    names = (folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def _at_most_one_on_terminal(
+    _: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]
+) -> tuple[Output, ...]:
+    if sum(output.file is None for output in outputs) > 1:
+        raise click.BadParameter("only one format can go to the terminal; write FORMAT=FILE.", param=parameter)
+    return outputs
+
+
+def cluster_option(function: F) -> F:
+    return option(
+        "-c",
+        "--cluster",
+        "clusters",
+        multiple=True,
+        metavar="NAME",
+        section="Selection",
+        shell_complete=_complete_cluster,
+        help="Only this cluster, a folder of `overlays/`; may be repeated [default: all].",
+    )(function)
+
+
+def findings_option(function: F) -> F:
+    return option(
+        "--output-format",
+        "outputs",
+        type=OutputType(),
+        multiple=True,
+        envvar="GPUPLAN_OUTPUT_FORMAT",
+        callback=_at_most_one_on_terminal,
+        section="Output",
+        help=f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps"
+        " its own; may be repeated [env: GPUPLAN_OUTPUT_FORMAT, default: full].",
+    )(function)
+
+
+def strictness_option(function: F) -> F:
+    return option("--warnings-as-errors", is_flag=True, section="Output", help="End with 1 on warnings too.")(function)
+
+
+def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output], *, to_stderr: bool = False) -> None:
+    """Write findings in every format asked for, and a verdict on stderr.
+
+    ``to_stderr`` keeps stdout free for the command's own data.
+    """
+    from gpuplan.views.formats import Format, findings
+    from gpuplan.views.theme import Theme
+    from gpuplan.views.verdict import verdict
+
+    on_screen = next((output.format for output in outputs if output.file is None), Format.FULL)
+    theme = terminal.err_theme if to_stderr else terminal.out_theme
+    text = findings(report, Format(on_screen), theme)
+    terminal.insist(text) if to_stderr else terminal.print(text)
+    for output in outputs:
+        if output.file is not None:
+            plain = Theme(width=theme.width, root=theme.root)
+            Path(output.file).write_text(findings(report, Format(output.format), plain), encoding="utf-8")
+    terminal.say(verdict(report, terminal.err_theme))
+
+
+def is_acceptable(report: Report, *, warnings_as_errors: bool) -> bool:
+    """Whether a report lets a command go on, and CI be green."""
+    from gpuplan.diagnostics import Severity
+
+    bad = (Severity.ERROR, Severity.WARNING) if warnings_as_errors else (Severity.ERROR,)
+    return all(diagnostic.severity not in bad for diagnostic in report.diagnostics)

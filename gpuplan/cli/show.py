@@ -1,0 +1,44 @@
+"""`gpuplan show`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.terminal import Terminal
+
+
+@click.command("show", cls=Verb)
+@cluster_option
+@option(
+    "--output-format",
+    "format_",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    section="Output",
+    help="A table for people, or the contract of `gpuplan schema plan` [default: table].",
+)
+@click.pass_context
+def command(context: click.Context, clusters: tuple[str, ...], format_: str) -> None:
+    """Show the resolved plan: pools, capacity, tenants, what is free.
+
+    Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
+    exit code is then 1.
+
+    \b
+      gpuplan show --cluster prod
+      gpuplan show --output-format json | jq '.clusters[].pools[].units[] | {name, capacity, free}'
+    """
+    from gpuplan import pipeline
+    from gpuplan.views.plan import shown_plans
+
+    terminal = Terminal.of(context)
+    report = pipeline.validate(terminal.root, clusters)
+    terminal.print(shown_plans(report.plans, format_, terminal.out_theme))
+    if not report.is_valid:
+        errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
+        write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)
+        context.exit(1)

@@ -1,0 +1,80 @@
+"""Where a command's words and data go, and how they look there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from gpuplan.views.theme import Theme
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The global options, and the two streams: data on stdout, words for people on stderr."""
+
+    directory: str = "."
+    quiet: int = 0
+    verbose: int = 0
+    color: str = "auto"
+
+    @classmethod
+    def of(cls, context: click.Context) -> Terminal:
+        return cls(**context.find_root().ensure_object(dict))
+
+    @property
+    def root(self) -> Path:
+        """The repository's root, as far from here as the reader is."""
+        return Path(self.directory)
+
+    @property
+    def out_theme(self) -> Theme:
+        return self._theme(sys.stdout)
+
+    @property
+    def err_theme(self) -> Theme:
+        return self._theme(sys.stderr)
+
+    def print(self, text: str | bytes) -> None:
+        """Print data, as it is."""
+        click.echo(text, nl=False, color=True)
+
+    def say(self, text: str) -> None:
+        """Say something to a person, who may have asked for silence."""
+        if not self.quiet:
+            self.insist(text)
+
+    def insist(self, text: str) -> None:
+        """Say something that has to be said."""
+        click.echo(text, nl=False, err=True, color=True)
+
+    def _theme(self, stream: TextIO) -> Theme:
+        from shutil import get_terminal_size
+
+        from gpuplan.views.theme import Theme
+
+        return Theme(_is_colored(self.color, stream), get_terminal_size((120, 24)).columns, way_to(self.root))
+
+
+def _is_colored(wish: str, stream: TextIO) -> bool:
+    """A flag beats the environment; of the environment NO_COLOR (https://no-color.org) beats FORCE_COLOR."""
+    if wish != "auto":
+        return wish == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def way_to(folder: Path) -> str:
+    """The way from here to a folder, ready to be put before a path: empty, or ending in ``/``."""
+    here, there = Path.cwd(), folder.resolve()
+    if there == here:
+        return ""
+    return f"{there.relative_to(here) if there.is_relative_to(here) else there}/"

@@ -1,0 +1,46 @@
+"""`gpuplan validate`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.options import (
+    Output,
+    cluster_option,
+    findings_option,
+    is_acceptable,
+    strictness_option,
+    write_findings,
+)
+from gpuplan.cli.terminal import Terminal
+
+
+@click.command("validate", cls=Verb)
+@cluster_option
+@findings_option
+@strictness_option
+@option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
+@click.pass_context
+def command(
+    context: click.Context,
+    clusters: tuple[str, ...],
+    outputs: tuple[Output, ...],
+    *,
+    warnings_as_errors: bool,
+    exit_zero: bool,
+) -> None:
+    """Prove the policies against the hardware and the controllers.
+
+    One run reports everything that it can find. Nothing is written and no cluster is asked.
+
+    \b
+      gpuplan validate
+      gpuplan validate --output-format sarif=gpuplan.sarif
+    """
+    from gpuplan import pipeline
+
+    terminal = Terminal.of(context)
+    report = pipeline.validate(terminal.root, clusters)
+    write_findings(terminal, report, outputs)
+    context.exit(0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1)

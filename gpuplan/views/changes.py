@@ -1,0 +1,51 @@
+"""What a build does, or would do, to the files of the output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gpuplan.views.text import count, listing
+from gpuplan.views.theme import Style, Theme
+
+if TYPE_CHECKING:
+    from gpuplan.outtree import ChangeSet
+
+_DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
+
+
+def summary(changes: ChangeSet, out: str) -> str:
+    """``12 created, 3 changed, 1 deleted in out/ (41 files)``, or that it is current."""
+    files = count(len(changes.planned.files), "file")
+    if not changes.changes:
+        return f"{out}/ is current ({files})\n"
+    counts = Counter(_done(changes, change.path, change.action) for change in changes.changes)
+    done = ", ".join(f"{counts[word]} {word}" for word in _DONE.values() if counts[word])
+    return f"{done} in {out}/ ({files})\n"
+
+
+def every_change(changes: ChangeSet, out: str) -> str:
+    """One line for each file that changes."""
+    return "".join(f"{_done(changes, item.path, item.action):<11} {out}/{item.path}\n" for item in changes.changes)
+
+
+def _done(changes: ChangeSet, path: str, action: str) -> str:
+    """What became of a file. A conflict that was forced ends in the file being overwritten, or deleted."""
+    return _DONE["delete" if action == "conflict" and path not in changes.desired else action]
+
+
+def colored_diff(lines: Iterable[str], theme: Theme) -> str:
+    """A unified diff, as it came."""
+    return "".join(f"{theme.paint(line, style) if (style := _style(line)) else line}\n" for line in lines)
+
+
+def _style(line: str) -> Style | None:
+    if line.startswith(("--- ", "+++ ")):
+        return Style.STRONG
+    return {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}.get(line[:1])
+
+
+def unchecked(kinds: Sequence[str]) -> str:
+    """The custom resources that were written without having been checked."""
+    return f"not checked for want of their CRDs: {listing(kinds)} (`--crds DIR` checks them)\n" if kinds else ""

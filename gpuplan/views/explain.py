@@ -1,0 +1,45 @@
+"""One answer to "what is this?": a rule, a field of the policy language, or a GPU model."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from gpuplan.catalog import load
+from gpuplan.diagnostics import GpuplanError, Rule
+from gpuplan.pipeline import rules
+from gpuplan.views.theme import Theme
+
+
+def explain(subject: str, theme: Theme) -> str:
+    """The page of what a word means; trouble when it means nothing here."""
+    if rule := _find_rule(subject):
+        from gpuplan.views.rules import rule_page
+
+        return rule_page(rule, theme)
+    if gpu := load().find(subject.upper()):
+        from gpuplan.views.catalog import gpu_page
+
+        return gpu_page(gpu, theme)
+    from gpuplan.policy.explain import explain_field
+
+    if field := explain_field(subject):
+        from gpuplan.views.fields import field_page
+
+        return field_page(field, theme)
+    raise GpuplanError(f"nothing is called `{subject}`", _hint(subject))
+
+
+def _find_rule(subject: str) -> Rule | None:
+    return next((rule for rule in rules() if subject.lower() in (rule.code.lower(), rule.name)), None)
+
+
+def _hint(subject: str) -> str:
+    from gpuplan.policy.models import KINDS
+
+    names = [name for rule in rules() for name in (rule.code, rule.name)]
+    near = get_close_matches(subject, [*names, *load().ids(), *KINDS], n=3)
+    if near:
+        return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
+    return (
+        "`gpuplan rules` and `gpuplan catalog` list what there is; fields start with a kind, as in `Pool.spec.sharing`"
+    )

@@ -1,0 +1,57 @@
+"""The formats in which findings can be asked for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gpuplan.views.theme import Theme
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline import Report
+
+
+class Format(StrEnum):
+    """A format of findings; all but the first two are for programs."""
+
+    FULL = "full"
+    CONCISE = "concise"
+    JSON = "json"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    SARIF = "sarif"
+    JUNIT = "junit"
+
+
+def findings(report: Report, format_: Format, theme: Theme) -> str:
+    """The findings of a report in a format."""
+    match format_:
+        case Format.FULL:
+            from gpuplan.views.full import full
+
+            return full(report, theme)
+        case Format.CONCISE:
+            from gpuplan.views.concise import concise
+
+            return concise(report, theme)
+        case Format.JSON:
+            from gpuplan.views.json_findings import json_findings
+
+            return json_findings(report, theme)
+        case Format.GITHUB:
+            from gpuplan.views.github import github
+
+            return github(report, theme)
+        case Format.GITLAB:
+            from gpuplan.views.gitlab import gitlab
+
+            return gitlab(report, theme)
+        case Format.SARIF:
+            from gpuplan.views.sarif import sarif
+
+            return sarif(report, theme)
+        case Format.JUNIT:
+            from gpuplan.pipeline import rules
+            from gpuplan.views.junit import junit
+
+            return junit(report, theme, rules())

@@ -1,0 +1,223 @@
+"""The resolved plan of each cluster, for people or for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from gpuplan.manifests import to_yaml
+from gpuplan.planning.placement import Placed
+from gpuplan.planning.plan import (
+    Amount,
+    Exclusive,
+    Fraction,
+    LayoutEntry,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    Quota,
+    Tenant,
+    TimeSlicing,
+    Total,
+    Unit,
+)
+from gpuplan.views.catalog import spell
+from gpuplan.views.json_findings import json_text
+from gpuplan.views.plan_json import plans_as_data
+from gpuplan.views.slices import boxes
+from gpuplan.views.text import count, indent, table
+from gpuplan.views.theme import Style, Theme
+
+_NONE = "-"
+
+
+def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
+    """All plans as ``table``, ``json`` or ``yaml``."""
+    match format_:
+        case "json":
+            return json_text(plans_as_data(plans))
+        case "yaml":
+            return to_yaml(plans_as_data(plans))
+        case _:
+            return "\n".join(plan_page(plan, theme) for plan in plans)
+
+
+def plan_page(plan: Plan, theme: Theme) -> str:
+    """One cluster: its pools, what they hand out, the MIG layouts drawn, the priority classes, the tenants."""
+    cluster = plan.cluster
+    operator = cluster.gpu_operator
+    facts = (
+        f"Kubernetes {cluster.kubernetes} on {cluster.platform}",
+        f"GPU Operator {operator.version} ({operator.install})",
+        f"node labels by {cluster.node_labels}",
+        f"scheduler {cluster.scheduler.kind}",
+    )
+    parts = [
+        f"{theme.paint(f'Cluster {cluster.name}', Style.STRONG)}  {', '.join(facts)}\n",
+        _part("Pools", _pools(plan), theme),
+        _part("Capacity, in units", _capacity(plan), theme),
+        _part("MIG layouts", "".join(_layouts(plan)), theme),
+        _part("Priority classes", _priority_classes(plan), theme),
+        _part("Tenants", _tenants(plan), theme),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _part(heading: str, text: str, theme: Theme) -> str:
+    return f"{theme.paint(heading, Style.STRONG)}\n{indent(text)}" if text else ""
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+def _pools(plan: Plan) -> str:
+    rows = [
+        (
+            pool.name,
+            pool.gpu.id,
+            str(pool.nodes.count),
+            str(pool.gpu_count),
+            _sharing(pool),
+            " ".join(pool.workload_types) or _NONE,
+            pool.fallback or _NONE,
+        )
+        for pool in plan.pools
+    ]
+    headings = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
+    return table(headings, rows, right=(2, 3)) if rows else ""
+
+
+def _sharing(pool: Pool) -> str:
+    match pool.sharing:
+        case Exclusive():
+            return "exclusive"
+        case Fraction():
+            return "fraction"
+        case TimeSlicing(replicas=replicas):
+            return f"time-slicing, {replicas} shares"
+        case Mps(replicas=replicas):
+            return f"MPS, {replicas} shares"
+        case Mig(layout=layout, strategy=strategy, time_slicing=sliced):
+            shares = f", {sliced.replicas} shares each" if sliced else ""
+            return f"MIG {layout.name} ({strategy}){shares}"
+
+
+def _capacity(plan: Plan) -> str:
+    totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
+    rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in plan.pools for unit in pool.units]
+    headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "IN ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
+    return table(headings, rows, right=range(3, 10)) if rows else ""
+
+
+def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
+    guaranteed = total.guaranteed if total else 0
+    return (
+        pool.name,
+        unit.name,
+        unit.resource or "(the scheduler's)",
+        _per_gpu(unit.per_gpu),
+        str(unit.per_node),
+        str(unit.capacity),
+        _amount(guaranteed),
+        _amount(total.limit) if total else "0",
+        _amount(unit.capacity - guaranteed),
+        _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
+    )
+
+
+def _per_gpu(counts: Sequence[int]) -> str:
+    """One number where the GPUs of a node are alike, otherwise runs of them: ``4x1 4x0``."""
+    runs = [(number, len(list(same))) for number, same in groupby(counts)]
+    return str(runs[0][0]) if len(runs) == 1 else " ".join(f"{length}x{number}" for number, length in runs) or "0"
+
+
+# --- Layouts -----------------------------------------------------------------------------------------------------
+
+
+def _layouts(plan: Plan) -> Iterator[str]:
+    for layout in plan.mig_layouts:
+        users = [pool.name for pool in plan.pools if isinstance(pool.sharing, Mig) and pool.sharing.layout is layout]
+        used = f"used by {', '.join(users)}" if users else "used by no pool"
+        yield f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}\n"
+        yield indent(table_of_entries(layout.entries))
+
+
+def table_of_entries(entries: Iterable[LayoutEntry]) -> str:
+    """What each group of GPUs becomes, drawn on the axis of memory slices."""
+    lines = [(_gpus(entry), _drawing(entry)) for entry in entries]
+    width = max(len(gpus) for gpus, _ in lines)
+    return "".join(f"{gpus:<{width}}  {drawing}\n" for gpus, drawing in lines)
+
+
+def _gpus(entry: LayoutEntry) -> str:
+    if entry.gpus is None:
+        return "all GPUs"
+    return f"GPU{'s' if len(entry.gpus) > 1 else ''} {', '.join(map(str, entry.gpus))}"
+
+
+def _drawing(entry: LayoutEntry) -> str:
+    if not entry.mig_enabled:
+        return "MIG off"
+    if isinstance(entry.placed, Placed):
+        return boxes(entry.placed.gpu, entry.placed.instances)
+    return f"{spell(entry.instances)} cannot be placed"
+
+
+# --- Tenants -----------------------------------------------------------------------------------------------------
+
+
+def _priority_classes(plan: Plan) -> str:
+    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.value, item.name))
+    rows = [
+        (
+            item.name,
+            str(item.value),
+            "yes" if item.preemptible else "no",
+            "yes" if item.preempts else "no",
+            "yes" if item.is_default else "no",
+        )
+        for item in highest_first
+    ]
+    return table(("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT"), rows, right=(1,)) if rows else ""
+
+
+def _tenants(plan: Plan) -> str:
+    rows = [row for tenant in plan.tenants for row in _tenant_rows(tenant)]
+    headings = ("TENANT", "NAMESPACES", "POOL", "UNIT", "GUARANTEED", "LIMIT", "OF", "LENDABLE", "PRIORITY CLASSES")
+    return table(headings, rows, right=range(4, 8)) if rows else ""
+
+
+def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
+    """A line for each quota; what is the tenant's own stands on the first."""
+    head = (
+        tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
+        _abridged(tenant.namespaces),
+    )
+    classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
+    if not tenant.quotas:
+        yield *head, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, classes
+    for index, quota in enumerate(tenant.quotas):
+        yield *(head if index == 0 else ("", "")), *_quota_cells(quota), classes if index == 0 else ""
+
+
+def _quota_cells(quota: Quota) -> tuple[str, ...]:
+    return (
+        quota.pool.name,
+        quota.unit.name,
+        _amount(quota.guaranteed),
+        _amount(quota.limit),
+        str(quota.unit.capacity),
+        _amount(quota.lendable),
+    )
+
+
+def _abridged(names: Sequence[str], most: int = 3) -> str:
+    if len(names) <= most:
+        return " ".join(names) or _NONE
+    return f"{' '.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
+
+
+def _amount(amount: Amount | None) -> str:
+    """A number of units; no number is no bound."""
+    return "none" if amount is None else f"{amount:f}".rstrip("0").rstrip(".") if amount % 1 else str(int(amount))

@@ -1,0 +1,225 @@
+"""Plans as plain data: a stable contract, `plan.schema.json`, that other programs may rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
+
+from gpuplan.planning.placement import Placed
+from gpuplan.planning.plan import (
+    Amount,
+    Cluster,
+    Exclusive,
+    Fraction,
+    Layout,
+    LayoutEntry,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    PriorityClass,
+    Quota,
+    Sharing,
+    Tenant,
+    TimeSlicing,
+    Total,
+    Unit,
+)
+
+FORMAT_VERSION = "1.0"
+"""A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
+
+
+def plans_as_data(plans: Iterable[Plan]) -> dict[str, Any]:
+    """All clusters; what has an order in the policy keeps it, everything else is sorted by name."""
+    return {"format_version": FORMAT_VERSION, "clusters": [plan_as_data(plan) for plan in plans]}
+
+
+def plan_as_data(plan: Plan) -> dict[str, Any]:
+    """One cluster."""
+    totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
+    return {
+        **_cluster(plan.cluster),
+        "pools": [_pool(pool, totals) for pool in plan.pools],
+        "layouts": [_layout(layout) for layout in plan.mig_layouts],
+        "priority_classes": [_priority_class(item) for item in plan.priority_classes],
+        "tenants": [_tenant(tenant) for tenant in plan.tenants],
+    }
+
+
+# --- Cluster -----------------------------------------------------------------------------------------------------
+
+
+def _cluster(cluster: Cluster) -> dict[str, Any]:
+    operator, scheduler = cluster.gpu_operator, cluster.scheduler
+    return {
+        "name": cluster.name,
+        "kubernetes": cluster.kubernetes,
+        "platform": cluster.platform.value,
+        "node_labels": cluster.node_labels.value,
+        "gpu_operator": {
+            "install": operator.install.value,
+            "version": operator.version,
+            "namespace": operator.namespace,
+            "cluster_policy": operator.cluster_policy,
+            "mig_strategy": operator.mig_strategy.value,
+            "driver_enabled": operator.driver_enabled,
+            "driver_version": operator.driver_version or None,
+        },
+        "scheduler": {"kind": scheduler.kind.value, "on_loss": scheduler.on_loss.value, "cap": scheduler.cap.value},
+    }
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "gpu": pool.gpu.id,
+        "nodes": {
+            "count": pool.nodes.count,
+            "gpus_per_node": pool.nodes.gpus_per_node,
+            "names": list(pool.nodes.names),
+            "name_pattern": pool.nodes.name_pattern,
+        },
+        "gpu_count": pool.gpu_count,
+        "sharing": _sharing(pool.sharing),
+        "units": [_unit(unit, totals.get((pool.name, unit.name))) for unit in pool.units],
+        "labels": dict(sorted(pool.labels.items())),
+        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints],
+        "workload_types": list(pool.workload_types),
+        "fallback": pool.fallback,
+        "memory_per_unit_mib": pool.memory_per_unit_mib,
+        "disruption": {
+            "approval": pool.disruption.approval.value,
+            "windows": [
+                {"schedule": window.schedule, "duration": window.duration, "time_zone": window.time_zone}
+                for window in pool.disruption.windows
+            ],
+            "max_unavailable": pool.disruption.max_unavailable,
+        },
+    }
+
+
+def _sharing(sharing: Sharing) -> dict[str, Any]:
+    """``kind`` and what belongs to it, named as in the policy."""
+    match sharing:
+        case Exclusive():
+            return {"kind": "exclusive"}
+        case TimeSlicing():
+            return {"kind": "timeSlicing", **_time_slicing(sharing)}
+        case Mps():
+            return {"kind": "mps", "replicas": sharing.replicas, "rename": sharing.rename}
+        case Mig():
+            sliced = sharing.time_slicing
+            return {
+                "kind": "mig",
+                "layout": sharing.layout.name,
+                "config_name": sharing.layout.config_name,
+                "strategy": sharing.strategy.value,
+                "time_slicing": _time_slicing(sliced) if sliced else None,
+            }
+        case Fraction():
+            return {"kind": "fraction"}
+        case _:
+            assert_never(sharing)
+
+
+def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
+    return {
+        "replicas": sharing.replicas,
+        "rename": sharing.rename,
+        "fail_requests_greater_than_one": sharing.fail_requests_greater_than_one,
+    }
+
+
+def _unit(unit: Unit, total: Total | None) -> dict[str, Any]:
+    guaranteed = total.guaranteed if total else 0
+    return {
+        "name": unit.name,
+        "resource": unit.resource,
+        "per_gpu": list(unit.per_gpu),
+        "per_node": unit.per_node,
+        "capacity": unit.capacity,
+        "guaranteed": _number(guaranteed),
+        "limit": _number(total.limit if total else 0),
+        "free": _number(unit.capacity - guaranteed),
+        "gpu_weight": str(unit.gpu_weight),
+        "memory_mib": unit.memory_mib,
+        "isolation": unit.isolation.value,
+    }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "name": layout.name,
+        "gpu": layout.gpu.id,
+        "config_name": layout.config_name,
+        "inline": layout.is_inline,
+        "entries": [_entry(entry) for entry in layout.entries],
+    }
+
+
+def _entry(entry: LayoutEntry) -> dict[str, Any]:
+    placed = entry.placed
+    return {
+        "gpus": None if entry.gpus is None else list(entry.gpus),
+        "mig_enabled": entry.mig_enabled,
+        "instances": dict(entry.instances),
+        "placements": [
+            {"profile": instance.profile.name, "start": instance.placement.start, "size": instance.placement.size}
+            for instance in placed.instances
+        ]
+        if isinstance(placed, Placed)
+        else None,
+    }
+
+
+# --- Tenants -----------------------------------------------------------------------------------------------------
+
+
+def _priority_class(item: PriorityClass) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "value": item.value,
+        "preemptible": item.preemptible,
+        "preempts": item.preempts,
+        "default": item.is_default,
+        "description": item.description,
+    }
+
+
+def _tenant(tenant: Tenant) -> dict[str, Any]:
+    return {
+        "name": tenant.name,
+        "namespaces": list(tenant.namespaces),
+        "parent": tenant.parent,
+        "priority_classes": [item.name for item in tenant.priority_classes],
+        "workload_types": list(tenant.workload_types),
+        "quotas": [_quota(quota) for quota in tenant.quotas],
+        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.surplus_rank},
+        "protect": {"preempt": tenant.protect_preempt, "reclaim": tenant.protect_reclaim},
+        "members": [{"group": member.group, "role": member.role.value} for member in tenant.members],
+        "pod_security": tenant.pod_security.value,
+        "units_per_container": tenant.units_per_container,
+    }
+
+
+def _quota(quota: Quota) -> dict[str, Any]:
+    return {
+        "pool": quota.pool.name,
+        "unit": quota.unit.name,
+        "resource": quota.unit.resource,
+        "guaranteed": _number(quota.guaranteed),
+        "limit": _number(quota.limit),
+        "lendable": _number(quota.lendable),
+        "caps": {namespace: _number(cap) for namespace, cap in sorted(quota.caps.items())},
+    }
+
+
+def _number(amount: Amount | None) -> int | float | None:
+    """JSON has one kind of number; whole ones are written without a point."""
+    if amount is None:
+        return None
+    return int(amount) if amount == int(amount) else float(amount)

@@ -1,0 +1,269 @@
+"""Findings for other programs: each format is what its readers accept."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+from sarif_pydantic import Sarif
+from syrupy.assertion import SnapshotAssertion
+
+from gpuplan.diagnostics import Label
+from gpuplan.pipeline import Report
+from gpuplan.views.fingerprint import fingerprints
+from gpuplan.views.formats import Format, findings
+from gpuplan.views.github import escape_message, escape_property
+from gpuplan.views.json_findings import json_text
+from gpuplan.views.junit import junit
+from gpuplan.views.schemas import schema
+from gpuplan.views.text import printable
+from gpuplan.views.theme import PLAIN, Theme
+from tests.views.builders import (
+    DOES_NOT_FIT,
+    FIT,
+    LIMIT,
+    MIXED,
+    ODD_NAME,
+    SHORT_LIMIT,
+    a_diagnostic,
+    a_report,
+    at,
+    whole,
+)
+
+EMPTY = a_report()
+HOSTILE_TEXT = "a%b,c:d\r\ne\x1b[2J\x00\ud800\ufffe\u2028::error::日本<&>\"']]>"
+HOSTILE = a_report(
+    a_diagnostic(
+        at("«a»: 1\n", file=f"policies/{HOSTILE_TEXT}.yaml"),
+        HOSTILE_TEXT,
+        label=HOSTILE_TEXT,
+        related=(Label(at("«a»: 1\n"), HOSTILE_TEXT),),
+        notes=(HOSTILE_TEXT,),
+        help=HOSTILE_TEXT,
+    ),
+    clusters=(HOSTILE_TEXT,),
+)
+REPORTS = {"mixed": MIXED, "empty": EMPTY, "hostile": HOSTILE}
+
+
+@pytest.mark.parametrize("format_", [item for item in Format if item is not Format.JUNIT])
+def test_whole_output(format_: Format, snapshot: SnapshotAssertion) -> None:
+    assert (
+        re.sub(r'"version": "\d[^"]*",\n +"rules"', '"version": "VERSION", "rules"', findings(MIXED, format_, PLAIN))
+        == snapshot
+    )
+
+
+@pytest.mark.parametrize("format_", Format)
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_every_format_takes_every_report(format_: Format, report: Report, tmp_path: Path) -> None:
+    text = findings(report, format_, PLAIN)
+
+    (tmp_path / "report").write_text(text, encoding="utf-8")
+    assert "\x1b" not in text
+
+
+# --- JSON --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_json_is_as_its_schema_says(report: Report) -> None:
+    jsonschema.Draft7Validator.check_schema(schema("findings"))
+
+    jsonschema.validate(json.loads(findings(report, Format.JSON, PLAIN)), schema("findings"))
+
+
+def test_json_gives_places_as_editors_count_them() -> None:
+    (found,) = json.loads(findings(a_report(LIMIT), Format.JSON, PLAIN))["diagnostics"]
+
+    assert found["location"] == {
+        "file": "policies/tenants.yaml",
+        "path": "spec.quotas[0].limit",
+        "start": {"line": 4, "column": 44},
+        "end": {"line": 4, "column": 45},
+    }
+
+
+def test_json_says_whether_the_policies_are_valid() -> None:
+    assert json.loads(findings(MIXED, Format.JSON, PLAIN))["valid"] is False
+    assert json.loads(findings(a_report(LIMIT), Format.JSON, PLAIN))["valid"] is True
+
+
+@given(st.text())
+def test_json_text_changes_nothing_but_halves_of_characters(text: str) -> None:
+    whole_characters = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    assert json.loads(json_text([text])) == [whole_characters]
+
+
+def test_json_text_keeps_what_only_looks_like_half_of_a_character() -> None:
+    assert json.loads(json_text(["\\ud800 \U0001f600 \ud800"])) == ["\\ud800 \U0001f600 \ufffd"]
+
+
+# --- GitHub ------------------------------------------------------------------------------------------------------
+
+
+def test_github_gets_errors_first() -> None:
+    lines = findings(a_report(LIMIT, FIT), Format.GITHUB, PLAIN).splitlines()
+
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::warning"]
+
+
+def test_github_gets_columns_only_for_a_single_line() -> None:
+    one = findings(a_report(a_diagnostic(at("a: «b»\n"))), Format.GITHUB, PLAIN)
+    several = findings(a_report(a_diagnostic(at("a: «{\n}»\n"))), Format.GITHUB, PLAIN)
+
+    assert "line=1,endLine=1,col=4,endColumn=5," in one
+    assert "line=1,endLine=2,title" in several
+
+
+def test_github_gets_the_way_from_where_it_runs() -> None:
+    assert "file=platform/policies/team.yaml," in findings(a_report(FIT), Format.GITHUB, Theme(root="platform/"))
+
+
+def unescape(text: str) -> str:
+    """As GitHub's runner reads a command."""
+    for escape, char in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(escape, char)
+    return text
+
+
+@given(st.text())
+def test_github_reads_back_what_was_escaped(text: str) -> None:
+    assert unescape(escape_property(text)) == text
+    assert not set(escape_property(text)) & set("\r\n:,")
+    assert not set(escape_message(text)) & set("\r\n")
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_a_github_command_is_one_line_with_two_separators(path: str, message: str) -> None:
+    text = findings(a_report(a_diagnostic(at("«a»\n", file=path), message)), Format.GITHUB, PLAIN)
+
+    assert text.count("\n") == 1
+    properties = re.fullmatch(r"::error file=([^:,\r\n]*),line=1,[^\r\n]*?::([^\r\n]*)\n", text)
+    assert properties is not None
+    assert unescape(properties[1]) == printable(path)
+    assert unescape(properties[2]) == printable(message)
+
+
+# --- GitLab ------------------------------------------------------------------------------------------------------
+
+
+def test_gitlab_gets_a_list_of_issues_with_different_fingerprints() -> None:
+    issues = json.loads(findings(a_report(FIT, FIT, LIMIT), Format.GITLAB, PLAIN))
+
+    assert [(issue["severity"], issue["location"]["lines"]["begin"]) for issue in issues] == [
+        ("major", 4),
+        ("major", 4),
+        ("minor", 4),
+    ]
+    assert len({issue["fingerprint"] for issue in issues}) == 3
+
+
+# --- Fingerprints ------------------------------------------------------------------------------------------------
+
+
+def test_a_fingerprint_outlives_lines_that_move_and_items_that_are_sorted() -> None:
+    before = a_diagnostic(at("a: «4»\n", field=("spec", "quotas", 0)), "limit 4 of `research` is below 8")
+    after = a_diagnostic(
+        at("# new\n\nb: 1\na:   «4»\n", field=("spec", "quotas", 3)), "limit 4 of `research` is below 9"
+    )
+
+    assert fingerprints([before]) == fingerprints([after])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_diagnostic(at("a: «4»\n"), "`x` is wrong", rule=SHORT_LIMIT),
+        a_diagnostic(at("a: «4»\n", file="policies/other.yaml"), "`x` is wrong"),
+        a_diagnostic(at("a: «4»\n", field=("spec", "gpu")), "`x` is wrong"),
+        a_diagnostic(at("a: «5»\n"), "`x` is wrong"),
+        a_diagnostic(at("a: «4»\n"), "`y` is wrong"),
+    ],
+    ids=["rule", "file", "field", "text", "name"],
+)
+def test_a_fingerprint_tells_findings_apart_by(other: object) -> None:
+    one = a_diagnostic(at("a: «4»\n"), "`x` is wrong")
+
+    assert fingerprints([one]) != fingerprints([other])  # type: ignore[list-item]
+
+
+# --- SARIF -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_sarif_is_sarif(report: Report) -> None:
+    log = Sarif.model_validate_json(findings(report, Format.SARIF, PLAIN))
+
+    assert log.version == "2.1.0"
+    assert len(log.runs[0].results or ()) == len(report.diagnostics)
+
+
+def test_sarif_results_point_at_their_rules() -> None:
+    (run,) = json.loads(findings(MIXED, Format.SARIF, PLAIN))["runs"]
+
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["GPU001", "GPU203", "GPU401"]
+    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == [
+        result["ruleId"] for result in run["results"]
+    ]
+
+
+def test_sarif_places_are_urls_below_a_base_that_is_declared() -> None:
+    report = a_report(a_diagnostic(at("«a»\n", file="policies/a b%é.yaml")))
+    (run,) = json.loads(findings(report, Format.SARIF, PLAIN))["runs"]
+
+    artifact = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "policies/a%20b%25%C3%A9.yaml", "uriBaseId": "SRCROOT"}
+    assert artifact["uriBaseId"] in run["originalUriBaseIds"]
+
+
+def test_sarif_names_a_file_elsewhere_absolutely() -> None:
+    (run,) = json.loads(findings(a_report(FIT), Format.SARIF, Theme(root="/srv/platform/")))["runs"]
+
+    artifact = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "file:///srv/platform/policies/team.yaml"}
+
+
+# --- JUnit -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_junit_is_xml_that_readers_take(report: Report) -> None:
+    xml = JUnitXml.fromstring(junit(report, PLAIN, (DOES_NOT_FIT, ODD_NAME)).encode())
+
+    assert sum(len(suite) for suite in xml) == xml.tests
+
+
+def test_junit_fails_on_errors_only() -> None:
+    root = ET.fromstring(junit(a_report(FIT, LIMIT), PLAIN).encode())
+
+    assert root.get("failures") == "1"
+    assert [(case.get("name"), [child.tag for child in case]) for case in root.iter("testcase")] == [
+        ("GPU203 layout-does-not-fit", ["failure"]),
+        ("GPU401 limit-below-guarantee", ["system-out"]),
+    ]
+
+
+def test_junit_shows_what_was_looked_for_and_not_found() -> None:
+    root = ET.fromstring(junit(a_report(FIT), PLAIN, (DOES_NOT_FIT, ODD_NAME)).encode())
+
+    rules = root.find("testsuite[@name='rules']")
+    assert rules is not None
+    assert [case.get("name") for case in rules] == ["GPU120 odd-name"]
+
+
+def test_junit_counts_add_up() -> None:
+    root = ET.fromstring(junit(a_report(FIT, FIT, LIMIT, a_diagnostic(whole("x"))), PLAIN).encode())
+
+    assert root.attrib == {"name": "gpuplan", "tests": "4", "failures": "3", "errors": "0"}
+    assert [suite.get("tests") for suite in root] == ["2", "1", "1"]

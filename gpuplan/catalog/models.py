@@ -156,8 +156,8 @@ class Gpu:
 
     ``memory_gib`` is the size by which the model is named; ``memory_mib`` is the total that the driver reports where
     that was read. ``memory_slices`` is the axis of MIG placements. A model without MIG has no slices and no profiles;
-    one with MIG whose profiles cannot be judged has an ``incomplete_reason`` and no profiles. ``min_drivers`` tells from
-    which driver on MIG, a profile or a pair of profiles works. ``uncertain`` lists what no board has confirmed.
+    one with MIG whose profiles cannot be judged has an ``incomplete_reason`` and no profiles. ``min_drivers`` tells
+    from which driver on MIG, a profile or a pair of profiles works. ``uncertain`` lists what no board has confirmed.
     """
 
     id: str
@@ -199,6 +199,11 @@ class Gpu:
             if other is None or profile.memory_slices < other.memory_slices:
                 least[profile.compute_slices] = profile
         return tuple(least.values())
+
+    @property
+    def has_derived_placements(self) -> bool:
+        """No board of this model showed where every profile may start; another model's placements stand in."""
+        return any({"placements", "starts"} & set(profile.derived) for profile in self.profiles)
 
     def find_profile(self, name: str) -> Profile | None:
         return next((profile for profile in self.profiles if profile.name == name), None)

@@ -10,6 +10,7 @@ from gpuplan.catalog.models import Gpu
 
 _LIMIT = 4
 _LEAST_LIKENESS = 0.6
+_SPREAD = 0.1
 _SHARING_SUFFIX = re.compile(r"-(shared|mig-.*)$")
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -20,8 +21,9 @@ def suggest(name: str, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     ranked = sorted((*_rank(wanted, gpu), gpu.id) for gpu in gpus)
     if not _words(wanted) or not ranked:
         return ()
-    best = ranked[0][0]
-    return tuple(id_ for rank, unlikeness, id_ in ranked if rank == best and unlikeness <= 1 - _LEAST_LIKENESS)[:_LIMIT]
+    best, least, _ = ranked[0]
+    limit = min(least + _SPREAD, 1 - _LEAST_LIKENESS)
+    return tuple(id_ for rank, unlikeness, id_ in ranked if rank == best and unlikeness <= limit)[:_LIMIT]
 
 
 def _rank(wanted: str, gpu: Gpu) -> tuple[int, float]:

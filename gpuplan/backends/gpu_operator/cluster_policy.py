@@ -1,0 +1,147 @@
+"""The ClusterPolicy: whole where OLM installs the operator, a patch for one that somebody else owns.
+
+Whatever object of the spec is written, the fields that the CRD would fill in are written too: a field that appears
+after the apply would keep Argo CD from ever calling the object synced.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpuplan.backends.gpu_operator import tolerations
+from gpuplan.catalog.operators import OPERAND_TOLERATIONS, nearest_line
+from gpuplan.planning.plan import ClusterMigStrategy, GpuOperator, Plan, Platform
+from gpuplan.planning.pools import ALL_DISABLED
+
+
+class ConfigMapNames(NamedTuple):
+    """The ConfigMaps that the operator mounts; ``device_plugin`` is empty where there is none."""
+
+    mig_parted: str
+    device_plugin: str
+
+
+# --- A patch -----------------------------------------------------------------------------------------------------
+
+_PATCH_ANNOTATIONS = {
+    # A partial object is not valid by itself: it lacks fields that the CRD requires. Nor is it the applier's to delete.
+    "argocd.argoproj.io/sync-options": (
+        "ServerSideApply=true,Validate=false,SkipDryRunOnMissingResource=true,Prune=false,Delete=false"
+    ),
+    "argocd.argoproj.io/sync-wave": "0",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    "kustomize.toolkit.fluxcd.io/ssa": "merge",
+}
+
+
+def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
+
+    Its owner must not write them, nor `mig.strategy` where that is up to each pool. Tolerations are not here, since
+    server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing.
+    """
+    operator = plan.cluster.gpu_operator
+    spec: dict[str, Any] = {
+        **_mig(operator),
+        "migManager": {"config": _mig_manager_config(names)},
+        "devicePlugin": {"config": _device_plugin_config(names)},
+    }
+    if operator.reboots_on_mig_change:
+        spec["migManager"]["env"] = _reboot()
+    return _cluster_policy(operator.cluster_policy, _PATCH_ANNOTATIONS, spec)
+
+
+# --- A whole one -------------------------------------------------------------------------------------------------
+
+_WHOLE_ANNOTATIONS = {
+    # Without a ClusterPolicy the operator removes the driver from every node.
+    "argocd.argoproj.io/sync-options": (
+        "ServerSideApply=true,SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm"
+    ),
+    "argocd.argoproj.io/sync-wave": "0",
+}
+
+
+def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A ClusterPolicy that nobody else owns; OLM's bundle tells the operator its images."""
+    operator = plan.cluster.gpu_operator
+    line = nearest_line(operator.version)
+    spec: dict[str, Any] = {
+        "operator": _operator(plan.cluster.platform),
+        "daemonsets": {
+            "updateStrategy": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": "1"},
+            "tolerations": [*OPERAND_TOLERATIONS, *tolerations.missing(plan, OPERAND_TOLERATIONS)],
+        },
+        "cdi": dict(line.cdi),
+        "driver": {**_driver(operator), **line.driver_fields},
+        "toolkit": {"enabled": True, "installDir": "/usr/local/nvidia"},
+        **_mig(operator),
+        "migManager": {
+            "enabled": True,
+            "config": _mig_manager_config(names),
+            **({"env": _reboot()} if operator.reboots_on_mig_change else {}),
+        },
+        "devicePlugin": {
+            "enabled": True,
+            "config": _device_plugin_config(names),
+            "mps": {"root": "/run/nvidia/mps"},
+        },
+        "gfd": {"enabled": True},
+        "dcgm": {"enabled": True},
+        "dcgmExporter": {"enabled": True, "serviceMonitor": {"enabled": True}},
+        "nodeStatusExporter": {"enabled": True},
+        "validator": {"plugin": {"env": [{"name": "WITH_WORKLOAD", "value": "false"}]}},
+    }
+    return _cluster_policy(operator.cluster_policy, _WHOLE_ANNOTATIONS, spec)
+
+
+def _operator(platform: Platform) -> dict[str, Any]:
+    is_openshift = platform is Platform.OPENSHIFT
+    return {
+        "defaultRuntime": "crio" if is_openshift else "containerd",
+        "runtimeClass": "nvidia",
+        "use_ocp_driver_toolkit": is_openshift,
+    }
+
+
+def _driver(operator: GpuOperator) -> dict[str, Any]:
+    """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
+    driver: dict[str, Any] = {"enabled": operator.driver_enabled}
+    if operator.driver_version:
+        driver |= {"repository": "nvcr.io/nvidia", "image": "driver", "version": operator.driver_version}
+    return driver | {
+        "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"},
+    }
+
+
+# --- Parts of both -----------------------------------------------------------------------------------------------
+
+
+def _cluster_policy(name: str, annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": spec,
+    }
+
+
+def _mig(operator: GpuOperator) -> dict[str, Any]:
+    """Nothing for `perPool`: the CRD takes no empty strategy, and one that is set overrides every pool's own."""
+    strategy = operator.mig_strategy
+    return {} if strategy is ClusterMigStrategy.PER_POOL else {"mig": {"strategy": strategy.value}}
+
+
+def _mig_manager_config(names: ConfigMapNames) -> dict[str, str]:
+    """The CRD allows no default but `all-disabled` and none: which layout a node gets is its label's business."""
+    return {"name": names.mig_parted, "default": ALL_DISABLED}
+
+
+def _device_plugin_config(names: ConfigMapNames) -> dict[str, str]:
+    """No default: it would reach every node that has no label."""
+    return {"name": names.device_plugin, "default": ""}
+
+
+def _reboot() -> list[dict[str, str]]:
+    return [{"name": "WITH_REBOOT", "value": "true"}]

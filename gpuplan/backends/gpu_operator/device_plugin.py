@@ -1,0 +1,71 @@
+"""The device plugin's configurations: one for each pool, which the node label `nvidia.com/device-plugin.config` picks.
+
+GPU Feature Discovery and the MPS control daemon read the same files. The rules are those of `api/config/v1` in
+NVIDIA/k8s-device-plugin: unknown keys are ignored without a word; `rename`, `devices` and the top-level `resources` are
+read and then ignored with a warning; replicas are at least 2; a resource that the node does not have is skipped.
+
+No key is called `default` and the operator is given none: a node without the label is none of the plan's, and its
+config-manager falls back to an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplan.manifests import to_yaml
+from gpuplan.planning.plan import GPU_RESOURCE, ClusterMigStrategy, Mig, MigStrategy, Mps, Plan, Pool, TimeSlicing
+
+_SMALLEST_REPLICAS = 2
+_SHARED = ".shared"
+
+
+def data(plan: Plan) -> dict[str, str]:
+    """The ConfigMap's data: a file for each pool, by the pool's name."""
+    strategy = plan.cluster.gpu_operator.mig_strategy
+    return {pool.name: to_yaml(configuration(pool, strategy)) for pool in plan.pools}
+
+
+def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
+    """A pool's file. Sharing is switched off by leaving it out: one replica would be an error.
+
+    `flags.migStrategy` is for `perPool` alone: any other strategy reaches the plugin as the environment variable
+    MIG_STRATEGY, which overrides the file (`applyMIGConfiguration` in the operator's `controllers/object_controls.go`).
+    """
+    config: dict[str, Any] = {"version": "v1"}
+    if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
+        config["flags"] = {"migStrategy": pool.sharing.strategy.value}
+    if sharing := _sharing(pool):
+        config["sharing"] = sharing
+    return config
+
+
+def _sharing(pool: Pool) -> dict[str, Any]:
+    sharing = pool.sharing
+    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+    if not isinstance(slicing, TimeSlicing | Mps) or slicing.replicas < _SMALLEST_REPLICAS:
+        return {}
+    resources = [{"name": resource, "replicas": slicing.replicas} for resource in _shared_resources(pool)]
+    if not resources:
+        return {}
+    if isinstance(slicing, Mps):
+        # MPS refuses requests for more than one share unless told otherwise.
+        return {"mps": {"renameByDefault": slicing.rename, "resources": resources}}
+    return {
+        "timeSlicing": {
+            "renameByDefault": slicing.rename,
+            "failRequestsGreaterThanOne": slicing.fail_requests_greater_than_one,
+            "resources": resources,
+        }
+    }
+
+
+def _shared_resources(pool: Pool) -> list[str]:
+    """The resources to divide, by the names they have before they are renamed.
+
+    The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
+    own, and the GPUs that stay whole are not divided.
+    """
+    if not isinstance(pool.sharing, Mig) or pool.sharing.strategy is MigStrategy.SINGLE:
+        return [GPU_RESOURCE]
+    divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
+    return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))

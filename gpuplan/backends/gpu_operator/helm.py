@@ -1,0 +1,129 @@
+"""Values for the chart gpu-operator.
+
+The chart has no schema of its own: it ignores what it does not know. A list in a values file replaces the chart's, so
+lists that the plan adds to are written whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplan.backends.gpu_operator import tolerations
+from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
+from gpuplan.manifests import HEADER, to_yaml
+from gpuplan.planning.plan import ClusterMigStrategy, NodeLabels, Plan, Platform
+from gpuplan.planning.pools import ALL_DISABLED
+
+FILE_NAME = "values.yaml"
+
+_NFD = "node-feature-discovery"
+
+Values = Mapping[str, Any]
+
+
+def render_values(plan: Plan, names: ConfigMapNames) -> bytes:
+    about = f"# Values for the chart gpu-operator, {plan.cluster.gpu_operator.version}.\n"
+    return (HEADER + about + to_yaml(values(plan, names))).encode()
+
+
+def values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
+    user = plan.cluster.gpu_operator.values
+    merged = _merge(_merge(_defaults(), user), _decided(plan, names))
+    return _sorted(_merge(merged, _completed_lists(plan, user)))
+
+
+def _defaults() -> dict[str, Any]:
+    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too."""
+    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
+
+
+def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """Whatever is in `gpuplan.catalog.operators.DECIDED_VALUES`."""
+    operator = plan.cluster.gpu_operator
+    decided: dict[str, Any] = {
+        "mig": {"strategy": _mig_strategy(operator.mig_strategy)},
+        "driver": {"enabled": operator.driver_enabled},
+        "devicePlugin": {"config": {"create": False, "name": names.device_plugin, "default": ""}},
+        "migManager": {"config": {"create": False, "name": names.mig_parted, "default": ALL_DISABLED}},
+    }
+    if operator.driver_version:
+        decided["driver"]["version"] = operator.driver_version
+    if plan.cluster.platform is Platform.OPENSHIFT:
+        decided["platform"] = {"openshift": True}
+    if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+        decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
+    return decided
+
+
+def _mig_strategy(strategy: ClusterMigStrategy) -> str:
+    """An empty strategy: the chart's template then leaves the field out, which its default `single` would not."""
+    return "" if strategy is ClusterMigStrategy.PER_POOL else strategy.value
+
+
+# --- Lists -------------------------------------------------------------------------------------------------------
+
+
+def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
+    lists: dict[str, Any] = {"migManager": {"env": _environment(plan, user)}, _NFD: {}}
+    if operands := _tolerations(plan, _find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS):
+        lists["daemonsets"] = {"tolerations": operands}
+    if workers := _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS):
+        lists[_NFD]["worker"] = {"tolerations": workers}
+    if plan.cluster.node_labels is NodeLabels.NFD:
+        lists[_NFD]["master"] = {"config": {"extraLabelNs": _label_namespaces(plan, user)}}
+    return {key: value for key, value in lists.items() if value}
+
+
+def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
+    """The whole list, empty where the one that holds anyway is enough."""
+    present: Sequence[Any] = chart if user is None else user
+    needed = tolerations.missing(plan, present)
+    return [*present, *needed] if needed else []
+
+
+def _environment(plan: Plan, user: Values) -> list[Any]:
+    reboots = "true" if plan.cluster.gpu_operator.reboots_on_mig_change else "false"
+    others = [
+        item
+        for item in _find_list(user, "migManager", "env") or ()
+        if not (isinstance(item, Mapping) and item.get("name") == "WITH_REBOOT")
+    ]
+    return [*others, {"name": "WITH_REBOOT", "value": reboots}]
+
+
+def _label_namespaces(plan: Plan, user: Values) -> list[str]:
+    """Namespaces of the labels that NFD puts on nodes.
+
+    It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
+    listed here (`filterFeatureLabel` in NFD's `pkg/nfd-master/nfd-master.go`). The operator's own are under nvidia.com.
+    """
+    listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
+    keys = {key for pool in plan.pools for key in pool.labels}
+    own = {key.partition("/")[0] for key in keys if "/" in key}
+    return sorted({*(str(namespace) for namespace in listed), *own, "nvidia.com"})
+
+
+def _find_list(values: object, *route: str) -> Sequence[Any] | None:
+    for key in route:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values if isinstance(values, list | tuple) else None
+
+
+# --- Merging -----------------------------------------------------------------------------------------------------
+
+
+def _merge(under: Values, over: Values) -> dict[str, Any]:
+    """Maps merge, all else is replaced, as Helm does with several files of values."""
+    merged = dict(under)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _sorted(values: Values) -> dict[str, Any]:
+    return {key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(values.items())}

@@ -1,0 +1,85 @@
+"""The mig-parted file: every MIG layout of the cluster, for mig-manager.
+
+mig-manager reads the file as a whole (`api/spec/v1/spec.go` of NVIDIA/mig-parted): one entry that it cannot parse fails
+every node of the cluster. And a configuration counts as applied only when every GPU of the node matches an entry
+(`pkg/mig/config`), so a GPU that a layout forgets would have it applied again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplan.catalog import Gpu, parse_profile
+from gpuplan.manifests import to_yaml
+from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan
+from gpuplan.planning.pools import ALL_DISABLED
+
+FILE_NAME = "config.yaml"
+"""The key of the ConfigMap: the operator sets `CONFIG_FILE=/mig-parted-config/config.yaml` and nothing else."""
+
+_DISABLED = {"devices": "all", "mig-enabled": False}
+
+
+def data(plan: Plan) -> dict[str, str]:
+    return {FILE_NAME: to_yaml(configuration(plan))}
+
+
+def configuration(plan: Plan) -> dict[str, Any]:
+    """The file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
+    gpu_counts = _gpus_per_node(plan)
+    configs = {ALL_DISABLED: [_DISABLED]}
+    for layout in plan.mig_layouts:
+        configs[layout.config_name] = _entries(layout, gpu_counts.get(layout.config_name, 0))
+    return {"version": "v1", "mig-configs": configs}
+
+
+def _gpus_per_node(plan: Plan) -> dict[str, int]:
+    """How many GPUs the largest node has that a layout is for; a layout without nodes is not here."""
+    found: dict[str, int] = {}
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mig):
+            name = pool.sharing.layout.config_name
+            found[name] = max(found.get(name, 0), pool.nodes.gpus_per_node)
+    return found
+
+
+def _entries(layout: Layout, gpu_count: int) -> list[dict[str, Any]]:
+    """The layout's entries, and one that leaves the rest of the node's GPUs whole."""
+    entries = [_entry(layout.gpu, entry) for entry in layout.entries]
+    if rest := _uncovered(layout, gpu_count):
+        entries.append({"devices": rest, "mig-enabled": False})
+    return entries or [_DISABLED]
+
+
+def _uncovered(layout: Layout, gpu_count: int) -> list[int]:
+    if any(entry.gpus is None for entry in layout.entries):
+        return []
+    covered = {index for entry in layout.entries for index in entry.gpus or ()}
+    return [index for index in range(gpu_count) if index not in covered]
+
+
+def _entry(gpu: Gpu, entry: LayoutEntry) -> dict[str, Any]:
+    devices = "all" if entry.gpus is None else list(entry.gpus)
+    if not entry.mig_enabled:
+        return {"devices": devices, "mig-enabled": False}
+    return {"devices": devices, "mig-enabled": True, "mig-devices": _mig_devices(gpu, entry.instances)}
+
+
+def _mig_devices(gpu: Gpu, instances: Mapping[str, int]) -> dict[str, int]:
+    """Counts by profile, in the catalog's order.
+
+    Zero counts and spellings such as `7c.7g.80gb` never compare equal to what the GPU reports.
+    """
+    order = {profile.name: index for index, profile in enumerate(gpu.profiles)}
+    counts: dict[str, int] = {}
+    for name, count in instances.items():
+        if count > 0:
+            short = _short_spelling(name)
+            counts[short] = counts.get(short, 0) + count
+    return {name: counts[name] for name in sorted(counts, key=lambda name: (order.get(name, len(order)), name))}
+
+
+def _short_spelling(name: str) -> str:
+    parsed = parse_profile(name)
+    return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name

@@ -1,0 +1,148 @@
+"""The back end of the stage `partitions`: labels and taints on nodes, the switch that repartitions GPUs.
+
+A changed `nvidia.com/mig.config` makes mig-manager repartition every node that carries it, at once and without
+draining; a removed one makes the operator write `all-disabled`, which does the same. So this stage is a folder of its
+own, and nothing in it disappears without a person's consent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.manifests import HEADER, File, Manifest, to_yaml
+from gpuplan.planning.plan import NodeLabels, Plan, Pool, Stage, Taint
+
+name = Stage.PARTITIONS.value
+
+_TABLE = f"{name}/node-groups.yaml"
+
+
+def render(plan: Plan) -> Iterator[Manifest | File]:
+    match plan.cluster.node_labels:
+        case NodeLabels.NFD:
+            yield from (Manifest(name, _rule(pool)) for pool in plan.pools if pool.nodes.names or _pattern(pool))
+        case NodeLabels.NODE:
+            yield from (Manifest(name, _node(pool, node)) for pool in plan.pools for node in sorted(pool.nodes.names))
+            if any(pool.taints for pool in plan.pools):
+                yield _table(plan)
+        case NodeLabels.EXTERNAL:
+            yield _table(plan)
+
+
+# --- Node Feature Discovery --------------------------------------------------------------------------------------
+
+_RULE_ANNOTATIONS = {
+    "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
+    "argocd.argoproj.io/sync-wave": "10",
+}
+
+_HAS_NVIDIA_GPU = {
+    "feature": "pci.device",
+    "matchExpressions": {
+        "vendor": {"op": "In", "value": ["10de"]},
+        "class": {"op": "In", "value": ["0300", "0302"]},  # VGA and 3D controllers
+    },
+}
+
+
+def _rule(pool: Pool) -> dict[str, Any]:
+    """A rule for a pool's nodes, by name, that have an NVIDIA GPU.
+
+    By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
+    very sharing that the rule switches.
+    """
+    rule: dict[str, Any] = {"name": pool.name, "labels": _labels(pool)}
+    if pool.taints:
+        rule["taints"] = _taints(pool)
+    rule["matchFeatures"] = [
+        {"feature": "system.name", "matchExpressions": {"nodename": _node_names(pool)}},
+        _HAS_NVIDIA_GPU,
+    ]
+    return {
+        "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
+        "kind": "NodeFeatureRule",
+        "metadata": {"name": f"gpuplan-pool-{pool.name}", "annotations": _RULE_ANNOTATIONS},
+        "spec": {"rules": [rule]},
+    }
+
+
+def _node_names(pool: Pool) -> dict[str, Any]:
+    """NFD searches for a regular expression anywhere in the name, so the pattern is tied to both ends."""
+    names, pattern = sorted(pool.nodes.names), _pattern(pool)
+    if not pattern:
+        return {"op": "In", "value": names}
+    return {"op": "InRegexp", "value": [*(f"^{re.escape(node)}$" for node in names), f"^(?:{pattern})$"]}
+
+
+def _pattern(pool: Pool) -> str:
+    return pool.nodes.name_pattern or ""
+
+
+# --- Node objects ------------------------------------------------------------------------------------------------
+
+_NODE_ANNOTATIONS = {
+    # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
+    "argocd.argoproj.io/sync-options": "ServerSideApply=true,Prune=false,Delete=false",
+    "argocd.argoproj.io/sync-wave": "10",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    "kustomize.toolkit.fluxcd.io/ssa": "merge",
+}
+
+
+def _node(pool: Pool, node: str) -> dict[str, Any]:
+    """A partial Node for server-side apply: labels, and no taints.
+
+    `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`): who applies one taint owns them all, and would
+    remove those of the kubelet and the node lifecycle controller. They are in the table instead.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node, "labels": _labels(pool), "annotations": _NODE_ANNOTATIONS},
+    }
+
+
+# --- A table -----------------------------------------------------------------------------------------------------
+
+_ABOUT = """\
+# What the node groups of this cluster must set: cloud node pools, machine sets, Karpenter or kubelet flags.
+# Nothing applies this file. Changing nvidia.com/mig.config on a node repartitions its GPUs: drain it first.
+"""
+
+
+def _table(plan: Plan) -> File:
+    rows = {"formatVersion": 1, "nodeGroups": [_row(pool) for pool in plan.pools]}
+    return File(_TABLE, (HEADER + _ABOUT + to_yaml(rows)).encode())
+
+
+def _row(pool: Pool) -> dict[str, Any]:
+    nodes = pool.nodes
+    row: dict[str, Any] = {
+        "pool": pool.name,
+        "gpu": pool.gpu.id,
+        "nodes": nodes.count,
+        "gpusPerNode": nodes.gpus_per_node,
+    }
+    if nodes.names:
+        row["names"] = sorted(nodes.names)
+    if nodes.name_pattern:
+        row["namePattern"] = nodes.name_pattern
+    return row | {"labels": _labels(pool), "taints": _taints(pool)}
+
+
+# --- Parts of all ------------------------------------------------------------------------------------------------
+
+
+def _labels(pool: Pool) -> dict[str, str]:
+    return dict(sorted(pool.labels.items()))
+
+
+def _taints(pool: Pool) -> list[dict[str, str]]:
+    return [_taint(taint) for taint in sorted(pool.taints, key=lambda taint: (taint.key, taint.effect, taint.value))]
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    value = {"value": taint.value} if taint.value else {}
+    return {"key": taint.key, **value, "effect": taint.effect.value}

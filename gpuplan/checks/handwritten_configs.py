@@ -1,0 +1,300 @@
+"""Checks on hand-written files of the device plugin and of the MIG manager (GPU630-639)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gpuplan.checks.handwork import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
+from gpuplan.checks.registry import Check, check
+from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.planning.plan import Plan
+
+MOST_MPS_CLIENTS = 48
+
+_FILTER = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?").fullmatch
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
+_MARKS = ("mig-configs", "sharing", "migStrategy")
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """A file's content. That of a ConfigMap is text, and has one place for all that is in it."""
+
+    at: Origin
+    body: Mapping[str, object]
+    key: str
+    is_inline: bool
+
+    def place(self, route: tuple[str | int, ...]) -> Origin:
+        at = self.at
+        for part in () if self.is_inline else route:
+            at = at / part
+        return at
+
+
+class _Problem(NamedTuple):
+    """What is wrong, where in the file, and what to write instead."""
+
+    route: tuple[str | int, ...]
+    message: str
+    label: str
+    help: str
+
+
+def _configs(plan: Plan) -> Iterator[_Config]:
+    """Files that look like the device plugin's or the MIG manager's, in ConfigMaps and beside a generator."""
+    for found in read(plan).of_kind("ConfigMap"):
+        for key, value in mapping(found.body.get("data")).items():
+            if isinstance(value, str) and any(mark in value for mark in _MARKS):
+                for body in read_text(value):
+                    yield _Config(found.place("data", key), mapping(body), key, is_inline=True)
+    for written in plan.hand_written:
+        body = mapping(written.body)
+        if "kind" not in body and any(mark in body for mark in ("mig-configs", "sharing", "flags")):
+            name = written.at.locate().file.path.rpartition("/")[2]
+            if name not in KUSTOMIZATION_FILES:
+                yield _Config(written.at, body, name, is_inline=False)
+
+
+def _findings(config: _Config, problems: Iterator[_Problem], fact: str) -> Iterator[Finding]:
+    for problem in problems:
+        where = f"`{config.key}`: " if config.is_inline else ""
+        place = config.place(problem.route)
+        yield Finding(place, where + problem.message, label=problem.label, notes=(fact,), help=problem.help)
+
+
+# --- The device plugin -------------------------------------------------------------------------------------------
+
+
+@check("GPU630", "device-plugin-config-refused")
+def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
+    """A hand-written configuration of the device plugin is one that it cannot read.
+
+    ## Why
+    The plugin checks its file when it starts (`api/config/v1` of NVIDIA/k8s-device-plugin). With a file that it refuses
+    it exits, and the nodes that select the entry hand out no GPUs at all. A common one is `replicas: 0` or `1` to
+    switch sharing off.
+
+    ## Instead
+    Describe the pool in the policy. Where an entry must be written by hand, switch sharing off by leaving `sharing`
+    out.
+    """
+    for config in _configs(plan):
+        if _is_plugin(config.body):
+            yield from _findings(config, _plugin_errors(config.body), "nodes with this entry hand out no GPUs")
+
+
+def _is_plugin(body: Mapping[str, object]) -> bool:
+    return bool(_methods(body)) or "migStrategy" in mapping(body.get("flags"))
+
+
+def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    sharing = mapping(body.get("sharing"))
+    return {name: mapping(sharing[name]) for name in ("timeSlicing", "mps") if name in sharing}
+
+
+def _plugin_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+    if body.get("version", "v1") not in ("", "v1"):
+        yield _Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
+    for name, method in _methods(body).items():
+        route = ("sharing", name)
+        resources = sequence(method.get("resources"))
+        if not resources:
+            help_ = "list `{name: nvidia.com/gpu, replicas: 2}`, or leave `sharing` out"
+            yield _Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
+        for index, resource in enumerate(resources):
+            yield from _resource_errors((*route, "resources", index), name, mapping(resource))
+    if "mps" in _methods(body) and mapping(body.get("flags")).get("migStrategy") == "mixed":
+        message = "the device plugin refuses MPS with the MIG strategy `mixed`"
+        yield _Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
+
+
+def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[_Problem]:
+    name, replicas = resource.get("name"), resource.get("replicas")
+    if not name:
+        yield _Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
+        message = f"`{text(name) or 'resource'}` has {'no' if replicas is None else replicas} replicas"
+        help_ = "write 2 or more; to switch sharing off leave `sharing` out"
+        yield _Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
+    elif method == "mps" and replicas > MOST_MPS_CLIENTS:
+        message = f"MPS divides a GPU among at most {MOST_MPS_CLIENTS}"
+        help_ = f"write {MOST_MPS_CLIENTS} or less, on GPUs before compute capability 7.5 at most 16"
+        yield _Problem((*route, "replicas"), message, f"{replicas} clients", help_)
+    if method == "mps" and text(name).startswith("nvidia.com/mig-"):
+        yield _Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
+
+
+@check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
+def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
+    """A hand-written configuration of the device plugin has fields that it ignores.
+
+    ## Why
+    `rename`, `devices` and the top-level `resources` are parsed and dropped with a line in the log; keys in the wrong
+    place are dropped without one. Where `timeSlicing` and `mps` stand side by side, MPS wins. The nodes then publish
+    other resources than the file says.
+
+    ## Instead
+    `renameByDefault` and `failRequestsGreaterThanOne` belong right under `timeSlicing` or `mps`. Sharing is the same
+    for all GPUs of a node: GPUs to be shared in another way need another pool.
+    """
+    for config in _configs(plan):
+        if _is_plugin(config.body):
+            yield from _findings(config, _plugin_warnings(config.body), "the device plugin starts without it")
+
+
+_METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
+
+
+def _plugin_warnings(body: Mapping[str, object]) -> Iterator[_Problem]:
+    methods = _methods(body)
+    if len(methods) == 2:
+        yield _Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
+    if "resources" in body:
+        yield _Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
+    for name, method in methods.items():
+        for index, resource in enumerate(sequence(method.get("resources"))):
+            fields = mapping(resource)
+            route = ("sharing", name, "resources", index)
+            if "rename" in fields:
+                help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
+                yield _Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
+            if fields.get("devices", "all") != "all":
+                help_ = "remove it; GPUs to be shared in another way need another pool"
+                yield _Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
+            yield from _misplaced(fields, route, name)
+    yield from _misplaced(mapping(body.get("flags")), ("flags",), "timeSlicing")
+    yield from _misplaced(mapping(body.get("sharing")), ("sharing",), "timeSlicing")
+
+
+def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[_Problem]:
+    for name in _METHOD_FIELDS:
+        if name in fields:
+            yield _Problem(
+                (*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`"
+            )
+
+
+# --- The MIG manager ---------------------------------------------------------------------------------------------
+
+
+@check("GPU632", "mig-config-refused")
+def mig_config_refused(plan: Plan) -> Iterator[Finding]:
+    """A hand-written file of the MIG manager is one that it cannot read or cannot fulfil.
+
+    ## Why
+    The file is parsed as a whole (`api/spec/v1` of NVIDIA/mig-parted): one bad entry fails every node of the cluster.
+    What is not refused can be worse: a malformed filter matches no GPU, and a count of 0 never becomes true, so that
+    the node is partitioned anew at each start.
+
+    ## Instead
+    Write a MigLayout: gpuplan writes the file, and proves that the instances fit.
+    """
+    for config in _configs(plan):
+        if "mig-configs" in config.body:
+            yield from _findings(
+                config, _mig_errors(config.body), "one bad entry fails the file, and with it all nodes"
+            )
+
+
+def _mig_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+    if body.get("version") != "v1":
+        yield _Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
+    for key in body:
+        if key not in ("version", "mig-configs"):
+            yield _Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+    configs = mapping(body.get("mig-configs"))
+    if not configs:
+        yield _Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
+    for name, items in configs.items():
+        route = ("mig-configs", name)
+        if not _LABEL_VALUE(name):
+            message = f"entry `{name}` cannot be the value of a node label"
+            yield _Problem(
+                route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
+            )
+        if not sequence(items):
+            yield _Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
+        for index, item in enumerate(sequence(items)):
+            yield from _item_errors((*route, index), name, mapping(item))
+
+
+_ITEM_FIELDS = ("device-filter", "devices", "mig-enabled", "mig-devices")
+
+
+def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+    for key in item:
+        if key not in _ITEM_FIELDS:
+            yield _Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+    devices = item.get("devices")
+    is_listed = isinstance(devices, list) and all(isinstance(index, int) for index in devices)
+    if devices != "all" and not is_listed:
+        message = f"entry `{name}` does not say which devices"
+        yield _Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
+    if not isinstance(item.get("mig-enabled"), bool):
+        message = f"entry `{name}` does not say `mig-enabled`"
+        yield _Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
+    yield from _instance_errors(route, name, item)
+    yield from _filter_errors(route, item.get("device-filter", "0x00000000"))
+
+
+def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+    instances, is_enabled = mapping(item.get("mig-devices")), item.get("mig-enabled") is True
+    place = (*route, "mig-devices")
+    if is_enabled and not isinstance(item.get("mig-devices"), Mapping):
+        yield _Problem(
+            place, f"entry `{name}` has no `mig-devices`", "needed with MIG", "write `mig-devices: {}` for none"
+        )
+    if instances and not is_enabled:
+        message = f"entry `{name}` has instances on GPUs without MIG"
+        yield _Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
+    for profile, count in instances.items():
+        if not isinstance(count, int) or count < 1:
+            message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
+            yield _Problem((*place, profile), message, "1 or more", "leave the profile out")
+
+
+def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[_Problem]:
+    for item in given if isinstance(given, list) else [given]:
+        if not isinstance(item, str) or not _FILTER(item):
+            label = "not device and vendor in hex" if isinstance(item, str) else "not text"
+            help_ = 'write it quoted and whole, such as `"0x233010DE"`'
+            yield _Problem((*route, "device-filter"), f"device filter `{item}` matches no GPU", label, help_)
+
+
+@check("GPU633", "mig-config-incomplete")
+def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
+    """A hand-written file of the MIG manager lacks what every cluster needs of it.
+
+    ## Why
+    The operator labels new nodes `all-disabled`; without that entry they end in the state `failed`. The MIG manager
+    reads the key `config.yaml` of its ConfigMap, and no other.
+
+    ## Instead
+    Write a MigLayout: the generated file has the key and the entry. By hand, add `all-disabled` with `devices: all` and
+    `mig-enabled: false`.
+    """
+    for config in _configs(plan):
+        if "mig-configs" in config.body:
+            yield from _findings(
+                config, _mig_gaps(config), "this file replaces the one that the MIG manager makes itself"
+            )
+
+
+def _mig_gaps(config: _Config) -> Iterator[_Problem]:
+    if "all-disabled" not in mapping(config.body.get("mig-configs")):
+        message, help_ = "entry `all-disabled` is missing", "add `all-disabled: [{devices: all, mig-enabled: false}]`"
+        yield _Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
+    if config.is_inline and config.key != "config.yaml":
+        yield _Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
+
+
+CONFIG_CHECKS: tuple[Check, ...] = (
+    device_plugin_config_refused,
+    device_plugin_config_ignored,
+    mig_config_refused,
+    mig_config_incomplete,
+)

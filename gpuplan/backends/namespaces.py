@@ -1,0 +1,175 @@
+"""The back end of the stage `namespaces`: one folder for each namespace of a tenant.
+
+A folder holds all that is about its namespace, so that no kustomize build grows with the number of tenants: the
+Namespace, its quota on GPUs, its members' roles, and its admission binding with the parameters. Only those parameters
+live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any ConfigMap of its own namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from gpuplan.manifests import Manifest
+from gpuplan.planning.grants import (
+    GRANTS_POLICY,
+    SYSTEM_NAMESPACE,
+    gpu_resources,
+    has_admission_policies,
+    parameters,
+)
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant
+
+name = Stage.NAMESPACES.value
+
+_QUOTA = "gpuplan"
+
+# Losing a Namespace loses everything in it, so Argo CD asks before it prunes one or deletes it with its Application:
+# https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#resource-pruning-with-confirmation
+# Other tools ignore the annotation.
+_CONFIRMED = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"}
+
+_DENY = ["Deny", "Audit"]
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The folders of all namespaces; those of no tenant are left alone."""
+    banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
+    is_guarded = has_admission_policies(plan.cluster)
+    for tenant in plan.tenants:
+        for namespace in tenant.namespaces:
+            folder = f"{name}/{namespace}"
+            yield Manifest(folder, _namespace(tenant, namespace))
+            yield Manifest(folder, _resource_quota(tenant, namespace, banned))
+            for role, groups in _groups_by_role(tenant).items():
+                yield Manifest(folder, _role_binding(namespace, role, groups))
+            if is_guarded:
+                yield Manifest(folder, _parameters(tenant, namespace))
+                yield Manifest(folder, _policy_binding(namespace))
+
+
+def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
+    """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
+    level = tenant.pod_security.value
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": namespace,
+            "labels": {
+                TENANT_LABEL: tenant.name,
+                "pod-security.kubernetes.io/enforce": level,
+                "pod-security.kubernetes.io/warn": level,
+            },
+            "annotations": _CONFIRMED,
+        },
+    }
+
+
+# --- Quota -------------------------------------------------------------------------------------------------------
+
+
+def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, Any]:
+    """Caps on what is granted, zero for every other way to a GPU: a key that is absent caps nothing.
+
+    Only `requests.<resource>` counts for extended resources; the API server stores `limits.<resource>` and bare names
+    too, and never counts them (`isExtendedResourceNameForQuota`, `podComputeUsageHelper` in
+    `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). There is no scope for nodes, so pools whose units
+    share a resource share one cap.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": _QUOTA, "namespace": namespace},
+        "spec": {"hard": _hard(tenant, namespace, banned)},
+    }
+
+
+def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
+    hard = dict(banned)
+    caps: dict[str, Amount | None] = {}
+    for quota in tenant.quotas:
+        if quota.unit.resource is not None:
+            key, cap = f"requests.{quota.unit.resource}", quota.caps.get(namespace, 0)
+            known = caps.get(key, 0)
+            caps[key] = None if cap is None or known is None else cap + known
+    for key, total in caps.items():
+        if total is None:
+            hard.pop(key, None)
+        else:
+            hard[key] = quantity(total)
+    return hard
+
+
+_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
+
+
+def quantity(amount: Amount) -> str:
+    """A whole number as the API server writes it back: `1000` is `1k`, `1500` stays. Part of a device is none."""
+    whole = int(amount) if isinstance(amount, Decimal) else amount
+    power = 0
+    while whole and whole % 1000 == 0 and power < len(_SUFFIXES) - 1:
+        whole, power = whole // 1000, power + 1
+    return f"{whole}{_SUFFIXES[power]}"
+
+
+# --- Members -----------------------------------------------------------------------------------------------------
+
+
+def _groups_by_role(tenant: Tenant) -> dict[Role, list[str]]:
+    groups: dict[Role, set[str]] = {}
+    for member in tenant.members:
+        groups.setdefault(member.role, set()).add(member.group)
+    return {role: sorted(groups[role]) for role in sorted(groups)}
+
+
+def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, Any]:
+    """Named by the role, which cannot be changed in a binding. None of these roles may write quotas or namespaces."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"gpuplan-{role.value}", "namespace": namespace},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role.value},
+        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in groups],
+    }
+
+
+# --- Admission ---------------------------------------------------------------------------------------------------
+
+
+def _parameters(tenant: Tenant, namespace: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE},
+        "data": parameters(tenant, namespace),
+    }
+
+
+def _policy_binding(namespace: str) -> dict[str, Any]:
+    """The policy with this namespace's parameters. While they are missing every pod is refused.
+
+    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies the binding
+    needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
+    """
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}"},
+        "spec": {
+            "policyName": GRANTS_POLICY,
+            "paramRef": {
+                "name": _parameters_name(namespace),
+                "namespace": SYSTEM_NAMESPACE,
+                "parameterNotFoundAction": "Deny",
+            },
+            "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}},
+            "validationActions": _DENY,
+        },
+    }
+
+
+def _parameters_name(namespace: str) -> str:
+    return f"grants-{namespace}"

@@ -1,0 +1,66 @@
+"""The back end of the stage `scheduling`: priority classes, and the admission policies that keep tenants apart.
+
+Both policies look at the pods of tenants' namespaces alone. Namespaces that belong to no tenant are left as they are:
+the GPU Operator's own pods live in such a one and need what the policies refuse, and there are no grants to hold the
+others to. Whoever may create pods there can use every GPU, so that right belongs to the platform team.
+
+Pods are judged, not the Deployments or Jobs that make them: a refusal shows in the events of the ReplicaSet or the Job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.backends.scheduling.devices import devices_binding, devices_policy
+from gpuplan.backends.scheduling.grants import grants_policy
+from gpuplan.manifests import Manifest
+from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
+from gpuplan.planning.plan import Plan, PriorityClass, Stage
+
+name = Stage.SCHEDULING.value
+
+# Argo CD asks before it removes these: without its class no new pod of that class starts, and without a policy every
+# tenant can use every GPU.
+_CONFIRM_PRUNE = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
+_CONFIRM_REMOVAL = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"}
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
+    for priority in plan.priority_classes:
+        yield Manifest(name, _priority_class(priority))
+    if has_admission_policies(plan.cluster):
+        yield Manifest(name, _system_namespace())
+        for policy in (grants_policy(plan), devices_policy(plan)):
+            yield Manifest(name, policy)
+        yield Manifest(name, devices_binding())
+
+
+def _priority_class(priority: PriorityClass) -> dict[str, Any]:
+    """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone."""
+    body: dict[str, Any] = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": priority.name, "annotations": _CONFIRM_PRUNE},
+        "value": priority.value,
+        "preemptionPolicy": "PreemptLowerPriority" if priority.preempts else "Never",
+    }
+    if priority.is_default:
+        body["globalDefault"] = True
+    if priority.description:
+        body["description"] = priority.description
+    return body
+
+
+def _system_namespace() -> dict[str, Any]:
+    """A namespace without pods, for the policies' parameters."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": SYSTEM_NAMESPACE,
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+            "annotations": _CONFIRM_REMOVAL,
+        },
+    }

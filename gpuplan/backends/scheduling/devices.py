@@ -1,0 +1,152 @@
+"""The admission policy `gpuplan-devices`: pods get devices by asking for resources, not by the ways around them.
+
+The policy needs no parameters, so that one binding holds for all tenants, by the label on their namespaces; the roles
+that members get cannot change a Namespace. It looks at new pods, at debug containers that are added to running ones,
+and at annotations that are added later.
+
+What no policy can see: variables in the image or from `envFrom`. A CUDA image carries `NVIDIA_VISIBLE_DEVICES=all`, and
+where NVIDIA's runtime is the default one its containers see every GPU of the node even if they asked for none. The
+container toolkit's `accept-nvidia-visible-devices-envvar-when-unprivileged = false` closes that, on the nodes.
+Privileged containers, and `hostPath` volumes such as `/dev`, are the business of Pod Security: `baseline` and
+`restricted` refuse them, `privileged` opens every GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.backends.scheduling.policies import AdmissionRule, admission_policy
+from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
+
+_POLICY = "gpuplan-devices"
+_ANNOTATIONS = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
+
+# Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
+# CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
+# which gets every GPU where NVIDIA_VISIBLE_DEVICES is not set.
+_DEVICE_VARIABLES = (
+    "CUDA_VERSION",
+    "DOCKER_RESOURCE_GPU",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_NVSWITCH",
+)
+
+_VARIABLES = {
+    "isNew": "request.operation == 'CREATE'",
+    # Debug containers may be added to a pod and never changed; they cannot have resources.
+    "isDebugged": "has(request.subResource) && request.subResource == 'ephemeralcontainers'",
+    "containers": """
+        variables.isNew
+        ? object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])
+        : (variables.isDebugged && has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : [])
+        """,
+    # For each container the variables it must not set. `void` and `none` take GPUs away: good for a CUDA image without.
+    "deviceVariables": f"""
+        variables.containers.map(c, has(c.env)
+          ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
+              ? !(has(e.value) && e.value in ['void', 'none'])
+              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+          : [])
+        """,
+    "annotations": "has(object.metadata.annotations) ? object.metadata.annotations : {}",
+    "oldAnnotations": """
+        !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+        """,
+}
+
+
+def devices_policy(plan: Plan) -> dict[str, Any]:
+    match = {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}
+    return admission_policy(_POLICY, _ANNOTATIONS, match, _VARIABLES, tuple(_rules(plan)), has_parameters=False)
+
+
+def devices_binding() -> dict[str, Any]:
+    """All namespaces of tenants at once."""
+    is_tenants = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": _POLICY, "annotations": _ANNOTATIONS},
+        "spec": {
+            "policyName": _POLICY,
+            "matchResources": {"namespaceSelector": is_tenants},
+            "validationActions": ["Deny", "Audit"],
+        },
+    }
+
+
+def _rules(plan: Plan) -> Iterator[AdmissionRule]:
+    yield _NO_DEVICE_VARIABLES
+    yield _NO_DEVICE_ANNOTATIONS
+    yield _NO_CLAIMS
+    yield _NO_DEVICE_CLASSES
+    yield _NO_NODE_NAME
+    yield _NO_IDLE_RUNTIME_CLASS
+    if plan.cluster.scheduler.kind in (SchedulerKind.KUBERNETES, SchedulerKind.KUEUE):
+        yield _NO_FRACTIONS
+
+
+_NO_DEVICE_VARIABLES = AdmissionRule(
+    "variables.deviceVariables.all(names, size(names) == 0)",
+    "environment variables that choose devices must not be set; ask for GPUs in resources.limits",
+    """
+    variables.deviceVariables.filter(names, size(names) > 0).map(names, names.join(' and ')).join(' and ') +
+    ' must not be set: the device plugin chooses devices; ask for GPUs in resources.limits'
+    """,
+)
+
+# CRI-O hands a pod's annotations to its containers (`SpecAddAnnotations` in `internal/factory/container`), and NVIDIA's
+# runtime takes devices from those with this prefix before it looks at anything else (`VisibleDevices` in
+# `internal/config/image/cuda_image.go`). Annotations may be added to a pod that waits for its node.
+_NO_DEVICE_ANNOTATIONS = AdmissionRule(
+    """
+    variables.annotations.all(a, !a.startsWith('cdi.k8s.io/') ||
+      (a in variables.oldAnnotations && variables.oldAnnotations[a] == variables.annotations[a]))
+    """,
+    "annotations cdi.k8s.io/* must not be set; ask for GPUs in resources.limits",
+)
+
+# A claim may be of any device class, and a pod names it without saying which; no quota on resources counts it.
+_NO_CLAIMS = AdmissionRule(
+    "!variables.isNew || !has(object.spec.resourceClaims) || size(object.spec.resourceClaims) == 0",
+    "resourceClaims are not open to tenants; ask for GPUs in resources.limits",
+)
+
+# How Kubernetes spells a device class as a resource (`ResourceDeviceClassPrefix` in `resource/v1` of kubernetes/api).
+_DEVICE_CLASS = "r.startsWith('deviceclass.resource.kubernetes.io/')"
+_NO_DEVICE_CLASSES = AdmissionRule(
+    f"""
+    variables.containers.all(c, !has(c.resources) || (
+      (!has(c.resources.limits) || c.resources.limits.all(r, !{_DEVICE_CLASS})) &&
+      (!has(c.resources.requests) || c.resources.requests.all(r, !{_DEVICE_CLASS}))))
+    """,
+    "resources of device classes are not open to tenants; ask for GPUs by their nvidia.com/ names",
+)
+
+# A pod with a node is not scheduled: nothing asks for taints or free units. Schedulers bind through `pods/binding`,
+# which the roles `edit` and `admin` do not hold; DaemonSets choose nodes by affinity.
+_NO_NODE_NAME = AdmissionRule(
+    "!variables.isNew || !has(object.spec.nodeName) || object.spec.nodeName == ''",
+    "nodeName must not be set: it bypasses the scheduler; choose a pool by nodeSelector",
+)
+
+# Under NVIDIA's runtime the variables of a CUDA image give it all GPUs. The operator's runtime classes are `nvidia`,
+# `nvidia-cdi` and `nvidia-legacy`.
+_NO_IDLE_RUNTIME_CLASS = AdmissionRule(
+    """
+    !variables.isNew || !has(object.spec.runtimeClassName) ||
+    !object.spec.runtimeClassName.startsWith('nvidia') ||
+    variables.containers.exists(c, has(c.resources) && has(c.resources.limits) &&
+      c.resources.limits.exists(r, r.startsWith('nvidia.com/') && c.resources.limits[r] != '0'))
+    """,
+    "a runtimeClassName of NVIDIA is for pods that ask for GPUs in resources.limits",
+)
+
+# Without a scheduler that knows them these do nothing: the pod would start, without a GPU.
+_NO_FRACTIONS = AdmissionRule(
+    "!variables.isNew || !('gpu-fraction' in variables.annotations || 'gpu-memory' in variables.annotations)",
+    "annotations gpu-fraction and gpu-memory have no effect on this cluster; ask for GPUs in resources.limits",
+)

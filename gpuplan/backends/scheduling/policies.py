@@ -1,0 +1,72 @@
+"""The ValidatingAdmissionPolicy object, from variables and rules in CEL.
+
+What holds for every expression here:
+
+- It is evaluated after the API server's own validation (`BeforeCreate` comes first in `pkg/registry/generic/registry/
+  store.go` of kubernetes/apiserver), so it sees pods that are valid and defaulted.
+- A field that may be absent is asked for with `has()`. An expression that fails refuses the pod: `failurePolicy: Fail`.
+- Variables are evaluated when first used. All messages are evaluated for every pod, refused or not; one that fails is
+  replaced by the constant ``message`` (`pkg/admission/plugin/policy/validating/validator.go` there).
+- Functions are those of Kubernetes 1.30: CEL's own, strings and quantities, no comprehensions of two variables.
+- Of several refusals the API server reports the first, so the rule that says most comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRule:
+    """What must be true of a pod, and what its author reads when it is not.
+
+    ``details`` is an expression for a message with names in it; ``message`` is what remains when that fails.
+    """
+
+    expression: str
+    message: str
+    details: str = ""
+
+    def to_validation(self) -> dict[str, str]:
+        body = {"expression": _block(self.expression), "message": self.message}
+        if self.details:
+            body["messageExpression"] = _block(self.details)
+        return body | {"reason": "Forbidden"}
+
+
+def admission_policy(
+    name: str,
+    annotations: Mapping[str, str],
+    match: Mapping[str, Sequence[str]],
+    variables: Mapping[str, str],
+    rules: Sequence[AdmissionRule],
+    *,
+    has_parameters: bool,
+) -> dict[str, Any]:
+    """A policy on pods; ``match`` gives the operations by resource."""
+    spec: dict[str, Any] = {"failurePolicy": "Fail"}
+    if has_parameters:
+        spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    spec["matchConstraints"] = {"resourceRules": [_resource_rule(*item) for item in match.items()]}
+    spec["variables"] = [
+        {"name": variable, "expression": _block(expression)} for variable, expression in variables.items()
+    ]
+    spec["validations"] = [rule.to_validation() for rule in rules]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name, "annotations": dict(annotations)},
+        "spec": spec,
+    }
+
+
+def _resource_rule(resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
+    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": list(operations), "resources": [resource]}
+
+
+def _block(expression: str) -> str:
+    """Text that ends in a line end is written as a block, in which nothing needs escapes."""
+    return dedent(expression).strip("\n") + "\n"

@@ -1,0 +1,102 @@
+"""What a tenant's pods may ask for in one namespace: the facts that quotas and admission policies both go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpuplan.catalog import parse_profile, resource_suffix
+from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Mig, Mps, Plan, Pool, Quota, Tenant, TimeSlicing
+
+SYSTEM_NAMESPACE = "gpuplan-system"
+"""Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
+
+GRANTS_POLICY = "gpuplan-grants"
+"""The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
+
+_POLICIES_SINCE_MINOR = 30
+"""ValidatingAdmissionPolicy is `admissionregistration.k8s.io/v1` since Kubernetes 1.30."""
+
+
+def has_admission_policies(cluster: Cluster) -> bool:
+    """Whether the cluster's API server knows ValidatingAdmissionPolicy; without it only quotas hold."""
+    major, _, minor = cluster.kubernetes.partition(".")
+    return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A resource that pods of one namespace may ask for in one pool.
+
+    ``most_per_container`` is None where a container may ask for any number.
+    """
+
+    pool: str
+    resource: str
+    most_per_container: int | None
+
+
+def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
+    """What a namespace may use, sorted; a cap of zero there grants nothing, and a fraction has no resource."""
+    found = {
+        (quota.pool.name, quota.unit.resource): Grant(
+            quota.pool.name, quota.unit.resource, _most_per_container(tenant, quota)
+        )
+        for quota in tenant.quotas
+        if quota.unit.resource is not None and quota.caps.get(namespace, 0) != 0
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
+    return 1 if refuses_more_than_one(quota.pool) else tenant.units_per_container
+
+
+def refuses_more_than_one(pool: Pool) -> bool:
+    """Whether the device plugin refuses containers that ask for two or more of a pool's shares.
+
+    Under MPS it always did (`internal/rm/rm.go` of k8s-device-plugin, `ValidateRequest`); newer releases let the
+    option decide, which the policy language does not offer: two shares of MPS may be of one GPU.
+    """
+    match pool.sharing:
+        case Mps():
+            return True
+        case TimeSlicing() as slicing:
+            return slicing.fail_requests_greater_than_one
+        case Mig(time_slicing=TimeSlicing() as slicing):
+            return slicing.fail_requests_greater_than_one
+        case _:
+            return False
+
+
+def parameters(tenant: Tenant, namespace: str) -> Mapping[str, str]:
+    """The data of the ConfigMap that `GRANTS_POLICY` reads for a namespace; every value is a list, an item a line.
+
+    A line of ``grants`` is a pool, a resource that it hands out, and how many of it one container may ask for (or
+    ``any``). All keys are always there: an expression that misses one fails, and the policy then refuses.
+    """
+    found = grants(tenant, namespace)
+    return {
+        "tenant": tenant.name,
+        "pools": _lines(dict.fromkeys([grant.pool for grant in found])),
+        "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
+        "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
+    }
+
+
+def _lines(items: Iterable[str]) -> str:
+    return "".join([f"{item}\n" for item in items])
+
+
+def gpu_resources(plan: Plan) -> tuple[str, ...]:
+    """Every resource by which a GPU of the cluster may be had, now or after a change of layout, sorted.
+
+    Beside the pools' own: `nvidia.com/gpu` and its shares, which a node publishes until its configuration is applied or
+    when it has none, and the profiles of layouts that no pool uses yet.
+    """
+    found = {GPU_RESOURCE, f"{GPU_RESOURCE}.shared"}
+    found.update(unit.resource for pool in plan.pools for unit in pool.units if unit.resource is not None)
+    for layout in plan.mig_layouts:
+        profiles = {profile for entry in layout.entries for profile in entry.instances if parse_profile(profile)}
+        found.update(f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
+    return tuple(sorted(found))

@@ -1,0 +1,130 @@
+"""Evaluates a ValidatingAdmissionPolicy on a pod as the API server does: variables when first used, errors refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import celpy
+import lark
+from celpy import celtypes
+from celpy.adapter import json_to_cel
+from celpy.evaluation import CELEvalError, Evaluator
+
+SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def as_number(quantity: str) -> int:
+    digits = quantity.rstrip("kMGT")
+    return int(digits) * SUFFIXES[quantity[len(digits) :]]
+
+
+KUBERNETES_FUNCTIONS = {
+    "split": lambda text, separator: celtypes.ListType(map(celtypes.StringType, text.split(separator))),
+    "join": lambda items, separator: celtypes.StringType(separator.join(items)),
+    "quantity": as_number,
+    "isGreaterThan": lambda one, other: celtypes.BoolType(one > other),
+}
+"""Functions of Kubernetes' CEL libraries (strings, quantity) that cel-python lacks."""
+
+STANDARD_FUNCTIONS = frozenset(("all", "exists", "filter", "has", "map", "size", "startsWith"))
+
+
+def refusals(
+    policy: Mapping[str, Any],
+    pod: Mapping[str, Any],
+    parameters: Mapping[str, str] | None = None,
+    *,
+    old: Mapping[str, Any] | None = None,
+    subresource: str | None = None,
+) -> list[str]:
+    """The messages of the rules that refuse a pod, in order; an expression that fails refuses with its error.
+
+    A pod without an ``old`` one is created, else it is updated.
+    """
+    request = {"operation": "CREATE" if old is None else "UPDATE"} | (
+        {"subResource": subresource} if subresource else {}
+    )
+    bindings = {"object": pod, "oldObject": old, "request": request}
+    if parameters is not None:
+        bindings["params"] = {"data": dict(parameters)}
+    context = {name: json_to_cel(value) for name, value in bindings.items()}
+    context["variables"] = Variables(policy["spec"]["variables"], context)
+    return [found for rule in policy["spec"]["validations"] if (found := _refusal(rule, context))]
+
+
+def _refusal(rule: Mapping[str, str], context: dict[str, Any]) -> str:
+    try:
+        is_allowed = evaluate(rule["expression"], context)
+    except CELEvalError as error:
+        return f"error: {error.args[0]}"
+    return "" if is_allowed is True or is_allowed == celtypes.BoolType(True) else _message(rule, context)
+
+
+def _message(rule: Mapping[str, str], context: dict[str, Any]) -> str:
+    """The API server falls back to the constant message where the expression fails, is long, or has line breaks."""
+    if "messageExpression" in rule:
+        try:
+            text = str(evaluate(rule["messageExpression"], context)).strip()
+        except CELEvalError:
+            return rule["message"]
+        if len(text.encode()) <= 5 * 1024 and "\n" not in text:
+            return text
+    return rule["message"]
+
+
+class Variables(celtypes.MapType):
+    """The policy's variables: each is evaluated once, when something asks for it."""
+
+    def __init__(self, variables: list[dict[str, str]], context: dict[str, Any]) -> None:
+        super().__init__()
+        self.expressions = {variable["name"]: variable["expression"] for variable in variables}
+        self.context = context
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.expressions
+
+    def __getitem__(self, name: Any) -> Any:
+        if not super().__contains__(name):
+            self[name] = self._evaluate(str(name))
+        return super().__getitem__(name)
+
+    def _evaluate(self, name: str) -> Any:
+        try:
+            return evaluate(self.expressions[name], self.context)
+        except CELEvalError as error:
+            return error
+
+
+def evaluate(expression: str, context: dict[str, Any]) -> Any:
+    program = _compiled(expression)
+    return StrictEvaluator(ast=program.ast, activation=program.new_activation()).evaluate(context)
+
+
+def functions_of(expression: str) -> set[str]:
+    """Every function and macro that an expression calls."""
+    tree = _compiled(expression).ast
+    methods = {str(node.children[1]) for node in tree.find_data("member_dot_arg")}
+    return methods | {str(node.children[0]) for node in tree.find_data("ident_arg")}
+
+
+@cache
+def _compiled(expression: str) -> Any:
+    environment = celpy.Environment()
+    return environment.program(environment.compile(expression), functions=KUBERNETES_FUNCTIONS)
+
+
+class StrictEvaluator(Evaluator):
+    """`has(a.b.c)` fails when `a.b` is missing, as in Kubernetes; cel-python alone would answer false."""
+
+    def sub_evaluator(self, ast: lark.Tree) -> Evaluator:
+        return StrictEvaluator(ast, activation=self.activation)
+
+    def macro_has_eval(self, exprlist: lark.Tree) -> Any:
+        selection = exprlist
+        while selection.data != "member_dot":
+            (selection,) = selection.children
+        owner_tree, field = selection.children
+        owner = self.visit(owner_tree)
+        return owner if isinstance(owner, CELEvalError) else celtypes.BoolType(field.value in owner)

@@ -1,0 +1,65 @@
+"""MIG layouts as checks see them: each once, with the pools that use it, and how to speak of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpuplan.diagnostics import Label, Origin
+from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, Pool
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutUse:
+    """A layout and the pools that use it; none where it is only defined."""
+
+    layout: Layout
+    pools: tuple[Pool, ...]
+
+    @property
+    def name(self) -> str:
+        """How a message calls it."""
+        return f"layout of pool `{self.layout.name}`" if self.layout.is_inline else f"layout `{self.layout.name}`"
+
+    @property
+    def use_labels(self) -> tuple[Label, ...]:
+        """Where pools name it; a pool that writes its own layout needs no such label."""
+        if self.layout.is_inline:
+            return ()
+        return tuple(
+            Label(pool.sharing.layout_at, f"pool `{pool.name}` uses it")
+            for pool in self.pools
+            if isinstance(pool.sharing, Mig)
+        )
+
+
+def layout_uses(plan: Plan) -> Iterator[LayoutUse]:
+    """Every layout once: the named ones, used or not, then those written in pools."""
+    pools: dict[int, list[Pool]] = {}
+    inline: list[Layout] = []
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mig):
+            pools.setdefault(id(pool.sharing.layout), []).append(pool)
+            if pool.sharing.layout.is_inline:
+                inline.append(pool.sharing.layout)
+    for layout in (*plan.layouts, *inline):
+        yield LayoutUse(layout, tuple(pools.get(id(layout), ())))
+
+
+def partitioned(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
+    """The entries that switch MIG on, of layouts for models that the catalog can judge."""
+    for use in layout_uses(plan):
+        if use.layout.gpu.profiles:
+            for entry in use.layout.entries:
+                if entry.mig_enabled:
+                    yield use, entry
+
+
+def instances_at(entry: LayoutEntry) -> Origin:
+    """The mapping of profiles to counts: a layout without `devices` is that mapping itself."""
+    return entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
+
+
+def spell(instances: Mapping[str, int]) -> str:
+    """Instances as one types them: `` `{3g.40gb: 1, 2g.20gb: 2}` ``."""
+    return f"`{{{', '.join(f'{name}: {count}' for name, count in instances.items())}}}`"

@@ -1,0 +1,333 @@
+"""Checks on the MIG profiles that layouts name (GPU204-211, GPU221): spelling, model, count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpuplan.catalog import Gpu, Profile, load, parse_profile
+from gpuplan.checks.layouts import instances_at, partitioned
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import listing
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.context import closest
+from gpuplan.planning.placement import Refusal, RefusedBy, place
+from gpuplan.planning.plan import LayoutEntry, Plan
+
+_MANY = 20
+"""As many profiles as any model has, so that a note can list them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A line of a layout's instances."""
+
+    gpu: Gpu
+    entry: LayoutEntry
+    name: str
+    count: int
+    at: Origin
+
+    def write(self, better: str) -> str:
+        """What to type instead of the name; a name that stands there already takes the count."""
+        if better in self.entry.instances:
+            return f"add the count to `{better}`"
+        return f"write `{better}`"
+
+
+def _lines(plan: Plan) -> Iterator[_Written]:
+    for use, entry in partitioned(plan):
+        at = instances_at(entry)
+        for name, count in entry.instances.items():
+            yield _Written(use.layout.gpu, entry, name, count, at / name)
+
+
+def _profiles_of(gpu: Gpu) -> str:
+    return f"profiles of {gpu.id}: {listing([profile.name for profile in gpu.profiles], _MANY)}"
+
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+@check("GPU204", "profile-of-another-gpu")
+def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
+    """A layout names a MIG profile that its GPU model does not have.
+
+    ## Why
+    A profile's name gives its memory, and that follows from the board: a seventh of an A100-40GB is `1g.5gb`, of an
+    A100-80GB `1g.10gb`, of an H200 `1g.18gb`. mig-parted finds no such profile on the GPU, fails for the node, and the
+    node keeps its old partitions.
+
+    ## Instead
+    Use the profile of the same size on this model, which the finding names; `gpuplan catalog` with the model's name
+    lists them all.
+    """
+    for line in _lines(plan):
+        parsed = parse_profile(line.name)
+        is_known = line.gpu.find_profile(line.name) or line.name in line.gpu.legacy_names
+        if parsed is None or parsed.compute_instance_slices is not None or is_known:
+            continue
+        same = _same_size(line.gpu, line.name)
+        yield Finding(
+            line.at.key,
+            f"`{line.name}` is not a profile of {line.gpu.id}",
+            label=f"same size here: `{same}`" if same else "no such profile here",
+            notes=(*_home_note(line.name), _profiles_of(line.gpu)),
+            help=line.write(same) if same else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+        )
+
+
+def _same_size(gpu: Gpu, name: str) -> str | None:
+    """This model's profile for another model's name: as large a part of the board as there, where that is known."""
+    similar = gpu.similar_profiles(name)
+    parts = {profile.memory_slices / home.memory_slices for home, profile in _homes(name)}
+    same = [profile for profile in similar if profile.memory_slices / gpu.memory_slices in parts]
+    return next((profile.name for profile in (*same, *similar)), None)
+
+
+def _homes(name: str) -> list[tuple[Gpu, Profile]]:
+    """The models that have a profile of this name; parses the whole catalog, so only for findings."""
+    return [(gpu, profile) for gpu in load().all() if (profile := gpu.find_profile(name))]
+
+
+def _home_note(name: str) -> tuple[str, ...]:
+    homes = [gpu.id for gpu, _ in _homes(name)]
+    return (f"`{name}` is a profile of {listing(homes)}",) if homes else ()
+
+
+@check("GPU205", "unreadable-profile")
+def unreadable_profile(plan: Plan) -> Iterator[Finding]:
+    """A layout names something that is not spelt like a MIG profile.
+
+    ## Why
+    A profile is `<compute slices>g.<memory>gb`, with `+me` and the like after it: `3g.40gb`, `1g.10gb+me`. mig-parted
+    reads its file as a whole, so one name that it cannot read fails every node of the cluster, also those of other
+    pools. Resources and labels spell some names differently: `nvidia.com/mig-1g.10gb.me` is the profile `1g.10gb+me`.
+
+    ## Instead
+    Write the name as `nvidia-smi mig -lgip` and `gpuplan catalog` print it.
+    """
+    for line in _lines(plan):
+        if parse_profile(line.name) is None:
+            better = _respell(line.gpu, line.name)
+            yield Finding(
+                line.at.key,
+                f"`{line.name}` is not a MIG profile",
+                label=f"did you mean `{better}`" if better else "not `<slices>g.<memory>gb`",
+                notes=(_profiles_of(line.gpu),),
+                help=line.write(better) if better else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+            )
+
+
+_LOOSE = re.compile(
+    r"(?:nvidia\.com/)?(?:mig-|all-)?(?:(\d+)c)?\W*(\d+)g\W*(\d+)\W*(?:gi?b?)?(?:([.+_-])(me\.all|me|gfx))?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _respell(gpu: Gpu, name: str) -> str | None:
+    """The profile that a misspelt name, or a resource's or label's spelling, may stand for."""
+    names = [profile.name for profile in gpu.profiles]
+    match = _LOOSE.fullmatch(name.strip())
+    if match:
+        sign = "" if not match[5] else "-" if match[4] == "-" else "+"
+        exact = f"{match[2]}g.{match[3]}gb{sign}{(match[5] or '').lower()}"
+        if exact in names:
+            return exact
+        return _same_size(gpu, exact) or closest(exact, names)
+    return closest(name.lower(), names)
+
+
+@check("GPU206", "compute-instance-profile")
+def compute_instance_profile(plan: Plan) -> Iterator[Finding]:
+    """A layout names a compute instance inside a GPU instance.
+
+    ## Why
+    `1c.3g.40gb` is one compute slice of a `3g.40gb`. mig-parted would create it, but the device plugin publishes only
+    devices that are a whole GPU instance: it exits with `does not match any resource patterns`, and the node has no
+    GPUs at all.
+
+    ## Instead
+    Ask for the GPU instance, or for a smaller one.
+    """
+    for line in _lines(plan):
+        parsed = parse_profile(line.name)
+        if parsed and parsed.is_compute_instance:
+            better = _on_this_model(line.gpu, parsed.gpu_instance)
+            yield Finding(
+                line.at.key,
+                f"`{line.name}` is a compute instance, not a GPU instance",
+                label="the device plugin cannot publish it",
+                notes=(f"it is a part of one `{parsed.gpu_instance}`; the device plugin exits when it finds one",),
+                help=f"{line.write(better)}, or a smaller profile",
+            )
+
+
+@check("GPU207", "long-profile-name")
+def long_profile_name(plan: Plan) -> Iterator[Finding]:
+    """A layout spells a profile with a `c` part that says nothing.
+
+    ## Why
+    `7c.7g.80gb` is accepted when the instance is made, but reported back as `7g.80gb`. mig-parted compares the two,
+    finds them different, and divides the GPU anew each time that it starts.
+
+    ## Instead
+    Write the short name.
+    """
+    for line in _lines(plan):
+        parsed = parse_profile(line.name)
+        if parsed and parsed.is_long_spelling:
+            better = _on_this_model(line.gpu, parsed.gpu_instance)
+            yield Finding(
+                line.at.key,
+                f"`{line.name}` is reported back as `{parsed.gpu_instance}`",
+                label="never compares equal",
+                help=line.write(better),
+            )
+
+
+def _on_this_model(gpu: Gpu, name: str) -> str:
+    return name if gpu.find_profile(name) else _same_size(gpu, name) or name
+
+
+@check("GPU221", "profile-renamed-by-driver")
+def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
+    """A layout names a profile by a name that only some drivers use.
+
+    ## Why
+    A profile's name is made from the memory that the driver reports, so it drifts: `7g.80gb` was `7g.79gb` on some
+    boards, and a GB200's `1g.23gb` was `1g.24gb` on early ones. mig-parted looks for the exact name and fails with
+    `MIG profile not found on this GPU` where the driver uses the other one.
+
+    ## Instead
+    Use the current name, and pin the driver with `gpuOperator.driver.version` so that it stays the one that nodes
+    report. `nvidia-smi mig -lgip` on a node shows its names.
+    """
+    pinned = plan.cluster.gpu_operator.driver_version
+    for line in _lines(plan):
+        legacy = line.gpu.legacy_names.get(line.name)
+        if legacy is not None and not line.gpu.find_profile(line.name):
+            yield Finding(
+                line.at.key,
+                f"`{line.name}` is another driver's name for `{legacy.profile}` of {line.gpu.id}",
+                label=f"now `{legacy.profile}`",
+                notes=(f"`{legacy.name}`: {legacy.note}",),
+                help=line.write(legacy.profile)
+                + ("" if pinned else ", and pin the driver with `gpuOperator.driver.version`"),
+            )
+
+
+# --- Counts ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU208", "too-many-instances")
+def too_many_instances(plan: Plan) -> Iterator[Finding]:
+    """A layout asks for more instances of one profile than a GPU can hold.
+
+    ## Why
+    Each profile has a few fixed places on the board. Counts are per GPU: `instances` says how each single GPU is
+    divided, not what a node or a pool has in total.
+
+    ## Instead
+    Ask for as many as fit on one GPU; gpuplan multiplies by `gpusPerNode` and `count`.
+    """
+    for line in _lines(plan):
+        profile = line.gpu.find_profile(line.name)
+        if profile is not None and line.count > profile.max_instances:
+            proof = place(line.gpu, {line.name: line.count})
+            yield Finding(
+                line.at,
+                f"{line.count}x `{line.name}` do not fit on one {line.gpu.id}",
+                label=f"at most {profile.max_instances}",
+                notes=(*(proof.facts if isinstance(proof, Refusal) else ()), "counts are per GPU, not per node"),
+                help=f"write `{line.name}: {profile.max_instances}`",
+            )
+
+
+@check("GPU209", "media-engines-exceeded")
+def media_engines_exceeded(plan: Plan) -> Iterator[Finding]:
+    """A layout's instances together need more media engines than the GPU has.
+
+    ## Why
+    `+me` profiles come with the board's JPEG and optical-flow engines, of which there is one set, so that only one
+    instance of a GPU can be of a `+me` profile. `+me.all` takes every decoder and encoder as well, so that the rest of
+    the board must be of `-me` profiles.
+
+    ## Instead
+    Keep one `+me` instance and make the others plain, or `-me` beside a `+me.all`.
+    """
+    for use, entry in partitioned(plan):
+        refusal = entry.placed
+        if isinstance(refusal, Refusal) and refusal.rule is RefusedBy.ENGINES:
+            at = instances_at(entry)
+            yield Finding(
+                at.key,
+                f"{use.name} asks for more media engines than {use.layout.gpu.id} has",
+                label=refusal.summary,
+                related=tuple(Label(at / name, "takes media engines") for name in refusal.profiles),
+                notes=refusal.facts,
+                help=f"keep one of {listing(list(refusal.profiles), _MANY)}",
+            )
+
+
+@check("GPU210", "media-instance-beside-plain", Severity.WARNING)
+def media_instance_beside_plain(plan: Plan) -> Iterator[Finding]:
+    """A layout has a `+me` instance beside the same profile without it.
+
+    ## Why
+    The placements, the counts and the engines allow it, and NVIDIA's guide reads so. But no capture of a real board
+    with such a layout is known, and a list in mig-parted's own tests leaves it out.
+
+    ## Instead
+    Try the layout on one node before it goes to all: `nvidia-smi mig -cgi` with both profiles.
+    """
+    for use, entry in partitioned(plan):
+        for name in entry.instances if not isinstance(entry.placed, Refusal) else ():
+            profile = use.layout.gpu.find_profile(name)
+            plain = name.partition("+")[0]
+            if profile and profile.is_media and entry.instances.get(plain, 0) > 0:
+                at = instances_at(entry)
+                yield Finding(
+                    (at / name).key,
+                    f"`{name}` beside `{plain}` has not been seen on a real {use.layout.gpu.id}",
+                    label="should fit",
+                    related=(Label((at / plain).key, "the same without media engines"),),
+                    notes=("placements, counts and engines allow it",),
+                    help=f"try it on one node: `nvidia-smi mig -cgi {name},{plain}`",
+                )
+
+
+@check("GPU211", "instance-count-below-one")
+def instance_count_below_one(plan: Plan) -> Iterator[Finding]:
+    """A layout asks for no instance of a profile, or for fewer than none.
+
+    ## Why
+    mig-parted accepts a count of 0 but compares it with what it finds on the GPU, where there is no such entry: the
+    node never reaches the state that is asked for. A negative count makes the file invalid, for every node.
+
+    ## Instead
+    Leave the profile out.
+    """
+    for line in _lines(plan):
+        if line.count < 1:
+            yield Finding(
+                line.at,
+                f"{line.count}x `{line.name}` is not a number of instances",
+                label="at least 1",
+                notes=("mig-parted never finds a GPU that has this",) if line.count == 0 else (),
+                help=f"remove `{line.name}`",
+            )
+
+
+CHECKS: tuple[Check, ...] = (
+    profile_of_another_gpu,
+    unreadable_profile,
+    compute_instance_profile,
+    long_profile_name,
+    too_many_instances,
+    media_engines_exceeded,
+    media_instance_beside_plain,
+    instance_count_below_one,
+    profile_renamed_by_driver,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuplan.checks import names, pools, priorities, quotas, schedulers
+from gpuplan.checks import handwritten, names, pools, priorities, quotas, schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     *quotas.CHECKS,
     *priorities.CHECKS,
     *schedulers.CHECKS,
+    *handwritten.CHECKS,
 )
 
 

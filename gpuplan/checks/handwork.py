@@ -171,7 +171,7 @@ def _objects(path: str, stage: str, at: Origin, body: object, targets: Mapping[s
 
 
 def _part(operation: Mapping[str, object], kind: str) -> Mapping[str, object] | None:
-    """What an operation of a JSON patch sets, as a part of an object: ``/spec/hard/x`` is ``{spec: {hard: {x: 1}}}``."""
+    """What an operation of a JSON patch sets, as part of one: ``/spec/hard/x`` is ``{spec: {hard: {x: 1}}}``."""
     pointer = operation.get("path")
     if operation.get("op") not in ("add", "replace") or not isinstance(pointer, str) or not pointer.startswith("/"):
         return None

@@ -155,8 +155,8 @@ def unprotected_node(plan: Plan) -> Iterator[Finding]:
     deletes the Node from the cluster with all that runs on it (argoproj/argo-cd#7124).
 
     ## Instead
-    Protect it by annotation, and apply it on the server's side so that only the labels are owned; or let gpuplan put the
-    labels there: `nodeLabels: nfd` needs no Node objects.
+    Protect it by annotation, and apply it on the server's side so that only the labels are owned; or let gpuplan put
+    the labels there: `nodeLabels: nfd` needs no Node objects.
     """
     for node in read(plan).of_kind("Node"):
         if node.is_patch or node.group:

@@ -75,7 +75,7 @@ def command(
 
     \b
       gpuplan build
-      gpuplan build --check                    # in CI: is out/ committed with the policies?
+      gpuplan build --check    # in CI: is out/ committed with the policies?
       gpuplan build --cluster dev --stdout | kubectl diff -f -
     """
     from gpuplan import pipeline

@@ -30,7 +30,7 @@ def command(context: click.Context, gpu: str | None, format_: str) -> None:
 
     \b
       gpuplan catalog
-      gpuplan catalog A100-80GB           profiles, where each can start, and every layout that fills the GPU
+      gpuplan catalog A100-80GB   profiles, where each may start, layouts
     """
     from gpuplan.catalog import load
     from gpuplan.views import catalog as views

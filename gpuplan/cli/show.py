@@ -30,7 +30,7 @@ def command(context: click.Context, clusters: tuple[str, ...], format_: str) -> 
 
     \b
       gpuplan show --cluster prod
-      gpuplan show --output-format json | jq '.clusters[].pools[].units[] | {name, capacity, free}'
+      gpuplan show --output-format json | jq '.clusters[].pools[].units'
     """
     from gpuplan import pipeline
     from gpuplan.views.plan import shown_plans

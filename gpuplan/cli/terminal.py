@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpuplan.views.theme import Theme
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(NamedTuple):
     """The global options, and the two streams: data on stdout, words for people on stderr."""
 
     directory: str = "."
@@ -30,6 +29,8 @@ class Terminal:
     @property
     def root(self) -> Path:
         """The repository's root, as far from here as the reader is."""
+        from pathlib import Path
+
         return Path(self.directory)
 
     @property
@@ -74,6 +75,8 @@ def _is_colored(wish: str, stream: TextIO) -> bool:
 
 def way_to(folder: Path) -> str:
     """The way from here to a folder, ready to be put before a path: empty, or ending in ``/``."""
+    from pathlib import Path
+
     here, there = Path.cwd(), folder.resolve()
     if there == here:
         return ""

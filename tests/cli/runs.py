@@ -1,0 +1,49 @@
+"""Run the command line: in this process for its words, in one of its own for what only a process has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from gpuplan.cli.main import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Run:
+    """Run `gpuplan` in a folder."""
+    before = Path.cwd()
+    os.chdir(cwd or before)
+    try:
+        result = CliRunner().invoke(main, arguments, prog_name="gpuplan", env=env)
+    finally:
+        os.chdir(before)
+    return Run(result.exit_code, result.stdout, result.stderr)
+
+
+def spawn(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> Run:
+    """Run `gpuplan` as a process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gpuplan.cli", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)

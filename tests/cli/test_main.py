@@ -1,0 +1,168 @@
+"""The command itself: help, start-up, and how it ends when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from gpuplan import __version__, pipeline
+from gpuplan.cli.main import main
+from gpuplan.cli.options import FORMATS
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.views.formats import Format
+from tests.cli.platforms import a_platform
+from tests.cli.runs import REPOSITORY, run, spawn
+
+HEAVY = ("jinja2", "jsonschema", "jsonschema_rs", "kubernetes_validate", "pydantic", "wcwidth", "yaml")
+OURS = ("backends", "catalog", "checks", "documents", "manifests", "outtree", "pipeline", "planning", "policy", "views")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["validate", "--help"], ["build", "-h"]])
+def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
+    program = (
+        "import sys; from gpuplan.cli import main as module\n"
+        f"try: module.main.main({arguments!r}, prog_name='gpuplan')\n"
+        "except SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+
+    loaded = done.stderr.split()
+    assert [name for name in loaded if name in HEAVY or name in {f"gpuplan.{part}" for part in OURS}] == []
+    assert "click" in loaded
+
+
+def test_help(snapshot: SnapshotAssertion) -> None:
+    assert run("--help").out == snapshot
+
+
+@pytest.mark.parametrize("verb", main.list_commands(click.Context(main)))
+def test_help_of(verb: str, snapshot: SnapshotAssertion) -> None:
+    assert run(verb, "--help").out == snapshot
+
+
+def test_the_line_about_a_verb_is_the_first_of_its_own_help() -> None:
+    told = {verb: line for verbs in main.sections.values() for verb, line in verbs.items()}
+
+    meant = {verb: (import_module(f"gpuplan.cli.{verb}").command.help or "").splitlines()[0] for verb in told}
+
+    assert told == meant
+
+
+def test_the_formats_that_help_names_are_all() -> None:
+    assert list(FORMATS) == list(Format)
+
+
+def test_version() -> None:
+    assert run("--version").out == f"gpuplan {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [("frobnicate",), ("--frobnicate",), ("validate", "--frobnicate"), ("explain",)])
+def test_bad_usage_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = spawn(*arguments, cwd=tmp_path)
+
+    assert (done.code, done.out) == (2, "")
+    assert "Usage: gpuplan" in done.err
+
+
+def test_no_arguments_show_the_help() -> None:
+    assert "Usage: gpuplan" in run().err
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "validate", fail)
+
+
+def test_trouble_is_told_with_a_hint_and_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(GpuplanError("cannot read `x`", "look there"), monkeypatch)
+
+    done = run("validate")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: cannot read `x`\n  = help: look there\n"
+
+
+def test_trouble_is_told_even_to_who_wants_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(GpuplanError("cannot read `x`"), monkeypatch)
+
+    assert run("-qq", "validate").err == "error: cannot read `x`\n"
+
+
+def test_what_the_system_refuses_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(PermissionError(13, "Permission denied", "policies/x.yaml"), monkeypatch)
+
+    done = run("validate")
+
+    assert (done.code, done.err) == (2, "error: `policies/x.yaml`: permission denied\n")
+
+
+def test_a_bug_is_ours_and_can_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(KeyError("x"), monkeypatch)
+
+    done = run("validate")
+
+    assert done.code == 2
+    assert done.err.startswith("error: this is a bug in gpuplan: KeyError: 'x'\n  = help: report it")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(("options", "env"), [(("-vv",), {}), ((), {"GPUPLAN_DEBUG": "1"})])
+def test_a_bug_shows_its_traceback_when_asked(
+    options: tuple[str, ...], env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(RecursionError("too deep"), monkeypatch)
+
+    assert "Traceback" in run("validate", *options, env=env).err
+
+
+def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
+    program = (
+        "import gpuplan.pipeline as pipeline, os, signal\n"
+        "pipeline.validate = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import sys; sys.argv = ['gpuplan', 'validate']\n"
+        "from gpuplan.cli import entry; entry()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=a_platform(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpuplan.cli", "catalog", "--output-format", "json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == -signal.SIGPIPE
+    assert err == b""
+
+
+def test_a_terminal_without_unicode_still_gets_everything(tmp_path: Path) -> None:
+    done = spawn("explain", "日本", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+
+    assert done.code == 2
+    assert "\\u65e5\\u672c" in done.err

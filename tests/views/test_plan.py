@@ -1,0 +1,202 @@
+"""The resolved plan: the contract for programs, and the tables for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from syrupy.assertion import SnapshotAssertion
+
+from gpuplan.views.plan import plan_page, shown_plans
+from gpuplan.views.plan_json import plan_as_data, plans_as_data
+from gpuplan.views.schemas import schema
+from gpuplan.views.theme import PLAIN, Theme
+from tests.plans import a_plan
+
+RESEARCH = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: research}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 4}
+  sharing: {timeSlicing: {replicas: 3}}
+  workloadTypes: [research, training]
+"""
+INFERENCE = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: inference}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 4, names: [gpu-1]}
+  sharing:
+    mig:
+      devices:
+      - {gpus: [0, 1, 2], instances: {3g.40gb: 1, 2g.20gb: 2}}
+      - {gpus: [3], enabled: false}
+  taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
+  fallback: research
+"""
+LAYOUT = """
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: small}
+spec: {gpu: A100-80GB, instances: {1g.10gb: 7}}
+"""
+OTHERS = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: whole}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: mps}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {mps: {replicas: 4}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: fractions}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {fraction: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: sliced-partitions}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 1, namePattern: "small-.*"}
+  sharing: {mig: {layout: small, timeSlicing: {replicas: 2}}}
+"""
+TENANTS = """
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: research}
+spec: {value: 100, preempts: false, default: true}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: production}
+spec: {value: 1000, preemptible: false}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: research}
+spec:
+  namespaces: [vision, speech, text, planning]
+  members: [researchers]
+  priorityClasses: [research]
+  quotas:
+  - {pool: research, guaranteed: 10, limit: none, lendable: 4}
+  - {pool: inference, unit: 2g.20gb, guaranteed: 2, limit: 3}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: vision}
+spec: {parent: research, namespaces: [vision-lab]}
+"""
+FLEET = "---".join((RESEARCH, INFERENCE, LAYOUT, OTHERS, TENANTS))
+
+
+def strictly(body: Any) -> Any:
+    """A schema that knows no other keys than those it names, so that no key is left out of the contract."""
+    if isinstance(body, dict):
+        closed = {"additionalProperties": False} if "properties" in body and body.get("type") else {}
+        return {**closed, **{key: strictly(value) for key, value in body.items()}}
+    return [strictly(item) for item in body] if isinstance(body, list) else body
+
+
+def test_the_contract_is_what_its_schema_says() -> None:
+    jsonschema.Draft7Validator.check_schema(schema("plan"))
+
+    jsonschema.validate(plans_as_data([a_plan(FLEET)]), strictly(schema("plan")))
+
+
+def test_json_and_yaml_say_the_same() -> None:
+    plans = [a_plan(FLEET)]
+
+    assert yaml.safe_load(shown_plans(plans, "yaml", PLAIN)) == json.loads(shown_plans(plans, "json", PLAIN))
+
+
+def test_units_say_what_is_promised_and_what_is_free() -> None:
+    pool = next(pool for pool in plan_as_data(a_plan(FLEET))["pools"] if pool["name"] == "research")
+
+    (unit,) = pool["units"]
+    assert (unit["name"], unit["resource"]) == ("shared", "nvidia.com/gpu.shared")
+    assert (unit["per_gpu"], unit["per_node"], unit["capacity"]) == ([3, 3, 3, 3], 12, 24)
+    assert (unit["guaranteed"], unit["limit"], unit["free"]) == (10, None, 14)
+    assert unit["gpu_weight"] == "1/3"
+
+
+def test_a_unit_that_nobody_has_a_quota_on_is_free() -> None:
+    pool = next(pool for pool in plan_as_data(a_plan(FLEET))["pools"] if pool["name"] == "whole")
+
+    assert (pool["units"][0]["guaranteed"], pool["units"][0]["limit"], pool["units"][0]["free"]) == (0, 0, 8)
+
+
+def test_instances_are_where_the_driver_puts_them() -> None:
+    layout = next(layout for layout in plan_as_data(a_plan(FLEET))["layouts"] if layout["name"] == "inference")
+
+    assert layout["inline"] is True
+    assert [(entry["gpus"], entry["mig_enabled"]) for entry in layout["entries"]] == [([0, 1, 2], True), ([3], False)]
+    assert layout["entries"][0]["placements"] == [
+        {"profile": "2g.20gb", "start": 0, "size": 2},
+        {"profile": "2g.20gb", "start": 2, "size": 2},
+        {"profile": "3g.40gb", "start": 4, "size": 4},
+    ]
+    assert layout["entries"][1]["placements"] is None
+
+
+def test_a_layout_that_does_not_fit_has_no_placements_and_says_so() -> None:
+    plan = a_plan(LAYOUT.replace("1g.10gb: 7", "3g.40gb: 2, 1g.10gb: 1"))
+
+    assert plan_as_data(plan)["layouts"][0]["entries"][0]["placements"] is None
+    assert "all GPUs  {3g.40gb: 2, 1g.10gb: 1} cannot be placed" in plan_page(plan, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("pool", "sharing"),
+    [
+        ("whole", {"kind": "exclusive"}),
+        ("fractions", {"kind": "fraction"}),
+        ("mps", {"kind": "mps", "replicas": 4, "rename": True}),
+        (
+            "research",
+            {"kind": "timeSlicing", "replicas": 3, "rename": True, "fail_requests_greater_than_one": True},
+        ),
+    ],
+)
+def test_sharing_is_named_as_in_the_policy(pool: str, sharing: dict[str, object]) -> None:
+    pools = {item["name"]: item["sharing"] for item in plan_as_data(a_plan(FLEET))["pools"]}
+
+    assert pools[pool] == sharing
+
+
+def test_an_unbounded_limit_is_null_for_programs_and_none_for_people() -> None:
+    plan = a_plan(FLEET)
+    tenant = next(tenant for tenant in plan_as_data(plan)["tenants"] if tenant["name"] == "research")
+
+    assert tenant["quotas"][0]["limit"] is None
+    row = next(line for line in plan_page(plan, PLAIN).splitlines() if "and 2 more" in line)
+    assert row.split()[6:] == ["research", "shared", "10", "none", "24", "4", "research"]
+
+
+def test_gpus_that_differ_are_counted_in_runs() -> None:
+    row = next(line for line in plan_page(a_plan(FLEET), PLAIN).splitlines() if "nvidia.com/mig-2g.20gb" in line)
+
+    assert "  3x2 1x0  " in row
+
+
+def test_a_plan_without_pools_has_no_empty_tables() -> None:
+    assert plan_page(a_plan(""), PLAIN).splitlines()[1:] == []
+
+
+def test_whole_page(snapshot: SnapshotAssertion) -> None:
+    assert plan_page(a_plan(FLEET), PLAIN) == snapshot
+
+
+def test_headings_are_strong_where_colours_are_wanted() -> None:
+    assert plan_page(a_plan(""), Theme(color=True)).startswith("\x1b[1mCluster test\x1b[0m  Kubernetes 1.34")

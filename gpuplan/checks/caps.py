@@ -29,6 +29,19 @@ class Part(NamedTuple):
     parent_quota: Quota
 
 
+class Envelope(NamedTuple):
+    """A quota that those of children lie within."""
+
+    tenant: Tenant
+    quota: Quota
+    children: list[tuple[Tenant, Quota]]
+
+    @property
+    def promised(self) -> Amount:
+        """What the children are guaranteed together."""
+        return add([quota.guaranteed for _, quota in self.children])
+
+
 def key_of(quota: Quota) -> Key:
     return quota.pool.name, quota.unit.name
 
@@ -68,6 +81,16 @@ def parts(plan: Plan) -> Iterator[Part]:
                     if parent_quota is not None:
                         yield Part(tenant, quota, ancestor, parent_quota)
                         break
+
+
+def envelopes(plan: Plan) -> tuple[Envelope, ...]:
+    """The quotas that others lie within, in the order of their first child."""
+    found: dict[tuple[str, Key], Envelope] = {}
+    for part in parts(plan):
+        key = part.parent.name, key_of(part.quota)
+        envelope = found.setdefault(key, Envelope(part.parent, part.parent_quota, []))
+        envelope.children.append((part.tenant, part.quota))
+    return tuple(found.values())
 
 
 def ancestors(tenant: Tenant, tenants: dict[str, Tenant]) -> Iterator[Tenant]:

@@ -207,12 +207,14 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     kube-scheduler evicts a pod only for one of a higher value whose class preempts. With `preempts: false` on all the
-    higher classes, pods of this class keep their GPUs until they end, and urgent pods wait.
+    higher classes, pods of this class keep their GPUs until they end, and urgent pods wait. Where no class at all
+    preempts, that is taken to be meant.
 
     ## Instead
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+    is_wanted = any(found.preempts for found in plan.priority_classes)
+    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS or not is_wanted:
         return
     for found in plan.priority_classes:
         higher = _above(plan, found) if found.preemptible else []

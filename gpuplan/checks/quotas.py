@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
-from gpuplan.checks.caps import Grant, Key, cap_field, cap_of, grants_by_unit, key_of, parts
+from gpuplan.checks.caps import Envelope, Grant, Key, cap_field, cap_of, envelopes, grants_by_unit, key_of, parts
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -88,29 +88,22 @@ def children_over_parent(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise the parent's guarantee, or lower those of the children.
     """
-    within: dict[tuple[str, Key], list[tuple[Tenant, Quota]]] = {}
-    envelopes: dict[tuple[str, Key], tuple[Tenant, Quota]] = {}
-    for part in parts(plan):
-        key = part.parent.name, key_of(part.quota)
-        within.setdefault(key, []).append((part.tenant, part.quota))
-        envelopes[key] = part.parent, part.parent_quota
-    for key, children in within.items():
-        parent, envelope = envelopes[key]
-        total = add([quota.guaranteed for _, quota in children])
-        if total > envelope.guaranteed:
-            yield _over_parent(parent, envelope, children, total)
+    for envelope in envelopes(plan):
+        if envelope.promised > envelope.quota.guaranteed:
+            yield _over_parent(envelope)
 
 
-def _over_parent(parent: Tenant, envelope: Quota, children: list[tuple[Tenant, Quota]], total: Amount) -> Finding:
-    tenant, quota = children[_crossing([quota.guaranteed for _, quota in children], envelope.guaranteed)]
+def _over_parent(envelope: Envelope) -> Finding:
+    parent, bound, children, total = envelope.tenant, envelope.quota.guaranteed, envelope.children, envelope.promised
+    tenant, quota = children[_crossing([quota.guaranteed for _, quota in children], bound)]
     listed = total_text([(child.name, quota.guaranteed) for child, quota in children])
-    held, over = number(envelope.guaranteed), number(total - envelope.guaranteed)
+    held, over = number(bound), number(total - bound)
     return Finding(
         quota.at / "guaranteed",
         f"children of `{parent.name}` have guarantees of {number(total)} on `{quota.unit.name}` of pool "
         f"`{quota.pool.name}`, {over} more than `{parent.name}` has",
         label=f"too much with that of `{tenant.name}`",
-        related=(Label(envelope.at / "guaranteed", f"`{parent.name}` has {held} to divide"),),
+        related=(Label(envelope.quota.at / "guaranteed", f"`{parent.name}` has {held} to divide"),),
         notes=(f"{listed} of {held}",),
         help=f"lower them by {over}, or raise that of `{parent.name}` to {number(total)}",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, grants_by_unit, key_of, parts
+from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, envelopes, grants_by_unit, key_of
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -89,17 +89,18 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
 
 
 def _exceeded_parents(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, str]]:
-    """Parents' quotas with their cap, and what their children may use of it where that is more."""
-    children: dict[tuple[str, Key], list[Amount | None]] = {}
-    parents: dict[tuple[str, Key], tuple[Tenant, Quota]] = {}
-    for part in parts(plan):
-        key = part.parent.name, key_of(part.quota)
-        parents[key] = part.parent, part.parent_quota
-        children.setdefault(key, []).append(cap_of(plan, part.quota))
-    for key, (parent, quota) in parents.items():
-        bound, caps = cap_of(plan, quota), [cap for cap in children[key] if cap is not None]
-        if bound is not None and (len(caps) < len(children[key]) or add(caps) > bound):
-            yield parent, quota, bound, number(add(caps)) if len(caps) == len(children[key]) else "no bound"
+    """Parents' quotas with their cap, and what their children may use of it where that is more.
+
+    Where the children's guarantees alone are too much, that is reported for itself.
+    """
+    for envelope in envelopes(plan):
+        bound = cap_of(plan, envelope.quota)
+        caps = [cap_of(plan, quota) for _, quota in envelope.children]
+        known = [cap for cap in caps if cap is not None]
+        exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
+        if bound is not None and exceeds and envelope.promised <= envelope.quota.guaranteed:
+            used = number(add(known)) if len(known) == len(caps) else "no bound"
+            yield envelope.tenant, envelope.quota, bound, used
 
 
 @check("GPU512", "limit-not-allowed", Severity.NOTE)

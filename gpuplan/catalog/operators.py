@@ -154,9 +154,20 @@ def chart_keys(release: str) -> ChartKeys:
 
 
 @cache
-def chart_keys_ever() -> Keys:
-    """Every key that the chart of some known release reads."""
-    return _known(lambda _first, _last: True)
+def lines_that_know(route: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines whose chart was read and reads this key."""
+    return tuple(line for line in _helm_values()["read"] if _reaches(chart_keys(line).keys, route))
+
+
+def _reaches(keys: Keys, route: tuple[str, ...]) -> bool:
+    below: Keys | None = keys
+    for key in route:
+        if below is None:
+            return True
+        if key not in below:
+            return False
+        below = below[key]
+    return True
 
 
 def newest_read_line() -> str:

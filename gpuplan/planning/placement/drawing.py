@@ -62,9 +62,10 @@ def _cells(gpu: Gpu, instances: Arrangement) -> Iterator[tuple[str, int]]:
 
 
 def _slice_width(gpu: Gpu, cells: list[tuple[str, int]]) -> int:
-    """Wide enough for every name, with a space on both sides where the drawing stays on a terminal's line."""
+    """Wide enough for every name and number, with spaces beside names where that stays on a terminal's line."""
     tight, airy = (max(ceil((len(name or _IDLE) + air - size + 1) / size) for name, size in cells) for air in (0, 2))
-    return airy if gpu.memory_slices * (airy + 1) < _WIDEST else tight
+    width = airy if gpu.memory_slices * (airy + 1) < _WIDEST else tight
+    return max(width, len(str(gpu.memory_slices)) + 1)
 
 
 def _cell(name: str, width: int, style: BoxStyle) -> str:

@@ -7,7 +7,13 @@ from functools import lru_cache
 
 from gpuplan.catalog import Gpu
 from gpuplan.planning.placement.arrangement import Arrangement, InstanceCounts, Key, arrange, as_key
-from gpuplan.planning.placement.refusal import Refusal, refuse_arrangement, refuse_before_placing, short_engines
+from gpuplan.planning.placement.refusal import (
+    Refusal,
+    refuse_arrangement,
+    refuse_engines,
+    refuse_names_and_counts,
+    short_engines,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +57,13 @@ def fits(gpu: Gpu, counts: InstanceCounts) -> bool:
 
 @lru_cache(maxsize=4096)
 def _place(gpu: Gpu, counts: Key) -> Placed | Refusal:
-    refusal = refuse_before_placing(gpu, counts)
+    refusal = refuse_names_and_counts(gpu, counts)
     if refusal:
         return refusal
     arrangement = arrange(gpu, counts)
-    return refuse_arrangement(gpu, counts) if arrangement is None else Placed(gpu, arrangement)
+    if arrangement is None:
+        return refuse_arrangement(gpu, counts)
+    return refuse_engines(gpu, counts) or Placed(gpu, arrangement)
 
 
 @lru_cache(maxsize=16384)

@@ -41,14 +41,9 @@ class Refusal:
     facts: tuple[str, ...] = ()
 
 
-def refuse_before_placing(gpu: Gpu, counts: Key) -> Refusal | None:
-    """The first rule that the instances break wherever they are put."""
-    return (
-        _refuse_model(gpu)
-        or _refuse_unknown_profiles(gpu, counts)
-        or _refuse_maximum(gpu, counts)
-        or _refuse_engines(gpu, counts)
-    )
+def refuse_names_and_counts(gpu: Gpu, counts: Key) -> Refusal | None:
+    """The first rule that the instances break before anything is arranged."""
+    return _refuse_model(gpu) or _refuse_unknown_profiles(gpu, counts) or _refuse_maximum(gpu, counts)
 
 
 def _refuse_model(gpu: Gpu) -> Refusal | None:
@@ -87,7 +82,7 @@ def _why_no_more(profile: Profile) -> str:
     return _where(profile)
 
 
-def _refuse_engines(gpu: Gpu, counts: Key) -> Refusal | None:
+def refuse_engines(gpu: Gpu, counts: Key) -> Refusal | None:
     short = short_engines(gpu, counts)
     if not short:
         return None

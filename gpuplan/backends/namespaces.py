@@ -30,6 +30,9 @@ _QUOTA = "gpuplan"
 # Other tools ignore the annotation.
 _CONFIRMED = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"}
 
+# A wave that fails holds up the next: without its parameters a binding would refuse every pod of the namespace.
+_AFTER_PARAMETERS = {"argocd.argoproj.io/sync-wave": "1"}
+
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -157,7 +160,7 @@ def _policy_binding(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}"},
+        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}", "annotations": _AFTER_PARAMETERS},
         "spec": {
             "policyName": GRANTS_POLICY,
             "paramRef": {

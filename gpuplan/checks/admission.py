@@ -1,0 +1,110 @@
+"""Checks on what admission cannot stop, or stops by surprise (GPU520-529)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpuplan.checks.handwork import read
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import listing, name_of
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, SchedulerKind, Tenant
+
+_KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
+
+
+@check("GPU520", "privileged-tenant", Severity.WARNING)
+def privileged_tenant(plan: Plan) -> Iterator[Finding]:
+    """A tenant's pods may be privileged, so that no quota and no policy keeps them from a GPU.
+
+    ## Why
+    A privileged container sees every device of its node, whatever it asked for; so does one that mounts `/dev` from the
+    node, which the level `privileged` allows too. Such pods use the GPUs of all tenants on the nodes where they run,
+    and can change how those are partitioned.
+
+    ## Instead
+    Leave `podSecurity` at `baseline`, or write `restricted`. Give the few pods that need more a namespace of their own,
+    run by the platform team.
+    """
+    for tenant in plan.tenants:
+        if tenant.pod_security is PodSecurity.PRIVILEGED and tenant.namespaces:
+            yield Finding(
+                tenant.at / "allow" / "podSecurity",
+                f"privileged pods of tenant `{tenant.name}` reach every GPU",
+                label="no quota holds for them",
+                notes=("a privileged container sees all devices of its node, whatever it asked for",),
+                help="write `podSecurity: baseline`",
+            )
+
+
+@check("GPU521", "gpus-without-class", Severity.WARNING)
+def gpus_without_class(plan: Plan) -> Iterator[Finding]:
+    """A tenant uses GPUs but may name no priority class, so that other tenants' pods evict its own.
+
+    ## Why
+    Pods without a class have the default class's priority, or 0. kube-scheduler evicts by priority alone and knows no
+    tenants: where a pod of a higher class does not fit, it takes the place of one without, however far the tenant of
+    that one is within its guarantee.
+
+    ## Instead
+    Name the classes that the tenant's pods may have in `priorityClasses`.
+    """
+    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+        return
+    without = _value_without_class(plan)
+    evicting = [found for found in plan.priority_classes if found.preempts and found.value > without]
+    for tenant in plan.tenants if evicting else ():
+        if _uses_gpus(tenant) and not tenant.priority_classes and tenant.name not in plan.broken.tenants:
+            yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.value))
+
+
+def _uses_gpus(tenant: Tenant) -> bool:
+    return bool(tenant.namespaces and tenant.quotas)
+
+
+def _value_without_class(plan: Plan) -> int:
+    return max((found.value for found in plan.priority_classes if found.is_default), default=0)
+
+
+def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]) -> Finding:
+    return Finding(
+        name_of(tenant.at),
+        f"pods of tenant `{tenant.name}` can be evicted by pods of {listing([found.name for found in evicting])}",
+        label="may name no priority class",
+        related=tuple(Label(found.at / "value", f"evicts any lower value than {found.value}") for found in evicting),
+        notes=(f"pods that name no class have the priority {value}",),
+        help=f"add `priorityClasses: [{evicting[0].name}]`",
+    )
+
+
+@check("GPU522", "default-class-not-in-policy")
+def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
+    """A hand-written PriorityClass is the default, so that admission refuses tenants' pods that name no class.
+
+    ## Why
+    The API server gives every pod without a class the default one before policies judge it. A policy cannot tell that
+    from a pod that names the class itself, and lets tenants name no class above their own.
+
+    ## Instead
+    Write the class as a PriorityClass document with `default: true`: tenants' pods may then have its value.
+    """
+    if not plan.tenants or not has_admission_policies(plan.cluster) or _has_default(plan):
+        return
+    for found in read(plan).of_kind("PriorityClass"):
+        value = found.body.get("value")
+        if found.body.get("globalDefault") is True and isinstance(value, int) and value > 0:
+            yield Finding(
+                found.place("globalDefault"),
+                f"pods of tenants that name no class get `{found.name}` and are refused",
+                label=f"raises them from 0 to {value}",
+                notes=("tenants' pods may have the classes of their tenant, or none that gives priority",),
+                help=f"write a PriorityClass document `{found.name}` with `default: true` in the policy",
+            )
+
+
+def _has_default(plan: Plan) -> bool:
+    return any(found.is_default for found in plan.priority_classes)
+
+
+CHECKS: tuple[Check, ...] = (privileged_tenant, gpus_without_class, default_class_not_in_policy)

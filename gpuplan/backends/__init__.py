@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from gpuplan.backends import gpu_operator, namespaces, partitions, scheduling
 from gpuplan.backends.base import Artifact, Backend
 
-__all__ = ["Artifact", "Backend"]
+BACKENDS: Final[tuple[Backend, ...]] = (gpu_operator, partitions, scheduling, namespaces)
+
+__all__ = ["BACKENDS", "Artifact", "Backend"]

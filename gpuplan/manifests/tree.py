@@ -45,6 +45,11 @@ def render_tree(
     return tree.files, tuple(tree.diagnostics)
 
 
+def object_path(manifest: Manifest) -> str:
+    """The path of an object's file, relative to the cluster's own folder."""
+    return _join(manifest.folder, file_name(manifest.kind, manifest.name))
+
+
 def file_name(kind: str, name: str) -> str:
     """The file name of an object. It is its kind and name in lower case, where any file system can hold that.
 

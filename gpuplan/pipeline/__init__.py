@@ -36,12 +36,13 @@ class Report:
 class Build:
     """A report and, unless it has errors, every file below `out/`.
 
-    ``object_count`` counts Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given for.
+    ``objects`` are the paths of Kubernetes objects, in the order in which they would be applied; ``unchecked_kinds`` are
+    the custom resources that no CRD was given for.
     """
 
     report: Report
     tree: Mapping[str, bytes]
-    object_count: int = 0
+    objects: tuple[str, ...] = ()
     unchecked_kinds: tuple[str, ...] = ()
 
 
@@ -64,17 +65,15 @@ def build(root: Path, clusters: Sequence[str] = (), *, out: str = "out", crds: P
         return Build(report, {})
     rendered = render(report.plans, out, crds)
     if not rendered.diagnostics:
-        return Build(report, rendered.tree, rendered.object_count, rendered.unchecked_kinds)
+        return Build(report, rendered.tree, rendered.objects, rendered.unchecked_kinds)
     found = tidy((*report.diagnostics, *rendered.diagnostics), ())
     failed = Report(found, report.plans, report.clusters, report.file_count)
-    return Build(failed, {} if has_errors(found) else rendered.tree, rendered.object_count, rendered.unchecked_kinds)
+    return Build(failed, {} if has_errors(found) else rendered.tree, rendered.objects, rendered.unchecked_kinds)
 
 
 def print_stream(build: Build) -> bytes:
-    """Every object of a build as one YAML stream, in the order of the files; plain files are left out."""
-    from gpuplan.pipeline.rendering import stream
-
-    return stream(build.tree)
+    """Every object of a build as one YAML stream; plain files and hand-written Components are not in it."""
+    return b"".join(b"---\n" + build.tree[path] for path in build.objects)
 
 
 @cache

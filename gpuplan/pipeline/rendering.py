@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuplan.backends import BACKENDS
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Manifest, check_schemas, render_tree
+from gpuplan.manifests import File, Manifest, check_schemas, object_path, render_tree
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Plan, Stage
 
@@ -17,11 +17,11 @@ COMPONENT_KIND = "Component"
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The files of all clusters, by path below the output folder."""
+    """The files of all clusters, by path below the output folder; ``objects`` are the paths of Kubernetes objects."""
 
     tree: Mapping[str, bytes]
     diagnostics: tuple[Diagnostic, ...]
-    object_count: int
+    objects: tuple[str, ...]
     unchecked_kinds: tuple[str, ...]
 
 
@@ -29,7 +29,7 @@ def render(plans: Sequence[Plan], out: str, crds: Path | None) -> Rendered:
     tree: dict[str, bytes] = {}
     diagnostics: list[Diagnostic] = []
     unchecked: set[str] = set()
-    count = 0
+    objects: list[str] = []
     for plan in plans:
         manifests, files = _artifacts(plan)
         checked = check_schemas(manifests, plan.cluster.kubernetes, crds)
@@ -38,15 +38,8 @@ def render(plans: Sequence[Plan], out: str, crds: Path | None) -> Rendered:
         written, found = render_tree(plan.cluster.name, manifests, files, _components(plan, manifests), out)
         diagnostics += found
         tree.update(written)
-        count += len(manifests)
-    return Rendered(tree, tuple(diagnostics), count, tuple(sorted(unchecked)))
-
-
-def stream(tree: Mapping[str, bytes]) -> bytes:
-    """The objects of a tree as one YAML stream: every YAML file that a kustomization applies."""
-    from gpuplan.manifests import applied_paths
-
-    return b"".join(b"---\n" + tree[path] for path in applied_paths(tree))
+        objects += (f"{plan.cluster.name}/{object_path(manifest)}" for manifest in manifests)
+    return Rendered(tree, tuple(diagnostics), tuple(objects), tuple(sorted(unchecked)))
 
 
 def _artifacts(plan: Plan) -> tuple[list[Manifest], list[File]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuplan.checks import admission, admission, handwritten, mig, names, operator, pools, priorities, quotas, schedulers
+from gpuplan.checks import admission, handwritten, mig, names, operator, pools, priorities, quotas, schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
@@ -16,7 +16,6 @@ CHECKS: tuple[Check, ...] = (
     *quotas.CHECKS,
     *priorities.CHECKS,
     *schedulers.CHECKS,
-    *admission.CHECKS,
     *admission.CHECKS,
     *operator.CHECKS,
     *handwritten.CHECKS,

@@ -7,7 +7,6 @@ own, and nothing in it disappears without a person's consent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +21,7 @@ _TABLE = f"{name}/node-groups.yaml"
 def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.node_labels:
         case NodeLabels.NFD:
-            yield from (Manifest(name, _rule(pool)) for pool in plan.pools if pool.nodes.names or _pattern(pool))
+            yield from (Manifest(name, _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
         case NodeLabels.NODE:
             yield from (Manifest(name, _node(pool, node)) for pool in plan.pools for node in sorted(pool.nodes.names))
             if any(pool.taints for pool in plan.pools):
@@ -45,6 +44,11 @@ _HAS_NVIDIA_GPU = {
         "class": {"op": "In", "value": ["0300", "0302"]},  # VGA and 3D controllers
     },
 }
+
+
+def _can_be_selected(pool: Pool) -> bool:
+    """Without names a rule would match every node that has an NVIDIA GPU."""
+    return bool(pool.nodes.names or pool.nodes.name_pattern)
 
 
 def _rule(pool: Pool) -> dict[str, Any]:
@@ -70,14 +74,9 @@ def _rule(pool: Pool) -> dict[str, Any]:
 
 def _node_names(pool: Pool) -> dict[str, Any]:
     """NFD searches for a regular expression anywhere in the name, so the pattern is tied to both ends."""
-    names, pattern = sorted(pool.nodes.names), _pattern(pool)
-    if not pattern:
-        return {"op": "In", "value": names}
-    return {"op": "InRegexp", "value": [*(f"^{re.escape(node)}$" for node in names), f"^(?:{pattern})$"]}
-
-
-def _pattern(pool: Pool) -> str:
-    return pool.nodes.name_pattern or ""
+    if pool.nodes.names:
+        return {"op": "In", "value": sorted(pool.nodes.names)}
+    return {"op": "InRegexp", "value": [f"^(?:{pool.nodes.name_pattern})$"]}
 
 
 # --- Node objects ------------------------------------------------------------------------------------------------

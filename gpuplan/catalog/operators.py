@@ -98,18 +98,25 @@ class DriverEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriverDefect:
-    """A defect or a mode of some driver versions, on some GPU models or, where ``gpus`` is empty, on all."""
+    """A defect or a mode of some driver versions.
+
+    ``products`` are the beginnings of the product labels of the boards that it hits; empty, it hits all.
+    """
 
     effect: DriverEffect
     versions: tuple[str, ...]
     since: str
-    gpus: tuple[str, ...]
+    products: tuple[str, ...]
     source: str
 
-    def hits(self, driver: str, gpu: str) -> bool:
+    def has(self, driver: str) -> bool:
+        """Whether the driver version has it."""
         version, since = parse_version(driver), parse_version(self.since)
-        is_meant = driver in self.versions or (version is not None and since is not None and version >= since)
-        return is_meant and (not self.gpus or gpu.startswith(self.gpus))
+        return driver in self.versions or (version is not None and since is not None and version >= since)
+
+    def hits(self, product: str) -> bool:
+        """Whether a board with this product label has it."""
+        return not self.products or product.startswith(self.products)
 
 
 @cache
@@ -119,7 +126,7 @@ def driver_defects() -> tuple[DriverDefect, ...]:
             effect=DriverEffect(row["effect"]),
             versions=tuple(row.get("versions", ())),
             since=row.get("since", ""),
-            gpus=tuple(row.get("gpus", ())),
+            products=tuple(row.get("products", ())),
             source=row["source"],
         )
         for row in _releases()["drivers"]

@@ -538,10 +538,10 @@ def _creates(generator: Mapping[str, object]) -> bool:
 
 
 def _changed_content(at: Origin, name: str) -> Finding:
-    what = f"ConfigMap `{name}`" if name else "ConfigMaps"
+    what = f"ConfigMap `{name}` gets" if name else "ConfigMaps get"
     return Finding(
         at,
-        f"generated {what} gets other content under the old name",
+        f"generated {what} other content under the old name",
         label="the operator does not notice",
         notes=("the hash in the name is of the generated content; pods roll when the name changes",),
         help="change the policy's pools and layouts instead",

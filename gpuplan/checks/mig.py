@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
+from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks import profiles
 from gpuplan.checks.layouts import LayoutUse, instances_at, layout_uses, partitioned, spell
 from gpuplan.checks.registry import Check, check
@@ -474,13 +475,6 @@ def _requirements(layout: Layout) -> Iterator[tuple[str, str]]:
             yield what, least
 
 
-_NO_MIG = {"575.57.08"}
-"""https://docs.nvidia.com/datacenter/tesla/tesla-release-notes-575-57-08/"""
-
-_NO_MIX = {"570.124.06", "570.133.20", "570.148.08", "570.158.01"}
-"""Fixed in 570.172.08 and 580.65.06 (https://github.com/NVIDIA/gpu-operator/issues/1361)."""
-
-
 @check("GPU223", "driver-breaks-mig")
 def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     """The cluster's driver is known not to work with MIG, or not with how a pool uses it.
@@ -493,17 +487,28 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     Use another driver: 570.172.08 and 580.65.06 have the fix. Or divide all GPUs of a node, or none.
     """
     driver = plan.cluster.gpu_operator.driver_version
-    for pool, mig in _mig_pools(plan):
-        if driver in _NO_MIG or (driver in _NO_MIX and pool.find_unit("gpu")):
-            fault = "does not support MIG" if driver in _NO_MIG else "does not work with MIG beside whole GPUs"
-            yield Finding(
-                _driver_at(plan),
-                f"driver {driver} {fault}",
-                label="known not to work",
-                related=(Label(mig.layout_at, f"pool `{pool.name}` needs it"),),
-                help="write `570.172.08`, `580.65.06` or a later version",
-            )
-            return
+    defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
+    for pool, mig in _mig_pools(plan) if defects else ():
+        for defect in defects:
+            if fault := _fault(defect.effect, pool):
+                yield Finding(
+                    _driver_at(plan),
+                    f"driver {driver} {fault}",
+                    label="known not to work",
+                    related=(Label(mig.layout_at, f"pool `{pool.name}` needs it"),),
+                    notes=(defect.source,),
+                    help="write a later version, such as `580.95.05`",
+                )
+                return
+
+
+def _fault(effect: DriverEffect, pool: Pool) -> str:
+    """What the driver does to the pool; its modes (CDMM) are another check's business (GPU614)."""
+    if effect is DriverEffect.NO_MIG:
+        return "does not support MIG"
+    if effect is DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS and pool.find_unit("gpu"):
+        return "does not work with MIG beside whole GPUs"
+    return ""
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -1,0 +1,340 @@
+"""Checks on how pools share their GPUs (GPU300-349): shares, strategies, what a share can be mistaken for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.catalog import Gpu
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import listing
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import (
+    ClusterMigStrategy,
+    Isolation,
+    Mig,
+    MigStrategy,
+    Mps,
+    Plan,
+    Pool,
+    Quota,
+    SchedulerKind,
+    TimeSlicing,
+)
+from gpuplan.planning.pools import gpu_memory_mib
+
+# --- Shares ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU300", "too-few-shares")
+def too_few_shares(plan: Plan) -> Iterator[Finding]:
+    """GPUs are divided into fewer than two shares.
+
+    ## Why
+    The device plugin refuses a configuration with `replicas` below 2, and one that cannot be read takes the GPUs away
+    from the node: `number of replicas must be >= 2`. One share is no sharing.
+
+    ## Instead
+    To switch sharing off write `exclusive: {}`, or leave `timeSlicing` out of a MIG pool.
+    """
+    for pool in plan.pools:
+        slicing = _shares(pool)
+        if slicing is not None and slicing.replicas < 2:
+            yield Finding(
+                slicing.at / "replicas",
+                f"pool `{pool.name}` cannot have {slicing.replicas} shares per device",
+                label="at least 2",
+                notes=("the device plugin does not start with fewer",),
+                help=f"to switch sharing off {_off(pool)}",
+            )
+
+
+def _off(pool: Pool) -> str:
+    return "leave `timeSlicing` out" if isinstance(pool.sharing, Mig) else "write `exclusive: {}`"
+
+
+_FULL_MPS_CAPABILITY = (7, 5)
+_MOST_CLIENTS = 48
+_MOST_CLIENTS_BEFORE = 16
+
+
+def most_mps_clients(gpu: Gpu) -> int:
+    """How many clients the MPS control daemon lets a GPU have.
+
+    It asks for compute capability 7.5 although its function is called `isAtLeastVolta`, and Volta is 7.0
+    (`cmd/mps-control-daemon/mps/device.go` of k8s-device-plugin v0.20.0).
+    """
+    return _MOST_CLIENTS if gpu.compute_capability >= _FULL_MPS_CAPABILITY else _MOST_CLIENTS_BEFORE
+
+
+@check("GPU301", "too-many-mps-shares")
+def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
+    """GPUs are divided into more shares than MPS has clients.
+
+    ## Why
+    An MPS server takes 48 clients, and the device plugin's daemon allows 16 on GPUs below compute capability 7.5, such
+    as the V100. It refuses more: `maximum allowed replicas exceeded`, and the node has no GPUs.
+
+    ## Instead
+    Write fewer shares, or share by time-slicing, which has no such limit and no memory limits either.
+    """
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mps) and pool.sharing.replicas > (most := most_mps_clients(pool.gpu)):
+            major, minor = pool.gpu.compute_capability
+            yield Finding(
+                pool.sharing.at / "replicas",
+                f"MPS cannot divide a {pool.gpu.id} into {pool.sharing.replicas} shares",
+                label=f"at most {most}",
+                notes=(f"compute capability {major}.{minor}: {most} clients",),
+                help=f"write `replicas: {most}` or fewer",
+            )
+
+
+_MANY_SHARES = 48
+"""The limit of Google's managed Kubernetes (https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus)."""
+
+
+@check("GPU302", "very-many-shares", Severity.WARNING)
+def very_many_shares(plan: Plan) -> Iterator[Finding]:
+    """GPUs are time-sliced into very many shares.
+
+    ## Why
+    Every share may run a process, each with a CUDA context in the GPU's memory, and all wait for one another's turns.
+    The device plugin has no limit; Google's managed Kubernetes refuses more than 48 containers for one GPU, whether
+    they share by time or by MPS.
+
+    ## Instead
+    Write fewer shares. If the number is what all GPUs of a node should have together, divide it by `gpusPerNode`.
+    """
+    for pool in plan.pools:
+        slicing = _shares(pool)
+        if isinstance(slicing, TimeSlicing) and slicing.replicas > _MANY_SHARES:
+            yield Finding(
+                slicing.at / "replicas",
+                f"{slicing.replicas} shares take turns on one device of pool `{pool.name}`",
+                label="per device, not per node",
+                notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
+                help=f"write `replicas: {_MANY_SHARES}` or fewer",
+            )
+
+
+@check("GPU303", "unit-memory-too-small")
+def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
+    """A pool's units have less memory than the pool says that they need.
+
+    ## Why
+    `memoryPerUnitMiB` is the least memory that a unit must offer to be of use. Shares divide the GPU's memory: MPS
+    enforces it, time-slicing leaves it to the pods, of which one then takes what the others need. A MIG device offers
+    less than the number in its name: a `1g.10gb` of an A100 has 9,856 MiB.
+
+    ## Instead
+    Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.
+    """
+    for pool in plan.pools:
+        need = pool.memory_per_unit_mib
+        for unit in pool.units if need else ():
+            if need and unit.memory_mib is not None and unit.memory_mib < need:
+                yield _too_small(pool, unit.name, unit.memory_mib, need)
+
+
+def _too_small(pool: Pool, unit: str, memory_mib: int, need: int) -> Finding:
+    slicing = _shares(pool)
+    needed = Label(pool.at / "memoryPerUnitMiB", "needed")
+    message = f"a `{unit}` of pool `{pool.name}` has {memory_mib} MiB, {need} MiB are needed"
+    if slicing is None or slicing.replicas < 2:
+        layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
+        return Finding(needed.at, message, f"`{unit}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
+    whole = memory_mib * slicing.replicas
+    fitting = whole // need
+    return Finding(
+        slicing.at / "replicas",
+        message,
+        label=f"leaves {memory_mib} MiB",
+        related=(needed,),
+        notes=(f"{whole} MiB divided by {slicing.replicas}",),
+        help=f"write `replicas: {fitting}`" if fitting > 1 else _off(pool) if fitting else _enough(pool.gpu, need),
+    )
+
+
+def _enough(gpu: Gpu, need: int) -> str:
+    """What of the model has so much memory."""
+    fitting = [
+        profile.name
+        for profile in gpu.plain_profiles
+        if (profile.memory_mib or (profile.memory_gib or 0) * 1024) >= need
+    ]
+    if fitting:
+        return f"profiles with enough memory: {listing(fitting)}"
+    if gpu_memory_mib(gpu) >= need:
+        return "write `exclusive: {}`: only the whole GPU has enough"
+    return f"lower `memoryPerUnitMiB`: a whole {gpu.id} has {gpu_memory_mib(gpu)} MiB"
+
+
+@check("GPU304", "shares-not-refused", Severity.WARNING)
+def shares_not_refused(plan: Plan) -> Iterator[Finding]:
+    """Containers may ask for several shares of a time-sliced GPU.
+
+    ## Why
+    Two shares are not twice the GPU: they may be of the same one, and get one turn like everybody else's. What a pod
+    gains is what the next one cannot have. With `failRequestsGreaterThanOne` the device plugin refuses such a pod
+    (`UnexpectedAdmissionError`) and its owner learns of the mistake.
+
+    ## Instead
+    Leave `failRequestsGreaterThanOne` out. Who needs more than a share needs a pool of whole GPUs.
+    """
+    for pool in plan.pools:
+        slicing = _shares(pool)
+        if isinstance(slicing, TimeSlicing) and not slicing.fail_requests_greater_than_one:
+            yield Finding(
+                slicing.at / "failRequestsGreaterThanOne",
+                f"containers may ask for several shares of pool `{pool.name}`",
+                label="more shares, not more GPU",
+                notes=("two shares may be of one GPU, and bring no more time on it",),
+                help="leave `failRequestsGreaterThanOne` out",
+            )
+
+
+@check("GPU305", "share-named-like-more", Severity.WARNING)
+def share_named_like_more(plan: Plan) -> Iterator[Finding]:
+    """A share has the same resource name as what another pool hands out undivided.
+
+    ## Why
+    With `rename: false` a share is published as `nvidia.com/gpu`, just as a whole GPU. A pod that asks for one gets
+    either, by chance of scheduling: a quarter of a GPU without isolation, or all of it. A ResourceQuota counts both as
+    one.
+
+    ## Instead
+    Leave `rename` out: shares are then `nvidia.com/gpu.shared`.
+    """
+    undivided: dict[str, Pool] = {}
+    for pool in plan.pools:
+        for unit in pool.units:
+            if unit.resource and unit.isolation in (Isolation.WHOLE_GPU, Isolation.HARDWARE):
+                undivided.setdefault(unit.resource, pool)
+    for pool in plan.pools:
+        slicing = _shares(pool)
+        shares = [unit.resource for unit in pool.units if unit.resource and unit.isolation in _SHARED]
+        alike = next((resource for resource in shares if resource in undivided), None)
+        if slicing and not slicing.rename and alike:
+            other = undivided[alike]
+            yield Finding(
+                slicing.at / "rename",
+                f"a share of pool `{pool.name}` looks like what pool `{other.name}` hands out undivided",
+                label=f"both are `{alike}`",
+                related=(Label((other.at / "sharing").key, f"hands out `{alike}`, too"),),
+                notes=("a pod that asks for the resource gets either",),
+                help=f"leave `rename` out: shares are then `{alike}.shared`",
+            )
+
+
+_SHARED = (Isolation.MPS, Isolation.NONE)
+
+
+# --- Strategies --------------------------------------------------------------------------------------------------
+
+
+@check("GPU306", "mps-under-mixed")
+def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
+    """A pool shares by MPS on a cluster whose MIG strategy is `mixed` everywhere.
+
+    ## Why
+    The device plugin does not start with both: `using --mig-strategy=mixed is not supported with MPS`. It does not
+    matter that the pool's GPUs are not partitioned.
+
+    ## Instead
+    Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
+    """
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.MIXED:
+            yield Finding(
+                pool.sharing.at.key,
+                f"MPS in pool `{pool.name}` does not work under the cluster's strategy `mixed`",
+                label="the device plugin would not start",
+                related=(Label(_strategy_at(plan), "holds for every pool"),),
+                help="leave `migStrategy` out of the Cluster, or write `timeSlicing` here",
+            )
+
+
+def _strategy_at(plan: Plan) -> Origin:
+    return plan.cluster.gpu_operator.at / "migStrategy"
+
+
+@check("GPU307", "whole-gpus-lost-under-kai")
+def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
+    """A pool leaves some GPUs whole beside MIG, where KAI-Scheduler cannot use them.
+
+    ## Why
+    On a node that publishes MIG devices under the strategy `mixed`, KAI-Scheduler runs MIG workloads only: `non MIG
+    jobs cant run on a node with MigStrategy='mixed'`. The GPUs that the layout leaves whole lie idle, and quotas count
+    them.
+
+    ## Instead
+    Divide all GPUs of the nodes, or keep whole GPUs on nodes of their own.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+        return
+    for pool in plan.pools:
+        whole = pool.find_unit("gpu")
+        if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED and whole:
+            yield Finding(
+                pool.sharing.layout_at,
+                f"KAI-Scheduler cannot use the {whole.capacity} whole GPUs of pool `{pool.name}`",
+                label=f"leaves {whole.per_node} of each node's GPUs whole",
+                related=(Label(plan.cluster.scheduler.at / "kind", "this cluster has KAI-Scheduler"),),
+                notes=("on nodes with MIG devices under `mixed` it runs MIG workloads only",),
+                help="divide all GPUs of these nodes, or keep whole GPUs on nodes of their own",
+            )
+
+
+# --- Containers --------------------------------------------------------------------------------------------------
+
+
+@check("GPU308", "several-mig-devices-per-container", Severity.WARNING)
+def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
+    """A tenant's containers may ask for several MIG devices.
+
+    ## Why
+    A CUDA process uses one MIG device and does not see the others, and there is no traffic between MIG devices but
+    through the host. A container with four of them keeps three from everybody else, unless it starts a process for
+    each.
+
+    ## Instead
+    Write `unitsPerContainer: 1`, and let workloads that need more ask for a larger profile.
+    """
+    for tenant in plan.tenants:
+        count = tenant.units_per_container or 0
+        if count > 1 and tenant.quotas and all(map(_is_on_mig_device, tenant.quotas)):
+            yield Finding(
+                tenant.at / "allow" / "unitsPerContainer",
+                f"containers of tenant `{tenant.name}` may ask for {count} MIG devices",
+                label="a CUDA process uses one",
+                related=(Label(tenant.quotas[0].at, f"`{tenant.quotas[0].unit.name}` is a MIG device"),),
+                help="write `unitsPerContainer: 1`",
+            )
+
+
+def _is_on_mig_device(quota: Quota) -> bool:
+    return isinstance(quota.pool.sharing, Mig) and quota.unit.isolation is Isolation.HARDWARE
+
+
+def _shares(pool: Pool) -> TimeSlicing | Mps | None:
+    """How each device of the pool is divided into shares, if it is."""
+    match pool.sharing:
+        case TimeSlicing() | Mps() as shares:
+            return shares
+        case Mig(time_slicing=slicing):
+            return slicing
+        case _:
+            return None
+
+
+CHECKS: tuple[Check, ...] = (
+    too_few_shares,
+    too_many_mps_shares,
+    very_many_shares,
+    unit_memory_too_small,
+    shares_not_refused,
+    share_named_like_more,
+    mps_under_mixed,
+    whole_gpus_lost_under_kai,
+    several_mig_devices_per_container,
+)

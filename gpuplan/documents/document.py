@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gpuplan.diagnostics import Location, Origin, Path, Position, SourceFile, Span
+from gpuplan.diagnostics import Location, Origin, Path, SourceFile, Span
 from gpuplan.documents.tree import Node, find_node, read_tree
 
 
@@ -91,11 +91,6 @@ class Spot:
     """A place in a file that is no value of a document, such as a syntax error. Its parts are where it is."""
 
     location: Location
-
-    @classmethod
-    def at(cls, file: SourceFile, line: int = 1, column: int = 1) -> Spot:
-        position = Position(line, column)
-        return cls(Location(file, Span(position, position)))
 
     @property
     def origin(self) -> Origin:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, SourceFile
-from gpuplan.documents.document import Document, Spot
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule, SourceFile, WholeFile
+from gpuplan.documents.document import Document
 from gpuplan.documents.parse import parse
 from gpuplan.documents.rules import NOT_A_FILE, REFUSED_LINK
 from gpuplan.documents.text import MAX_BYTES, decode
@@ -127,7 +127,7 @@ def _linked(entry: os.DirEntry[str], label: str, root: str, *, is_policy: bool) 
 
 
 def _refuse(rule: Rule, label: str, message: str, help_text: str) -> Diagnostic:
-    return rule.report(Finding(Spot.at(SourceFile(label, "")).origin, message, help=help_text))
+    return rule.report(Finding(Origin(WholeFile(SourceFile(label, ""))), message, help=help_text))
 
 
 def _bytes(entry: _Entry) -> bytes:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import yaml
 
@@ -49,15 +50,21 @@ def find_ignores(file: SourceFile) -> tuple[Ignore, ...]:
     """The well-formed comments. One at the end of a line is about that line; one alone about the next line of YAML."""
     comments = _comments(file)
     after = _lines_after(file.lines) if comments else []
-    found = (_ignore(file, line, written, after[line]) for line, written in comments if not _problem(written))
-    return tuple(found)
+    ignores = []
+    for line, written in comments:
+        instruction = _instruction(written["instruction"])
+        if isinstance(instruction, _Instruction):
+            is_alone = not written.string[: written.start()].strip()
+            about = after[line] if is_alone else line + 1
+            ignores.append(Ignore(file, about, instruction.codes, instruction.reason, _span(line, written)))
+    return tuple(ignores)
 
 
 def find_malformed(file: SourceFile) -> Iterator[Diagnostic]:
     """What begins like an instruction to gpuplan and is none."""
     for line, written in _comments(file):
-        problem = _problem(written)
-        if problem:
+        problem = _instruction(written["instruction"])
+        if isinstance(problem, str):
             at = Spot(Location(file, _span(line, written))).origin
             yield MALFORMED_IGNORE.report(Finding(at, problem, "silences nothing", help=f"write `{EXAMPLE}`"))
 
@@ -67,29 +74,24 @@ _IGNORE = re.compile(r"ignore\s*(?:\[(?P<codes>[^\]]*)\])?[\s:]*(?P<reason>.*)")
 _CODE = re.compile(r"GPU[0-9]{3}")
 
 
-def _problem(written: re.Match[str]) -> str:
-    ignore = _IGNORE.fullmatch(written["instruction"])
+class _Instruction(NamedTuple):
+    codes: tuple[str, ...]
+    reason: str
+
+
+def _instruction(text: str) -> _Instruction | str:
+    """What a comment asks for, or what is wrong with it."""
+    written = text.rstrip()
+    ignore = _IGNORE.fullmatch(written)
     if ignore is None:
-        return f"comment `gpuplan: {shortened(written['instruction'].rstrip())}` is no instruction"
-    codes = _codes(ignore)
-    if not codes:
+        return f"comment `gpuplan: {shortened(written)}` is no instruction"
+    if not (ignore["codes"] or "").strip():
         return "ignore names no rule"
+    codes = tuple(code.strip() for code in ignore["codes"].split(","))
     wrong = [code for code in codes if not _CODE.fullmatch(code)]
     if wrong:
         return f"`{shortened(wrong[0])}` is not the code of a rule"
-    return "" if ignore["reason"].strip() else "ignore gives no reason"
-
-
-def _codes(ignore: re.Match[str]) -> tuple[str, ...]:
-    codes = (ignore["codes"] or "").strip()
-    return tuple(code.strip() for code in codes.split(",")) if codes else ()
-
-
-def _ignore(file: SourceFile, line: int, written: re.Match[str], after: int) -> Ignore:
-    ignore = _IGNORE.match(written["instruction"])
-    assert ignore  # noqa: S101 (it has no problem)
-    is_alone = not written.string[: written.start()].strip()
-    return Ignore(file, after if is_alone else line + 1, _codes(ignore), ignore["reason"].strip(), _span(line, written))
+    return _Instruction(codes, ignore["reason"]) if ignore["reason"] else "ignore gives no reason"
 
 
 def _span(line: int, written: re.Match[str]) -> Span:

@@ -17,6 +17,7 @@ from gpuplan.diagnostics import (
     Rule,
     SourceFile,
     Span,
+    WholeFile,
 )
 from gpuplan.documents.document import Document, Spot
 from gpuplan.documents.events import SCALAR, Event
@@ -190,7 +191,9 @@ class Remarks:
 
     def _limit(self) -> None:
         if len(self._diagnostics) + len(self._repeated) >= MAX_FINDINGS:
-            finding = Finding(Spot.at(self._file).origin, f"file has {MAX_FINDINGS:,} findings; the rest is not read")
+            finding = Finding(
+                Origin(WholeFile(self._file)), f"file has {MAX_FINDINGS:,} findings; the rest is not read"
+            )
             raise UnreadableError(TOO_LARGE.report(finding))
 
     def _origin(self, span: Span, path: Path) -> Origin:

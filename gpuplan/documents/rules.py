@@ -9,8 +9,7 @@ SYNTAX_ERROR = Rule(
     name="syntax-error",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A file is not YAML from some place on.
+    docs="""A file is not YAML from some place on.
 
 ## Why
 The parser stops where the text makes no sense to it, which is often a little after the mistake: look at the line
@@ -31,8 +30,7 @@ NOT_TEXT = Rule(
     name="not-utf8-text",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A file is not UTF-8 text without control characters.
+    docs="""A file is not UTF-8 text without control characters.
 
 ## Why
 Tools guess differently at what other encodings mean, so that a reviewer and the cluster would see different names.
@@ -49,8 +47,7 @@ TOO_LARGE = Rule(
     name="too-large",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A file goes beyond a limit that no policy written by hand or by a script comes near.
+    docs="""A file goes beyond a limit that no policy written by hand or by a script comes near.
 
 ## Why
 A file of a few bytes can be made to stand for gigabytes, or to nest so deeply that a reader runs out of stack. The
@@ -68,8 +65,7 @@ NOT_A_FILE = Rule(
     name="not-a-file",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A name that ends in `.yaml` or `.yml` is a folder, a pipe, a socket or a device.
+    docs="""A name that ends in `.yaml` or `.yml` is a folder, a pipe, a socket or a device.
 
 ## Why
 Passing over it would leave out what somebody took for a policy, and reading a pipe could wait for ever.
@@ -84,8 +80,7 @@ REFUSED_LINK = Rule(
     name="refused-link",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A symbolic link points to a folder, out of the repository, or nowhere.
+    docs="""A symbolic link points to a folder, out of the repository, or nowhere.
 
 ## Why
 What gpuplan reads has to be what was reviewed: a link that leaves the repository reads whatever the machine has
@@ -102,8 +97,7 @@ NOT_A_MAPPING = Rule(
     name="not-a-mapping",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A document is a list or a single value where a mapping with `kind` and `metadata` is expected.
+    docs="""A document is a list or a single value where a mapping with `kind` and `metadata` is expected.
 
 ## Why
 Policies are Kubernetes-style documents. A list at the top is usually several documents that were joined by `- `. An
@@ -119,8 +113,7 @@ DUPLICATE_KEY = Rule(
     name="duplicate-key",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A mapping sets the same key twice.
+    docs="""A mapping sets the same key twice.
 
 ## Why
 YAML forbids it, yet most readers keep the last value and some the first, without a word: a quota would depend on
@@ -136,8 +129,7 @@ KEY_NOT_TEXT = Rule(
     name="key-not-text",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A key is a number, a boolean, null, a list or a mapping.
+    docs="""A key is a number, a boolean, null, a list or a mapping.
 
 ## Why
 Everything that gpuplan writes ends up as JSON, whose keys are text. A number as a key is one text for some readers
@@ -157,8 +149,7 @@ ANCHOR_OR_ALIAS = Rule(
     code="GPU009",
     name="anchor-or-alias",
     severity=Severity.ERROR,
-    docs="""
-A value is named by an anchor (`&name`) or repeated by an alias (`*name`).
+    docs="""A value is named by an anchor (`&name`) or repeated by an alias (`*name`).
 
 ## Why
 An alias sets a value far from where a reviewer looks, and a change at the anchor changes places that its diff
@@ -175,8 +166,7 @@ EXPLICIT_TAG = Rule(
     code="GPU010",
     name="explicit-tag",
     severity=Severity.ERROR,
-    docs="""
-A value carries a YAML tag such as `!!str` or `!secret`.
+    docs="""A value carries a YAML tag such as `!!str` or `!secret`.
 
 ## Why
 A tag tells a reader which type or which program makes the value. gpuplan runs none, and the types of fields
@@ -191,8 +181,7 @@ MERGE_KEY = Rule(
     code="GPU011",
     name="merge-key",
     severity=Severity.ERROR,
-    docs="""
-A mapping takes in another one by the key `<<`.
+    docs="""A mapping takes in another one by the key `<<`.
 
 ## Why
 Merge keys are no part of YAML 1.2; some readers obey them, others keep a key called `<<`. The keys that arrive that
@@ -207,8 +196,7 @@ DIRECTIVE = Rule(
     code="GPU012",
     name="directive",
     severity=Severity.WARNING,
-    docs="""
-A file asks by a directive to be read as other YAML than 1.2, or declares prefixes for tags.
+    docs="""A file asks by a directive to be read as other YAML than 1.2, or declares prefixes for tags.
 
 ## Why
 Policies are always read by the core schema of YAML 1.2, so `%YAML 1.1` is not obeyed; and tags are refused, so that
@@ -223,8 +211,7 @@ AMBIGUOUS_NUMBER = Rule(
     code="GPU013",
     name="ambiguous-number",
     severity=Severity.ERROR,
-    docs="""
-A plain value is a number for one version of YAML, and another number or text for the other.
+    docs="""A plain value is a number for one version of YAML, and another number or text for the other.
 
 ## Why
 `012` is twelve in YAML 1.2 and ten in YAML 1.1; `1_000`, `0b11` and `+0x1f` are text and numbers; `0o14` and `1e3` are
@@ -241,8 +228,7 @@ NUMBER_OUT_OF_RANGE = Rule(
     name="number-out-of-range",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A number is infinite, not a number, or does not fit into 64 bits.
+    docs="""A number is infinite, not a number, or does not fit into 64 bits.
 
 ## Why
 JSON has no `.inf` or `.nan`, and Kubernetes keeps integers in 64 bits: a larger one is refused or rounded there.
@@ -256,8 +242,7 @@ AMBIGUOUS_TEXT = Rule(
     code="GPU015",
     name="ambiguous-text",
     severity=Severity.WARNING,
-    docs="""
-A plain word is text here, but a boolean, a time or a date for readers of YAML 1.1.
+    docs="""A plain word is text here, but a boolean, a time or a date for readers of YAML 1.1.
 
 ## Why
 `yes`, `no`, `on`, `off`, `y` and `n` are booleans in YAML 1.1, `22:30` is the number 1350 and `2026-01-31` is a date.
@@ -277,8 +262,7 @@ DUPLICATE_DOCUMENT = Rule(
     name="duplicate-document",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-Two documents have the same kind and name.
+    docs="""Two documents have the same kind and name.
 
 ## Why
 Kind and name say which document is meant. Two in the bases, or two in one overlay, leave open which of them counts;
@@ -295,8 +279,7 @@ BAD_PATCH = Rule(
     name="bad-patch-directive",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""
-A `$patch` says something else than `delete`, or stands where there is nothing to patch.
+    docs="""A `$patch` says something else than `delete`, or stands where there is nothing to patch.
 
 ## Why
 An overlay's document changes the one of the same kind and name as RFC 7386 says: mappings merge, lists and single
@@ -317,8 +300,7 @@ NOTHING_TO_DELETE = Rule(
     code="GPU018",
     name="nothing-to-delete",
     severity=Severity.ERROR,
-    docs="""
-An overlay removes a document that the bases do not have.
+    docs="""An overlay removes a document that the bases do not have.
 
 ## Why
 The name may be misspelt, and then the document that was meant to go stays; or the base was removed or renamed, and the
@@ -333,8 +315,7 @@ NOTHING_TO_UNSET = Rule(
     code="GPU019",
     name="nothing-to-unset",
     severity=Severity.WARNING,
-    docs="""
-An overlay sets a field to `null` that the base does not have.
+    docs="""An overlay sets a field to `null` that the base does not have.
 
 ## Why
 `null` in an overlay removes a field. Where there is nothing to remove the field may be misspelt, and the one that was
@@ -350,8 +331,7 @@ MALFORMED_IGNORE = Rule(
     name="malformed-ignore",
     severity=Severity.WARNING,
     ignorable=False,
-    docs="""
-A comment `# gpuplan: …` is not an instruction that gpuplan knows.
+    docs="""A comment `# gpuplan: …` is not an instruction that gpuplan knows.
 
 ## Why
 A finding is silenced only by its code and with a reason, so that the next reader can judge whether the reason still

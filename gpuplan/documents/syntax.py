@@ -119,7 +119,8 @@ def _cannot_start(problem: str, character: str) -> _Words | None:
         return None
     if character == "\t":
         return _TAB
-    return _Words(f"`{character}` cannot begin a value", "reserved by YAML", "put the text in quotes")
+    name = "a backtick" if character == "`" else f"`{character}`"
+    return _Words(f"{name} cannot begin a value", "reserved by YAML", "put the text in quotes")
 
 
 def _position(mark: yaml.Mark | None, file: SourceFile) -> Position:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from gpuplan.diagnostics import Diagnostic, Finding, Location, Position, SourceFile, Span
+from gpuplan.diagnostics import Diagnostic, Finding, Location, Origin, Position, SourceFile, Span, WholeFile
 from gpuplan.documents.document import Spot
 from gpuplan.documents.rules import NOT_TEXT, TOO_LARGE
 
@@ -53,7 +53,7 @@ _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 def _too_large(file: SourceFile, message: str) -> Diagnostic:
-    return TOO_LARGE.report(Finding(Spot.at(file).origin, message, help="split it into several files"))
+    return TOO_LARGE.report(Finding(Origin(WholeFile(file)), message, help="split it into several files"))
 
 
 def _unprintable(file: SourceFile, found: re.Match[str]) -> Diagnostic:
@@ -73,7 +73,7 @@ def _undecodable(path: str, raw: bytes, offset: int) -> tuple[SourceFile, Diagno
     encoding = _UTF16_MARKS.get(raw[:2])
     if encoding:
         file = SourceFile(path, raw[2:].decode(encoding, "replace"))
-        finding = Finding(Spot.at(file).origin, "file is UTF-16, not UTF-8", help="save it as UTF-8")
+        finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help="save it as UTF-8")
         return file, NOT_TEXT.report(finding)
     file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
     place = len(raw[:offset].decode("utf-8-sig"))

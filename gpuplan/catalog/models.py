@@ -187,18 +187,16 @@ class Gpu:
 
     @property
     def plain_profiles(self) -> tuple[Profile, ...]:
-        """The profiles without ``+`` and ``-`` attributes, in catalog order."""
+        """The profiles without ``+`` and ``-`` attributes, in catalog order: small ones first."""
         return tuple(profile for profile in self.profiles if profile.is_plain)
 
     @property
     def base_profiles(self) -> tuple[Profile, ...]:
         """The plain profiles with the least memory for their compute slices: ``1g.10gb`` but not ``1g.20gb``."""
-        least: dict[int, Profile] = {}
-        for profile in self.plain_profiles:
-            other = least.get(profile.compute_slices)
-            if other is None or profile.memory_slices < other.memory_slices:
-                least[profile.compute_slices] = profile
-        return tuple(least.values())
+        smallest: dict[int, Profile] = {}
+        for profile in self.plain_profiles:  # small ones come first
+            smallest.setdefault(profile.compute_slices, profile)
+        return tuple(smallest.values())
 
     @property
     def has_derived_placements(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import product
 
 import yaml
 
@@ -80,6 +79,9 @@ def valid_vectors(id_: str) -> frozenset[Vector]:
 
 
 def all_vectors(id_: str, most: int) -> list[Vector]:
-    """Every layout of at most so many instances with no count over its profile's maximum."""
-    ranges = (range(min(row["max_instances"], most) + 1) for row in board(id_).rows)
-    return [vector for vector in product(*ranges) if sum(vector) <= most]
+    """Every layout of at most so many instances with no count more than one over its profile's maximum."""
+    vectors: list[Vector] = [()]
+    for row in board(id_).rows:
+        counts = range(row["max_instances"] + 2)
+        vectors = [(*vector, count) for vector in vectors for count in counts if sum(vector) + count <= most]
+    return vectors

@@ -108,5 +108,43 @@ def _tenant(index: int, pools: int) -> str:
     pool = index % pools
     unit, per_gpu = UNITS[pool % len(UNITS)]
     return TENANT.format(
-        index=index, pool=pool, unit=unit, guaranteed=per_gpu * 64 // 12, klass=list(CLASSES)[index % (len(CLASSES) - 1)]
+        index=index,
+        pool=pool,
+        unit=unit,
+        guaranteed=per_gpu * 64 // 12,
+        klass=list(CLASSES)[index % (len(CLASSES) - 1)],
     )
+
+
+def peer_data(tenants: int, out: Path) -> dict[str, object]:
+    """What the peer generates from: the same facts, already resolved; layouts' names are read from a finished build."""
+    pools = max(tenants // 10, 4)
+    layouts = list(LAYOUTS)
+    entries = min((out / "fleet" / "gpu-operator").glob("configmap-gpuplan-mig-parted-*.yaml")).read_text()
+    names = {layout: _entry_name(entries, layout) for layout in layouts}
+    return {
+        "resources": ["nvidia.com/gpu", *(f"nvidia.com/mig-{unit}" for unit in ("1g.10gb", "2g.20gb", "3g.40gb"))],
+        "classes": [{"name": name, "value": value} for name, value in CLASSES.items()],
+        "pools": [
+            {"name": f"pool-{i:04}", "layout": names[layouts[i % len(layouts)]], "pattern": f"gpu-{i:04}-[0-9]+"}
+            for i in range(pools)
+        ],
+        "tenants": [_peer_tenant(index, pools) for index in range(tenants)],
+    }
+
+
+def _entry_name(text: str, layout: str) -> str:
+    return next(line.strip(" :") for line in text.splitlines() if line.strip().startswith(f"{layout}-"))
+
+
+def _peer_tenant(index: int, pools: int) -> dict[str, object]:
+    pool = index % pools
+    unit, per_gpu = UNITS[pool % len(UNITS)]
+    return {
+        "name": f"team-{index:05}",
+        "group": f"team-{index:05}-members",
+        "pool": f"pool-{pool:04}",
+        "resource": f"nvidia.com/mig-{unit}",
+        "cap": per_gpu * 64 // 12,
+        "classes": [list(CLASSES)[index % (len(CLASSES) - 1)], "batch"],
+    }

@@ -123,12 +123,10 @@ def report(measured: dict[int, dict[str, list[Sample]]], start_up: dict[str, lis
     print(f"{'fleet':>6} {'case':9} {'wall s':>8} {'cpu s':>8} {'peak MiB':>9} {'/ R':>6} {'/ F':>6} {'/ build':>8}")
     for size, samples in measured.items():
         for name, runs in samples.items():
-            wall, cpu = median(s.wall for s in runs), median(s.cpu for s in runs)
-            peak = max(s.peak_mib for s in runs)
-            to_peer, to_floor, to_build = (ratio(runs, samples[other]) for other in ("R", "F", "build"))
-            print(
-                f"{size:>6} {name:9} {wall:8.3f} {cpu:8.3f} {peak:9.0f} {to_peer:6.2f} {to_floor:6.2f} {to_build:8.2f}"
-            )
+            figures = f"{median(s.wall for s in runs):8.3f} {median(s.cpu for s in runs):8.3f}"
+            ratios = [ratio(runs, samples[other]) for other in ("R", "F", "build")]
+            print(f"{size:>6} {name:9} {figures} {max(s.peak_mib for s in runs):9.0f} ", end="")
+            print("{:6.2f} {:6.2f} {:8.2f}".format(*ratios))
     sizes = sorted(measured)
     for small, large in pairwise(sizes):
         growth = median(s.wall for s in measured[large]["build"]) / median(s.wall for s in measured[small]["build"])

@@ -21,7 +21,7 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 
 
 @click.command("init", cls=Verb)
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
 @click.pass_context
 def command(context: click.Context, folder: Path, cluster: str) -> None:

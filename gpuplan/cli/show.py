@@ -21,8 +21,9 @@ from gpuplan.cli.terminal import Terminal
     section="Output",
     help="A table for people, or the contract of `gpuplan schema plan` [default: table].",
 )
+@option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @click.pass_context
-def command(context: click.Context, clusters: tuple[str, ...], format_: str) -> None:
+def command(context: click.Context, clusters: tuple[str, ...], format_: str, *, summary: bool) -> None:
     """Show the resolved plan: pools, capacity, tenants, what is free.
 
     Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
@@ -35,9 +36,11 @@ def command(context: click.Context, clusters: tuple[str, ...], format_: str) -> 
     from gpuplan import pipeline
     from gpuplan.views.plan import shown_plans
 
+    if summary and format_ != "table":
+        raise click.UsageError(f"--summary is for people, {format_} for programs.")
     terminal = Terminal.of(context)
     report = pipeline.validate(terminal.root, clusters)
-    terminal.print(shown_plans(report.plans, format_, terminal.out_theme))
+    terminal.print(shown_plans(report.plans, "summary" if summary else format_, terminal.out_theme))
     if not report.is_valid:
         errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
         write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from gpuplan.catalog import load
 from gpuplan.diagnostics import GpuplanError, Rule
 from gpuplan.pipeline import rules
+from gpuplan.views.text import listing
 from gpuplan.views.theme import Theme
 
 
@@ -20,9 +21,9 @@ def explain(subject: str, theme: Theme) -> str:
         from gpuplan.views.catalog import gpu_page
 
         return gpu_page(gpu, theme)
-    from gpuplan.policy.explain import explain_field
+    from gpuplan.policy.fields import find_field
 
-    if field := explain_field(subject):
+    if field := find_field(subject):
         from gpuplan.views.fields import field_page
 
         return field_page(field, theme)
@@ -34,12 +35,13 @@ def _find_rule(subject: str) -> Rule | None:
 
 
 def _hint(subject: str) -> str:
-    from gpuplan.policy.models import KINDS
+    from gpuplan.policy.fields import field_paths
 
     names = [name for rule in rules() for name in (rule.code, rule.name)]
-    near = get_close_matches(subject, [*names, *load().ids(), *KINDS], n=3)
+    near = get_close_matches(subject, [*names, *field_paths(), *load().ids()], n=3)
+    near += (name for name in load().suggest(subject) if name not in near)
     if near:
-        return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
+        return f"did you mean {listing([f'`{name}`' for name in near[:3]], 'or')}?"
     return (
         "`gpuplan rules` and `gpuplan catalog` list what there is; fields start with a kind, as in `Pool.spec.sharing`"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction as Ratio
 from itertools import groupby
 
 from gpuplan.manifests import to_yaml
@@ -33,14 +34,50 @@ _NONE = "-"
 
 
 def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
-    """All plans as ``table``, ``json`` or ``yaml``."""
+    """All plans as ``table``, ``summary``, ``json`` or ``yaml``."""
     match format_:
         case "json":
             return json_text(plans_as_data(plans))
         case "yaml":
             return to_yaml(plans_as_data(plans))
+        case "summary":
+            return summary(plans)
         case _:
             return "\n".join(plan_page(plan, theme) for plan in plans)
+
+
+def summary(plans: Sequence[Plan]) -> str:
+    """One line for each cluster: how much there is, and how much of it is promised."""
+    headings = ("CLUSTER", "POOLS", "NODES", "GPUS", "TENANTS", "GUARANTEED", "UNITS")
+    return table(headings, [_summary_row(plan) for plan in plans], right=range(1, 6)) if plans else ""
+
+
+def _summary_row(plan: Plan) -> tuple[str, ...]:
+    return (
+        plan.cluster.name,
+        str(len(plan.pools)),
+        str(sum(pool.nodes.count for pool in plan.pools)),
+        str(sum(pool.gpu_count for pool in plan.pools)),
+        str(len(plan.tenants)),
+        f"{round(100 * _guaranteed_share(plan))}%",
+        ", ".join(f"{number} {name}" for name, number in _units(plan).items()),
+    )
+
+
+def _guaranteed_share(plan: Plan) -> Ratio:
+    """The part of all capacity that somebody has a guarantee on, with units counted by what they cost in GPUs."""
+    capacity = sum(unit.capacity * unit.gpu_weight for pool in plan.pools for unit in pool.units)
+    guaranteed = sum((Ratio(total.guaranteed) * total.unit.gpu_weight for total in plan.totals), Ratio(0))
+    return guaranteed / capacity if capacity else Ratio(0)
+
+
+def _units(plan: Plan) -> dict[str, int]:
+    """How many units of each kind the pools hand out together."""
+    found: dict[str, int] = {}
+    for pool in plan.pools:
+        for unit in pool.units:
+            found[unit.name] = found.get(unit.name, 0) + unit.capacity
+    return dict(sorted(found.items()))
 
 
 def plan_page(plan: Plan, theme: Theme) -> str:

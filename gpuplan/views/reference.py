@@ -1,0 +1,155 @@
+"""The reference pages of the documentation, made of what the code knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from gpuplan.catalog import Gpu
+from gpuplan.diagnostics import Rule
+from gpuplan.policy.fields import FieldDoc
+from gpuplan.views.catalog import PROFILE_HEADINGS, gpu_row, layout_rows, profile_rows
+from gpuplan.views.fields import name
+from gpuplan.views.rules import how_to_ignore
+from gpuplan.views.text import listing
+
+NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
+_HELP_WIDTH = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
+
+    refused: str = ""
+    accepted: str = ""
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+
+def rule_document(rule: Rule, example: Example) -> str:
+    """A rule's page: what it means, why it matters, what to write instead, and an example."""
+    parts = [
+        f"# {rule.code} {rule.name}",
+        f"*{rule.severity.value.capitalize()}.*",
+        rule.docs.strip(),
+        *_example(example),
+        "## Exceptions",
+        how_to_ignore(rule),
+    ]
+    return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def _example(example: Example) -> Iterable[str]:
+    if example.refused:
+        yield "## Example"
+        yield f"Reported:\n\n{_fenced(example.refused, 'yaml')}"
+    if example.refused and example.accepted:
+        yield f"Fine:\n\n{_fenced(example.accepted, 'yaml')}"
+
+
+def rules_document(rules: Sequence[Rule]) -> str:
+    """The list of all rules."""
+    rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in rules]
+    text = "Every finding carries its rule's code. A code is never used again for something else.\n\n"
+    return f"{NOTICE}# Rules\n\n{text}{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}"
+
+
+# --- Command line ------------------------------------------------------------------------------------------------
+
+
+def cli_document(group: click.Group) -> str:
+    """What `--help` says, of the command and of each verb."""
+    root = click.Context(group, info_name="gpuplan", **group.context_settings)
+    parts = [f"# Command line\n\n{_fenced(_help(group, root), 'text')}"]
+    for verb in group.list_commands(root):
+        command = group.get_command(root, verb)
+        if command is not None:
+            context = click.Context(command, info_name=verb, parent=root, **command.context_settings)
+            parts.append(f"## gpuplan {verb}\n\n{_fenced(_help(command, context), 'text')}")
+    return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def _help(command: click.Command, context: click.Context) -> str:
+    formatter = click.HelpFormatter(width=_HELP_WIDTH)
+    command.format_help(context, formatter)
+    return formatter.getvalue()
+
+
+# --- Catalog -----------------------------------------------------------------------------------------------------
+
+
+def catalog_document(gpus: Sequence[Gpu]) -> str:
+    """All GPU models, and the MIG profiles and layouts of those that can be partitioned."""
+    rows = [(f"[{gpu.id}](#{gpu.id.lower()})", *gpu_row(gpu)[1:]) for gpu in gpus]
+    overview = _table(("GPU", "Architecture", "Memory", "MIG profiles", "Name"), rows)
+    return f"{NOTICE}# GPU models\n\n{overview}\n" + "\n".join(_gpu_section(gpu) for gpu in gpus)
+
+
+def _gpu_section(gpu: Gpu) -> str:
+    parts = [f"## {gpu.id}\n\n{gpu.name}.\n"]
+    parts.append("".join(f"- `nvidia.com/gpu.product={product.label}`\n" for product in gpu.products))
+    if gpu.supports_mig and not gpu.is_complete:
+        parts.append(f"MIG layouts cannot be judged: {gpu.incomplete_reason}.\n")
+    if gpu.profiles:
+        parts.append(_table([heading.capitalize() for heading in PROFILE_HEADINGS], profile_rows(gpu)))
+        layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
+        parts.append(f"Layouts to which nothing can be added:\n\n{_fenced(layouts, 'text')}\n")
+    remarks = [*gpu.notes, *(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
+    parts.append("".join(f"- {remark}\n" for remark in remarks))
+    parts.append(f"Sources, read {gpu.read_on}:\n\n" + "".join(f"- {source.citation}\n" for source in gpu.sources))
+    return "\n".join(part for part in parts if part)
+
+
+# --- Fields ------------------------------------------------------------------------------------------------------
+
+
+def fields_document(kind: FieldDoc) -> str:
+    """All fields of a kind: an overview, and a section for each that has fields of its own."""
+    return f"{NOTICE}# {kind.path}\n\n{kind.description}\n\n" + "\n".join(_field_sections(kind))
+
+
+def _field_sections(field: FieldDoc) -> Iterable[str]:
+    rows = [(_field_link(child), child.type, _presence(child), _field_text(child)) for child in field.children]
+    heading = f"## {field.path}\n\n" if "." in field.path else ""
+    yield heading + _table(("Field", "Type", "If absent", "Meaning"), rows)
+    for child in field.children:
+        if child.children:
+            yield from _field_sections(child)
+
+
+def _field_link(field: FieldDoc) -> str:
+    shown = f"`{name(field)}`"
+    return f"[{shown}](#{field.path.lower().replace('.', '')})" if field.children else shown
+
+
+def _presence(field: FieldDoc) -> str:
+    return "refused" if field.required else f"`{field.default}`" if field.default else ""
+
+
+def _field_text(field: FieldDoc) -> str:
+    values = listing([f"`{value}`" for value in field.values], "or")
+    return f"{field.description} One of {values}." if len(field.values) > 1 else field.description
+
+
+# --- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (headings, ["---"] * len(headings), *rows)
+    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _fenced(text: str, language: str) -> str:
+    """A code block, with a fence that nothing in it closes."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

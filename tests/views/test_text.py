@@ -1,0 +1,65 @@
+"""Text for terminals."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuplan.views.text import cells, count, listing, pad, printable, table
+
+
+@given(st.text())
+def test_printable_text_has_one_line_and_steers_nothing(text: str) -> None:
+    shown = printable(text)
+
+    assert len(shown.splitlines()) <= 1
+    assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cs", "Zl", "Zp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, 日本 and é", "plain, 日本 and é"),
+        ("a\tb", "a    b"),
+        ("a\nb\r", "a␊b␍"),
+        ("\x1b[31m", "␛[31m"),
+        ("\x7f", "␡"),
+        ("a\u202eb", "a\ufffdb"),
+        ("\ud800", "\ufffd"),
+    ],
+)
+def test_what_cannot_be_printed_becomes_a_picture(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_wide_characters_take_two_cells_and_combining_ones_none() -> None:
+    assert cells("ab") == 2
+    assert cells("日本") == 4
+    assert cells("e\u0301") == 1
+    assert pad("日", 4) == "日  "
+    assert pad("日", 4, right=True) == "  日"
+
+
+def test_columns_line_up_under_wide_characters() -> None:
+    assert table(("NAME", "GPUS"), [("日本", "8"), ("research", "16")], right=(1,)) == (
+        "NAME      GPUS\n"
+        "日本         8\n"
+        "research    16\n"
+    )  # fmt: skip
+
+
+def test_a_cell_stays_on_its_line() -> None:
+    assert table(("A",), [("x\ny",)]) == "A\nx␊y\n"
+
+
+def test_words_are_listed_as_people_do() -> None:
+    assert [listing(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
+    assert listing(("a", "b"), "or") == "a or b"
+
+
+def test_nouns_agree_with_their_numbers() -> None:
+    assert [count(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+    assert count(2, "policy", "policies") == "2 policies"

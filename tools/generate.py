@@ -1,0 +1,97 @@
+"""Write the pages and schemas below docs/ that are made of the code, or check that they are current."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from gpuplan import pipeline
+from gpuplan.catalog import load
+from gpuplan.cli.main import main as gpuplan
+from gpuplan.policy.fields import find_field
+from gpuplan.views.reference import (
+    Example,
+    catalog_document,
+    cli_document,
+    fields_document,
+    rule_document,
+    rules_document,
+)
+from gpuplan.views.schemas import KINDS, NAMES, schema_text
+
+ROOT = Path(__file__).resolve().parents[1]
+OWNED = ("rules", "fields", "schema")
+"""Folders of docs/ in which everything is generated: what is not is removed."""
+
+_EXPECTATION = re.compile(r"[ \t]*# (?:error|warning|note): GPU\d{3}.*")
+
+
+def documents() -> dict[str, str]:
+    """Every generated file, by path below docs/."""
+    rules = pipeline.rules()
+    return {
+        "catalog.md": catalog_document(load().all()),
+        "cli.md": cli_document(gpuplan),
+        "rules/index.md": rules_document(rules),
+        **{
+            f"rules/{rule.code}.md": rule_document(rule, find_example(ROOT / "tests/checks" / rule.code))
+            for rule in rules
+        },
+        **{f"fields/{kind}.md": fields_document(field) for kind in KINDS if (field := find_field(kind))},
+        **{f"schema/{name}.schema.json": schema_text(name) for name in NAMES},
+    }
+
+
+def find_example(cases: Path) -> Example:
+    """A rule's first failing case, and its nearest legal neighbour: the first that is fine."""
+    return Example(_first(cases, "fail-*"), _EXPECTATION.sub("", _first(cases, "ok-*")))
+
+
+def _first(cases: Path, pattern: str) -> str:
+    case = min(cases.glob(pattern), default=None)
+    if case is None or case.is_file():
+        return case.read_text(encoding="utf-8") if case else ""
+    files = sorted(path for path in case.rglob("*") if path.is_file())
+    return "---\n".join(f"# {path.relative_to(case).as_posix()}\n{path.read_text(encoding='utf-8')}" for path in files)
+
+
+def stale(docs: Path, wanted: Mapping[str, str]) -> list[str]:
+    """Paths that differ, are missing, or should not be there."""
+    found = {path.relative_to(docs).as_posix() for name in OWNED for path in (docs / name).rglob("*") if path.is_file()}
+    return sorted(
+        path for path in found | wanted.keys() if path not in wanted or _read(docs / path) != wanted[path].encode()
+    )
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def write(docs: Path, wanted: Mapping[str, str]) -> None:
+    for path in stale(docs, wanted):
+        if path not in wanted:
+            (docs / path).unlink()
+            continue
+        (docs / path).parent.mkdir(parents=True, exist_ok=True)
+        (docs / path).write_bytes(wanted[path].encode())
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; end with 1 when something is stale.")
+def main(*, check: bool) -> None:
+    """Write the generated part of the documentation."""
+    wanted = documents()
+    changed = stale(ROOT / "docs", wanted)
+    for path in changed:
+        click.echo(f"{'stale' if check else 'wrote'} docs/{path}")
+    if not check:
+        write(ROOT / "docs", wanted)
+    sys.exit(1 if check and changed else 0)
+
+
+if __name__ == "__main__":
+    main()

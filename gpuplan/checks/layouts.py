@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Label, Origin
+from gpuplan.planning.placement import nearest_layouts
 from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, Pool
 
 
@@ -58,6 +60,16 @@ def partitioned(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
 def instances_at(entry: LayoutEntry) -> Origin:
     """The mapping of profiles to counts: a layout without `devices` is that mapping itself."""
     return entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
+
+
+def positive(entry: LayoutEntry) -> dict[str, int]:
+    """The instances that are really asked for."""
+    return {name: count for name, count in entry.instances.items() if count > 0}
+
+
+def nearest_that_fit(gpu: Gpu, entry: LayoutEntry) -> str:
+    """What to type instead of instances that do not fit together."""
+    return f"nearest that fit: {' or '.join(spell(layout) for layout in nearest_layouts(gpu, positive(entry)))}"
 
 
 def spell(instances: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuplan.catalog import Gpu
 from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks import profiles
-from gpuplan.checks.layouts import LayoutUse, instances_at, layout_uses, partitioned, spell
+from gpuplan.checks.layouts import LayoutUse, instances_at, layout_uses, nearest_that_fit, partitioned, positive, spell
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -114,8 +114,8 @@ def _layout_for(plan: Plan, gpu: Gpu, layout: Layout) -> str:
     others = [other.name for other in plan.layouts if other.gpu is gpu]
     if others:
         return f"layouts for {gpu.id}: {listing(others)}"
-    nearest = [spell(near) for entry in layout.entries for near in nearest_layouts(gpu, _positive(entry), 1)]
-    return f"add a layout for {gpu.id}{f' with `instances:` {nearest[0]}' if nearest else ''}"
+    nearest = [spell(near) for entry in layout.entries for near in nearest_layouts(gpu, positive(entry), 1)]
+    return f"add a layout for {gpu.id}{f', such as {nearest[0]}' if nearest else ''}"
 
 
 # --- Fitting -----------------------------------------------------------------------------------------------------
@@ -145,17 +145,8 @@ def layout_does_not_fit(plan: Plan) -> Iterator[Finding]:
                 label=refusal.summary,
                 related=tuple(Label(at / name, f"{entry.instances[name]}x `{name}`") for name in refusal.profiles),
                 notes=refusal.facts,
-                help=_nearest(use.layout.gpu, entry),
+                help=nearest_that_fit(use.layout.gpu, entry),
             )
-
-
-def _nearest(gpu: Gpu, entry: LayoutEntry) -> str:
-    nearest = [spell(layout) for layout in nearest_layouts(gpu, _positive(entry))]
-    return f"nearest that fit: {' or '.join(nearest)}"
-
-
-def _positive(entry: LayoutEntry) -> dict[str, int]:
-    return {name: count for name, count in entry.instances.items() if count > 0}
 
 
 @check("GPU212", "no-instances")
@@ -422,7 +413,7 @@ def layout_leaves_room(plan: Plan) -> Iterator[Finding]:
     for use, entry in partitioned(plan):
         if isinstance(entry.placed, Refusal):
             continue
-        more = [name for name in _positive(entry) if fits(use.layout.gpu, _one_more(entry, name))]
+        more = [name for name in positive(entry) if fits(use.layout.gpu, _one_more(entry, name))]
         if more:
             at = instances_at(entry) / more[0]
             yield Finding(
@@ -434,7 +425,7 @@ def layout_leaves_room(plan: Plan) -> Iterator[Finding]:
 
 
 def _one_more(entry: LayoutEntry, name: str) -> dict[str, int]:
-    return {**_positive(entry), name: entry.instances[name] + 1}
+    return {**positive(entry), name: entry.instances[name] + 1}
 
 
 # --- Drivers -----------------------------------------------------------------------------------------------------

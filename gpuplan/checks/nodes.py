@@ -92,9 +92,10 @@ def _patterns_that_meet(plan: Plan) -> Iterator[Finding]:
 
 
 def _shared(name: str, pool: Pool, at: Origin, other: Pool, other_at: Origin) -> Finding:
+    first, second = sorted((pool.name, other.name))
     return Finding(
         at,
-        f"node `{name}` belongs to the pools `{other.name}` and `{pool.name}`",
+        f"node `{name}` belongs to the pools `{first}` and `{second}`",
         label=f"takes `{name}`",
         related=(Label(other_at, f"pool `{other.name}` takes it too"),),
         notes=("a node has one value for each label, so it can be in one pool only",),

@@ -77,7 +77,7 @@ def fallback_weakens_isolation(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 pool.at / "fallback",
                 f"fallback `{fallback.name}` isolates less than pool `{pool.name}`",
-                label=f"isolation there: {there.isolation}",
+                label="a weaker pool",
                 related=(
                     Label((pool.at / "sharing").key, f"isolation here: {unit.isolation}"),
                     Label((fallback.at / "sharing").key, f"isolation there: {there.isolation}"),
@@ -307,7 +307,7 @@ def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
                     window.at / "schedule",
                     f"window of pool `{pool.name}` has no valid schedule: {fault.reason}",
                     label="not a schedule",
-                    help=fault.instead or "write minute, hour, day of month, month, day of week",
+                    help=fault.instead,
                 )
 
 

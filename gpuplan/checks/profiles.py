@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
-from gpuplan.checks.layouts import instances_at, partitioned
+from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -212,7 +212,10 @@ def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
                 line.at.key,
                 f"`{line.name}` is another driver's name for `{legacy.profile}` of {line.gpu.id}",
                 label=f"now `{legacy.profile}`",
-                notes=(f"`{legacy.name}`: {legacy.note}",),
+                notes=(
+                    f"`{legacy.name}`: {legacy.note}",
+                    "where nodes do report it, suppress this finding with that as the reason",
+                ),
                 help=line.write(legacy.profile)
                 + ("" if pinned else ", and pin the driver with `gpuOperator.driver.version`"),
             )
@@ -267,7 +270,7 @@ def media_engines_exceeded(plan: Plan) -> Iterator[Finding]:
                 label=refusal.summary,
                 related=tuple(Label(at / name, "takes media engines") for name in refusal.profiles),
                 notes=refusal.facts,
-                help=f"keep one of {listing(list(refusal.profiles), _MANY)}",
+                help=nearest_that_fit(use.layout.gpu, entry),
             )
 
 

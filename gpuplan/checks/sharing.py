@@ -41,7 +41,7 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
         if slicing is not None and slicing.replicas < 2:
             yield Finding(
                 slicing.at / "replicas",
-                f"pool `{pool.name}` cannot have {slicing.replicas} shares per device",
+                f"pool `{pool.name}` needs at least 2 shares per device, not {slicing.replicas}",
                 label="at least 2",
                 notes=("the device plugin does not start with fewer",),
                 help=f"to switch sharing off {_off(pool)}",
@@ -82,7 +82,7 @@ def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
             major, minor = pool.gpu.compute_capability
             yield Finding(
                 pool.sharing.at / "replicas",
-                f"MPS cannot divide a {pool.gpu.id} into {pool.sharing.replicas} shares",
+                f"MPS cannot divide one {pool.gpu.id} into {pool.sharing.replicas} shares",
                 label=f"at most {most}",
                 notes=(f"compute capability {major}.{minor}: {most} clients",),
                 help=f"write `replicas: {most}` or fewer",
@@ -139,7 +139,7 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
 def _too_small(pool: Pool, unit: str, memory_mib: int, need: int) -> Finding:
     slicing = _shares(pool)
     needed = Label(pool.at / "memoryPerUnitMiB", "needed")
-    message = f"a `{unit}` of pool `{pool.name}` has {memory_mib} MiB, {need} MiB are needed"
+    message = f"unit `{unit}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
     if slicing is None or slicing.replicas < 2:
         layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
         return Finding(needed.at, message, f"`{unit}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))

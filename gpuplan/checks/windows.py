@@ -17,7 +17,7 @@ class Fault:
     """What is wrong with a schedule, and what to write instead."""
 
     reason: str
-    instead: str = ""
+    instead: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ _DAY = _Field("day of month", 1, 31)
 _MONTH = _Field("month", 1, 12, _MONTHS)
 _WEEKDAY = _Field("day of week", 0, 6, _WEEKDAYS)
 _FIELDS = (_Field("minute", 0, 59), _Field("hour", 0, 23), _DAY, _MONTH, _WEEKDAY)
-_EXAMPLE = '`"0 2 * * 6"` is Saturday at 02:00'
+_EXAMPLE = "write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00"
 
 
 def find_schedule_fault(schedule: str) -> Fault | None:
@@ -60,7 +60,7 @@ def find_schedule_fault(schedule: str) -> Fault | None:
 
 def _never(*, days: frozenset[int], months: frozenset[int], is_any_weekday: bool) -> Fault | None:
     if is_any_weekday and not any(min(days) <= _MOST_DAYS[month - 1] for month in months):
-        return Fault("no month that it names has such a day: the window never opens")
+        return Fault("the window never opens: no month that it names has such a day", "write a day from 1 to 28")
     return None
 
 
@@ -78,7 +78,7 @@ def _read_part(field: _Field, text: str) -> range | Fault:
     span, slash, step_text = text.partition("/")
     step = _Field("step", 1, field.most).number(step_text) if slash else 1
     if not step:
-        return Fault(f"`{text}`: the step is not a number above 0")
+        return Fault(f"`{text}`: the step is not a number above 0", "write a step such as `*/15`")
     low_text, dash, high_text = span.partition("-")
     if low_text in ("*", "?"):
         return range(field.least, field.most + 1, step)
@@ -88,13 +88,13 @@ def _read_part(field: _Field, text: str) -> range | Fault:
     if min(low, high) < field.least or max(low, high) > field.most:
         return Fault(f"{field.name} {max(low, high) if low >= field.least else low} does not exist", _range_of(field))
     if high < low:
-        return Fault(f"the range `{span}` runs backwards", f"`{low_text}-{field.most},{field.least}-{high_text}`")
+        return Fault(f"the range `{span}` runs backwards", f"write `{low_text}-{field.most},{field.least}-{high_text}`")
     return range(low, (field.most if slash and not dash else high) + 1, step)
 
 
 def _range_of(field: _Field) -> str:
     names = f", or {field.words[0]} to {field.words[-1]}" if field.words else ""
-    return f"{field.least} to {field.most}{names}"
+    return f"write {field.least} to {field.most}{names}"
 
 
 # --- Time zones --------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ class _Reader:
     def read(self) -> Tree:
         tree = self.choice()
         if self.at < len(self.text):
-            raise _RefusedError("`)` closes no group", self.at, r"`\)` means the character itself")
+            raise _RefusedError("`)` closes no group", self.at, r"remove it, or write `\)` for the character itself")
         return tree
 
     def choice(self) -> Tree:
@@ -186,10 +186,10 @@ class _Reader:
         most = None if match[2] and not match[3] else int(match[3] or least)
         if max(least, most or 0) > _LARGEST_REPEAT:
             raise _RefusedError(
-                f"a repetition of more than {_LARGEST_REPEAT}", self.at, "node names have 253 characters"
+                f"a repetition of more than {_LARGEST_REPEAT}", self.at, "a node name has at most 253 characters"
             )
         if most is not None and most < least:
-            raise _RefusedError("a repetition whose end is below its start", self.at, f"`{{{most},{least}}}`")
+            raise _RefusedError("a repetition whose end is below its start", self.at, f"write `{{{most},{least}}}`")
         self.at = match.end()
         return least, most
 
@@ -197,7 +197,7 @@ class _Reader:
         character = self.text[self.at]
         if character in "*+?{":
             raise _RefusedError(
-                f"`{character}` repeats nothing", self.at, rf"`\{character}` means the character itself"
+                f"`{character}` repeats nothing", self.at, rf"write `\{character}` for the character itself"
             )
         if character == "^":
             self.anchor("^", at_edge=False)
@@ -222,7 +222,7 @@ class _Reader:
         tree = self.choice()
         self.depth -= 1
         if not self.take(")"):
-            raise _RefusedError("`(` is never closed", start, r"`\(` means the character itself")
+            raise _RefusedError("`(` is never closed", start, r"add `)`, or write `\(` for the character itself")
         return tree
 
     def bracket(self) -> Tree:
@@ -233,7 +233,7 @@ class _Reader:
         is_first = True
         while is_first or not self.take("]"):
             if self.at >= len(self.text):
-                raise _RefusedError("`[` is never closed", start, r"`\[` means the character itself")
+                raise _RefusedError("`[` is never closed", start, r"add `]`, or write `\[` for the character itself")
             found |= self.bracket_item()
             is_first = False
         return One(ANY & ~found if is_negated else found)
@@ -252,7 +252,7 @@ class _Reader:
         self.at += 1
         high = self.bracket_character()
         if high < low:
-            raise _RefusedError(f"the range `{low}-{high}` is empty", start, f"`{high}-{low}`")
+            raise _RefusedError(f"the range `{low}-{high}` is empty", start, f"write `{high}-{low}`")
         return characters("".join(character for character in ALPHABET if low <= character <= high))
 
     def named_class(self) -> Characters | None:
@@ -292,7 +292,9 @@ class _Reader:
         """The character after a backslash; only punctuation stands for itself."""
         character = self.text[self.at : self.at + 1]
         if not character:
-            raise _RefusedError("nothing follows the last backslash", self.at - 1, r"`\\` means the backslash itself")
+            raise _RefusedError(
+                "nothing follows the last backslash", self.at - 1, r"write `\\` for the backslash itself"
+            )
         if character.isalnum() or not character.isascii():
             raise _refuse_escape(character, self.at - 1)
         self.at += 1

@@ -312,7 +312,7 @@ def component_unusable(plan: Plan) -> Iterator[Finding]:
                 message,
                 label=label,
                 notes=("nothing in the folder reaches the cluster",),
-                help=_COMPONENT_HELP.get(field, "begin its kustomization.yaml with `kind: Component`"),
+                help=_COMPONENT_HELP.get(field, "add a kustomization.yaml with `kind: Component`"),
             )
 
 

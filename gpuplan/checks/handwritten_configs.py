@@ -117,7 +117,8 @@ def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mappin
     if not name:
         yield _Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
-        message = f"`{text(name) or 'resource'}` has {'no' if replicas is None else replicas} replicas"
+        given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
+        message = f"`{text(name) or 'resource'}` has {given}"
         help_ = "write 2 or more; to switch sharing off leave `sharing` out"
         yield _Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
     elif method == "mps" and replicas > MOST_MPS_CLIENTS:

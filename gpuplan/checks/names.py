@@ -101,8 +101,8 @@ def _flaw(kind: _Kind, name: str) -> str:
 
 
 def _alphabet(kind: _Kind) -> str:
-    signs = "`-` and `.`" if kind.is_subdomain else "`-`"
-    return f"a {kind.form} has lower-case letters, digits and {signs}, and a letter or digit at both ends"
+    signs = "digits, `-` and `.`" if kind.is_subdomain else "digits and `-`"
+    return f"a {kind.form} has lower-case letters, {signs}, and a letter or digit at both ends"
 
 
 def _spelling(plan: Plan, kind: _Kind, name: str) -> str:

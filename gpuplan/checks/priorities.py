@@ -193,7 +193,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 found.at / "preemptible",
                 f"pods of class `{found.name}` can be evicted by pods of {names}",
-                label=f"does not protect the value {found.value}",
+                label=f"nothing protects the value {found.value}",
                 related=_values(evictors),
                 notes=("kube-scheduler evicts any lower value; no field of a PriorityClass protects a pod",),
                 help=f"raise `{found.name}` above {evictors[-1].value}, or write `preempts: false` on {names}",

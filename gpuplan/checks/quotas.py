@@ -141,20 +141,21 @@ def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], guarantee
     pool, unit, field = total.pool, total.unit, cap_field(plan)
     unbounded = [grant for grant in grants if grant.cap is None]
     bounded = [(grant.tenant.name, grant.cap) for grant in grants if grant.cap is not None]
+    first = guaranteed[0]
     if unbounded:
-        at, sum_text = unbounded[0].quota.at, f"{listing([grant.tenant.name for grant in unbounded])} unbounded"
+        at, effect = unbounded[0].quota.at, "have no bound"
+        fact = f"{listing([grant.tenant.name for grant in unbounded])} may use all {unit.capacity}"
     else:
         at = grants[_crossing([amount for _, amount in bounded], unit.capacity)].quota.at
-        sum_text = total_text(bounded)
-    first = guaranteed[0]
-    amount = "no bound" if unbounded else number(add([amount for _, amount in bounded]))
+        effect = f"add up to {number(add([amount for _, amount in bounded]))} of {unit.capacity}"
+        fact = f"caps: {total_text(bounded)} of {unit.capacity}"
     return Finding(
         at / field,
-        f"caps on `{unit.name}` of pool `{pool.name}` add up to {amount} of {unit.capacity}: no guarantee on it holds",
+        f"caps on `{unit.name}` of pool `{pool.name}` {effect}: no guarantee on it holds",
         label="more than there is",
         related=(Label(first.quota.at / "guaranteed", f"`{first.tenant.name}` cannot count on this"),),
         notes=(
-            f"caps: {sum_text} of {unit.capacity}",
+            fact,
             "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
         ),
         help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
@@ -466,7 +467,7 @@ def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
                     (quota.at / "split" / namespace).key,
                     f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
                     label="gets a part that nobody can use",
-                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has {len(tenant.namespaces)}"),),
+                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
                     notes=(f"its namespaces: {listing(tenant.namespaces, 8)}",) if tenant.namespaces else (),
                     help="write one of the tenant's namespaces, or add this one to `namespaces`",
                 )

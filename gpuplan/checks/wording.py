@@ -18,9 +18,11 @@ def name_of(at: Origin) -> Origin:
 
 
 def listing(names: Sequence[str], shown: int = SHOWN) -> str:
-    """`` `a`, `b` and 3 more ``."""
-    text = ", ".join([f"`{name}`" for name in names[:shown]])
-    return f"{text} and {len(names) - shown} more" if len(names) > shown else text
+    """`` `a`, `b` and `c` ``, or `` `a`, `b` and 3 more ``."""
+    named = [f"`{name}`" for name in names[:shown]]
+    if len(names) > shown:
+        named.append(f"{len(names) - shown} more")
+    return " and ".join([", ".join(named[:-1]), named[-1]]) if len(named) > 1 else "".join(named)
 
 
 def number(amount: Amount) -> str:
@@ -34,6 +36,8 @@ def add(amounts: Sequence[Amount]) -> Amount:
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
     """The proof of a sum, largest first where not all can be shown: `` `research` 12 + `training` 8 = 20 ``."""
+    if len(parts) == 1:
+        return f"`{parts[0][0]}` {number(parts[0][1])}"
     listed = list(parts)
     if len(parts) > shown:
         listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:shown]

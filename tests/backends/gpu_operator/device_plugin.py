@@ -56,7 +56,7 @@ def _parse_resource(resource: dict[str, Any]) -> None:
 
 
 def _know(keys: dict[str, Any], where: str) -> None:
-    """Unknown keys are ignored without a word, `rename`, `devices` and `resources` with a warning: both are mistakes."""
+    """Unknown keys are ignored without a word; `rename`, `devices` and `resources` are, too, with a warning."""
     unknown = keys.keys() - KEYS[where]
     assert not unknown, f"{unknown} would be ignored"
 

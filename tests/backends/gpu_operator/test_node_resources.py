@@ -70,6 +70,6 @@ def test_the_clusters_strategy_is_enough_without_flags(strategy: str) -> None:
 
 
 def test_gpus_that_stay_whole_are_not_shared_with_the_slices() -> None:
-    sharing = "{mig: {devices: [{gpus: [0], instances: {1g.10gb: 7}}, {gpus: [1], enabled: false}], timeSlicing: {replicas: 3}}}"
-    plan = a_cluster(a_pool(sharing=sharing, gpus=2))
+    devices = "[{gpus: [0], instances: {1g.10gb: 7}}, {gpus: [1], enabled: false}]"
+    plan = a_cluster(a_pool(sharing=f"{{mig: {{devices: {devices}, timeSlicing: {{replicas: 3}}}}}}", gpus=2))
     assert published(plan, plan.pools[0]) == {"nvidia.com/mig-1g.10gb.shared": 21, "nvidia.com/gpu": 1}

@@ -1,0 +1,60 @@
+"""Names of ConfigMaps change with their content, and only then."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuplan.backends.gpu_operator.config_maps import config_map as a_config_map
+from gpuplan.backends.gpu_operator.config_maps import digest
+from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
+
+data = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
+
+
+def names(*pools: str) -> tuple[str, str]:
+    plan = a_cluster(*pools)
+    return (
+        config_map(plan, "gpuplan-mig-parted-")["metadata"]["name"],
+        config_map(plan, "gpuplan-device-plugin-")["metadata"]["name"],
+    )
+
+
+def test_other_replicas_change_the_device_plugins_name_alone() -> None:
+    one, other = names(a_pool(sharing="{mps: {replicas: 2}}")), names(a_pool(sharing="{mps: {replicas: 3}}"))
+    assert one[0] == other[0]
+    assert one[1] != other[1]
+
+
+def test_another_layout_changes_the_mig_managers_name_alone() -> None:
+    one = names(a_pool(sharing="{mig: {instances: {1g.10gb: 7}}}"))
+    other = names(a_pool(sharing="{mig: {instances: {1g.10gb: 6}}}"))
+    assert one[0] != other[0]
+    assert one[1] == other[1]
+
+
+def test_taints_and_the_order_of_documents_change_none() -> None:
+    taints = "[{key: nvidia.com/gpu, effect: NoSchedule}]"
+    assert names(a_pool("a"), a_pool("b")) == names(a_pool("b", taints=taints), a_pool("a"))
+
+
+def test_the_name_can_be_that_of_a_volume() -> None:
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in names(a_pool()))
+
+
+@given(data, data)
+def test_the_digest_tells_contents_apart(one: dict[str, str], other: dict[str, str]) -> None:
+    assert (digest(one) == digest(other)) == (one == other)
+
+
+@given(data)
+def test_the_digest_does_not_depend_on_the_order_of_keys(found: dict[str, str]) -> None:
+    assert digest(dict(reversed(found.items()))) == digest(found)
+
+
+def test_the_old_one_outlives_the_rollout() -> None:
+    annotations = a_config_map("a", "b", {})["metadata"]["annotations"]
+    assert annotations["argocd.argoproj.io/sync-options"] == "PruneLast=true"
+    assert int(annotations["argocd.argoproj.io/sync-wave"]) < 0

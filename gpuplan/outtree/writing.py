@@ -66,7 +66,7 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
     replaced = _replaced(changes)
     if replaced or not changes.is_recorded:
         tree.write_inventory(Inventory(changes.planned.files, {**changes.planned.replaced, **replaced}))
-        tree.synchronise(["", STATE])
+    tree.synchronise(["", STATE])  # also of a run that was killed right after it had written the inventory
     for path in changes.unwanted:
         if path in changes.found:
             tree.delete(path)

@@ -14,13 +14,16 @@ BLOCK = 16
 """As `writing` is told, to keep what tests print short."""
 
 
+Choose = Callable[[Path, list[bytes | None]], bytes | None]
+
+
 class Killed(BaseException):
     """The process ends here."""
 
 
 @dataclass
 class FaultyOs:
-    """Does what `os` does, while there is space, and until ``calls_left`` calls that change the disk were made: the next one ends the run.
+    """Does what `os` does, while there is space and ``calls_left`` to change the disk; the next call is the end.
 
     ``possible`` are, by path, the contents that may be found after a power failure (None: no file). It is as bad as
     can be: names reach the disk when their folder is synchronised, data when their file is, and in any order else.
@@ -86,10 +89,10 @@ class FaultyOs:
         self._step()
         os.mkdir(path)
 
-    def lose_power(self, choose: Callable[[int], int]) -> None:
-        """Let every file hold one of the contents that are possible, chosen by number; the outer names first."""
+    def lose_power(self, choose: Choose) -> None:
+        """Let every file hold one of the contents that are possible; the outer names first."""
         for path, contents in sorted(self.possible.items()):
-            data = sorted(contents, key=repr)[choose(len(contents) - 1)]
+            data = choose(path, sorted(contents, key=repr))
             if data is None:
                 if path.is_file():
                     path.unlink()
@@ -128,4 +131,4 @@ def _path(handle: int) -> Path:
 
 
 def _existing(folder: Path) -> Path:
-    return folder if folder.exists() else _existing(folder.parent)
+    return folder if folder.is_dir() else _existing(folder.parent)

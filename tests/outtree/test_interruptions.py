@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import Action, Change, Reason, compare, writing
+from gpuplan.outtree import INVENTORY, Action, Change, Reason, compare, writing
 from tests.outtree.building import Files, build, folders, put, read_all
 from tests.outtree.faulty_os import BLOCK, FaultyOs, Killed
 
@@ -39,20 +40,21 @@ CALLS = 60
 
 
 @contextmanager
-def faulty_disk() -> Iterator[tuple[Path, FaultyOs]]:
+def faulty_disk(*, many_folders: int = 64) -> Iterator[tuple[Path, FaultyOs]]:
     """A folder, and the stand-in for `os` that builds use meanwhile."""
     stand_in = FaultyOs()
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "os", stand_in)
         patch.setattr(writing, "_BLOCK", BLOCK)
+        patch.setattr(writing, "_MANY_FOLDERS", many_folders)
         yield Path(folder), stand_in
 
 
-def build_killed(root: Path, desired: Files, faulty: FaultyOs, calls: int) -> bool:
+def build_killed(root: Path, desired: Files, faulty: FaultyOs, calls: int, *, force: bool = False) -> bool:
     """Build, but for a kill after so many calls; whether it came to that."""
     faulty.calls_left = calls
     try:
-        build(root, desired)
+        build(root, desired, force=force)
     except Killed:
         return True
     finally:
@@ -93,18 +95,32 @@ def test_a_build_after_a_first_one_that_was_killed(calls: int) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_a_build_after_kills_and_a_power_failure(data: st.DataObject) -> None:
     trees = st.sampled_from([OLD, NEW, OTHER, {}])
-    with faulty_disk() as (root, faulty):
+    with faulty_disk(many_folders=data.draw(st.sampled_from([1, 64]), "many folders")) as (root, faulty):
         build(root, OLD)
         put(root, "theirs", "t")
         for desired in data.draw(st.lists(trees, min_size=1, max_size=3), "builds"):
             build_killed(root, desired, faulty, data.draw(st.integers(0, CALLS), "killed after"))
-        faulty.lose_power(lambda last: data.draw(st.integers(0, last)))
+        faulty.lose_power(lambda _, contents: contents[data.draw(st.integers(0, len(contents) - 1))])
         then = data.draw(trees, "then")
         build(root, then)
         assert read_all(root) == {**then, "theirs": b"t"}
+
+
+def test_the_inventory_of_a_killed_build_is_on_the_disk_before_anything_follows_it() -> None:
+    def lose_the_inventory_alone(path: Path, contents: list[bytes | None]) -> bytes | None:
+        return min(contents, key=lambda data: len(data or b"")) if path.name == "inventory" else path.read_bytes()
+
+    with faulty_disk() as (root, faulty):
+        build(root, {})
+        assert build_killed(root, OLD, faulty, calls=4)
+        assert build_killed(root, OLD, faulty, calls=12)
+        assert read_all(root)
+        faulty.lose_power(lose_the_inventory_alone)
+        build(root, {})
+        assert read_all(root) == {}
 
 
 names = st.sampled_from(["a", "b", "c/x", "c/y", "c/d/x", "e/x"])
@@ -154,8 +170,8 @@ def test_an_edit_after_a_build_that_was_killed_is_still_a_conflict() -> None:
         assert [change.path for change in compare(root, NEW).conflicts] == ["dev/changed"]
 
 
-@pytest.mark.parametrize("space", range(0, 1100, 5))
-def test_a_full_disk_is_trouble_and_leaves_nothing_half_written(space: int) -> None:
+@pytest.mark.parametrize("space", range(0, 1200, 40))
+def test_a_full_disk_is_trouble(space: int) -> None:
     with faulty_disk() as (root, faulty):
         build(root, OLD)
         faulty.space_left = space
@@ -163,7 +179,38 @@ def test_a_full_disk_is_trouble_and_leaves_nothing_half_written(space: int) -> N
             build(root, NEW)
         assert caught.value.message.endswith(": no space left on device")
         assert caught.value.hint == "free some space, then run build again"
-        assert all(data in (OLD.get(path), NEW.get(path)) for path, data in read_all(root).items())
         faulty.space_left = 1 << 30
         build(root, OTHER)
         assert_built(root, OTHER, {})
+
+
+@pytest.mark.parametrize("space", range(sum(map(len, OLD.values()))))
+def test_a_full_disk_leaves_no_new_file_half_written(space: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        shutil.rmtree(root / "dev")
+        faulty.space_left = space
+        with pytest.raises(GpuplanError, match="no space left"):
+            build(root, OLD)
+        assert read_all(root).items() <= OLD.items()
+
+
+@pytest.mark.parametrize("calls", range(30))
+def test_a_build_of_another_cluster_after_one_that_was_killed_forgets_nothing(calls: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, {"dev/x": b"1\n", "dev/gone": b"1\n", "prod/x": b"1\n"})
+        build_killed(root, {"dev/x": b"2\n", "prod/x": b"2\n"}, faulty, calls)
+        build(root, {"prod/x": b"3\n"}, scope=["prod"])
+        build(root, {"dev/x": b"4\n", "prod/x": b"4\n"})
+        assert_built(root, {"dev/x": b"4\n", "prod/x": b"4\n"}, {})
+
+
+@pytest.mark.parametrize("calls", range(20))
+def test_what_was_forced_once_needs_no_force_again(calls: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, {"dev/x": b"1\n"})
+        before = (root / INVENTORY).read_bytes()
+        put(root, "dev/x", "mine\n")
+        build_killed(root, {"dev/x": b"2\n"}, faulty, calls, force=True)
+        is_announced = (root / INVENTORY).read_bytes() != before
+        assert bool(compare(root, {"dev/x": b"3\n"}).conflicts) is not is_announced

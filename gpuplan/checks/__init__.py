@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuplan.checks import admission, handwritten, mig, names, operator, pools, priorities, quotas, schedulers
+from gpuplan.checks import (
+    admission,
+    handwritten,
+    mig,
+    names,
+    operator,
+    pools,
+    priorities,
+    quotas,
+    schedulers,
+    sharing,
+)
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
@@ -13,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     *names.CHECKS,
     *pools.CHECKS,
     *mig.CHECKS,
+    *sharing.CHECKS,
     *quotas.CHECKS,
     *priorities.CHECKS,
     *schedulers.CHECKS,

@@ -657,7 +657,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Grant the units to a tenant, `limit: none` if it does not matter to whom, or take them out of the pool.
     """
-    if not plan.tenants or plan.broken.tenants:
+    if not plan.tenants or plan.broken.tenants or plan.broken.incomplete_tenants:
         return
     used = {key for key, grants in grants_by_unit(plan).items() if any(grant.cap != 0 for grant in grants)}
     for pool in plan.pools:

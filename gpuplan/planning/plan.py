@@ -384,13 +384,14 @@ class Component:
 class Broken:
     """Names of documents that exist but could not be resolved: what refers to them is not wrong for it.
 
-    ``tenants`` also names those that are in the plan without some of their quotas.
+    ``incomplete_tenants`` are in the plan, without some of their quotas.
     """
 
     pools: frozenset[str] = frozenset()
     layouts: frozenset[str] = frozenset()
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
+    incomplete_tenants: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

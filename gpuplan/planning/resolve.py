@@ -55,7 +55,7 @@ def resolve(
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
     settings = _cluster(cluster.document.origin / "spec", cluster.policy)
-    tenants, whole = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -66,7 +66,7 @@ def resolve(
         totals=add_up(tuple(pools.values()), tenants),
         hand_written=hand_work.documents,
         components=hand_work.components,
-        broken=_broken(context, pools, layouts, classes, whole),
+        broken=_broken(context, (pools, layouts, classes, [tenant.name for tenant in tenants]), incomplete),
     )
     return plan, tuple(context.diagnostics)
 
@@ -136,26 +136,27 @@ def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
 def _tenants(
     context: Context, parsed: Iterable[Parsed], pools: dict[str, Pool], classes: dict[str, PriorityClass], cap: Cap
 ) -> tuple[tuple[Tenant, ...], frozenset[str]]:
-    """The tenants, and the names of those of which nothing had to be left out."""
+    """The tenants, and the names of those of which something had to be left out."""
     tenants: dict[str, Tenant] = {}
-    whole: set[str] = set()
+    incomplete: set[str] = set()
     for item in parsed:
         if isinstance(item.policy, models.Tenant):
             tenant = resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, cap)
             tenants[tenant.name] = tenant
-            if not item.diagnostics and len(tenant.quotas) == len(item.policy.spec.quotas):
-                whole.add(tenant.name)
+            if item.diagnostics or len(tenant.quotas) < len(item.policy.spec.quotas):
+                incomplete.add(tenant.name)
     for tenant in tenants.values():
         if tenant.parent is not None:
             context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants)
-    return tuple(tenants.values()), frozenset(whole)
+    return tuple(tenants.values()), frozenset(incomplete)
 
 
-def _broken(context: Context, *resolved: Iterable[str]) -> Broken:
+def _broken(context: Context, resolved: Iterable[Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
     kinds = ("Pool", "MigLayout", "PriorityClass", "Tenant")
-    return Broken(
-        *(context.names.get(kind, frozenset()) - frozenset(found) for kind, found in zip(kinds, resolved, strict=True))
+    lost = (
+        context.names.get(kind, frozenset()) - frozenset(found) for kind, found in zip(kinds, resolved, strict=True)
     )
+    return Broken(*lost, incomplete_tenants=incomplete_tenants)
 
 
 def _cluster(at: Origin, cluster: models.Cluster) -> Cluster:

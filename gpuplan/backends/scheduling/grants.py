@@ -12,7 +12,7 @@ Tolerations are free: they open no pool that the selector does not name.
 
 Two keys of the parameters are not gpuplan's: `otherResources`, for resources of `nvidia.com/` that are no GPUs (the
 network operator's `nvidia.com/hostdev`), and `otherSchedulers`, for further profiles of kube-scheduler. A hand-written
-kustomize Component of the namespace may add them to the ConfigMap, one name a line.
+kustomize Component of the stage `namespaces` may patch them into the ConfigMaps, one name a line.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuplan.catalog import Catalog
@@ -56,6 +56,7 @@ def resolve(
     _check_fallbacks(context, pools)
     settings = _cluster(cluster.document.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    resolved = {"Pool": pools, "MigLayout": layouts, "PriorityClass": classes, "Tenant": [t.name for t in tenants]}
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -66,7 +67,7 @@ def resolve(
         totals=add_up(tuple(pools.values()), tenants),
         hand_written=hand_work.documents,
         components=hand_work.components,
-        broken=_broken(context, (pools, layouts, classes, [tenant.name for tenant in tenants]), incomplete),
+        broken=_broken(context, resolved, incomplete),
     )
     return plan, tuple(context.diagnostics)
 
@@ -151,12 +152,9 @@ def _tenants(
     return tuple(tenants.values()), frozenset(incomplete)
 
 
-def _broken(context: Context, resolved: Iterable[Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
-    kinds = ("Pool", "MigLayout", "PriorityClass", "Tenant")
-    lost = (
-        context.names.get(kind, frozenset()) - frozenset(found) for kind, found in zip(kinds, resolved, strict=True)
-    )
-    return Broken(*lost, incomplete_tenants=incomplete_tenants)
+def _broken(context: Context, resolved: Mapping[str, Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
+    lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) for kind, found in resolved.items()}
+    return Broken(lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], incomplete_tenants)
 
 
 def _cluster(at: Origin, cluster: models.Cluster) -> Cluster:

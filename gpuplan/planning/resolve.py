@@ -56,7 +56,12 @@ def resolve(
     _check_fallbacks(context, pools)
     settings = _cluster(cluster.document.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
-    resolved = {"Pool": pools, "MigLayout": layouts, "PriorityClass": classes, "Tenant": [t.name for t in tenants]}
+    resolved: dict[str, Iterable[str]] = {
+        "Pool": pools,
+        "MigLayout": layouts,
+        "PriorityClass": classes,
+        "Tenant": [tenant.name for tenant in tenants],
+    }
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,

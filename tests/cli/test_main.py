@@ -161,8 +161,8 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert err == b""
 
 
-def test_a_terminal_without_unicode_still_gets_everything(tmp_path: Path) -> None:
-    done = spawn("explain", "日本", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+def test_a_terminal_that_cannot_show_a_character_gets_its_number(tmp_path: Path) -> None:
+    done = spawn("explain", "日本", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
 
     assert done.code == 2
     assert "\\u65e5\\u672c" in done.err

@@ -1,0 +1,84 @@
+"""`gpuplan init`: a starter that stands on its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.runs import run, spawn
+
+
+def a_starter(root: Path, *options: str) -> Path:
+    assert run("init", str(root), "-q", *options).code == 0
+    return root
+
+
+@pytest.mark.parametrize("cluster", ["dev", "prod-1"])
+def test_the_starter_validates_without_a_finding_and_builds(tmp_path: Path, cluster: str) -> None:
+    root = a_starter(tmp_path, "--cluster", cluster)
+
+    validated, built = run("validate", "--warnings-as-errors", cwd=root), run("build", cwd=root)
+
+    assert (validated.code, validated.out) == (0, "")
+    assert validated.err == "no findings in 4 files, 1 cluster\n"
+    assert built.code == 0
+    assert run("build", "--check", cwd=root).code == 0
+    assert (root / f"out/{cluster}/kustomization.yaml").is_file()
+
+
+def test_what_was_written_and_what_to_do_next_is_said(tmp_path: Path) -> None:
+    done = run("init", "platform", cwd=tmp_path)
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err.splitlines() == [
+        "created platform/README.md",
+        "created platform/overlays/dev/cluster.yaml",
+        "created platform/policies/pools.yaml",
+        "created platform/policies/priority-classes.yaml",
+        "created platform/policies/tenants.yaml",
+        "next: cd platform && gpuplan validate && gpuplan build",
+    ]
+
+
+def test_here_needs_no_cd(tmp_path: Path) -> None:
+    assert run("init", ".", cwd=tmp_path).err.splitlines()[-1] == "next: gpuplan validate && gpuplan build"
+
+
+def test_no_file_is_overwritten_and_none_is_added(tmp_path: Path) -> None:
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/pools.yaml").write_text("mine\n")
+
+    done = run("init", str(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+    assert "policies/pools.yaml` exists already, so nothing was written" in done.err
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["pools.yaml"]
+
+
+@pytest.mark.parametrize("name", ["Prod", "a/b", "..", "-x", ""])
+def test_a_cluster_name_must_be_one(tmp_path: Path, name: str) -> None:
+    assert run("init", str(tmp_path), f"--cluster={name}").code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_modelines_lead_to_schemas_that_accept_the_files(tmp_path: Path) -> None:
+    root = a_starter(tmp_path)
+    for path in (*root.glob("policies/*.yaml"), *root.glob("overlays/*/*.yaml")):
+        text = path.read_text()
+        modeline = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+        assert modeline is not None
+
+        validator = jsonschema.Draft7Validator(json.loads((path.parent / modeline[1]).read_text()))
+
+        for document in yaml.safe_load_all(text):
+            assert list(validator.iter_errors(document)) == []
+
+
+def test_a_process_ends_as_told(tmp_path: Path) -> None:
+    assert spawn("init", "platform", cwd=tmp_path).code == 0
+    assert spawn("init", "platform", cwd=tmp_path).code == 2

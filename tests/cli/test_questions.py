@@ -1,0 +1,97 @@
+"""The verbs that answer questions: explain, catalog, rules, schema, version, completion."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from gpuplan import __version__
+from tests.cli.platforms import a_platform
+from tests.cli.runs import run, spawn
+
+
+def test_explain() -> None:
+    done = run("explain", "GPU101")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("error[GPU101] unknown-reference\n")
+
+
+def test_explain_what_there_is_not(tmp_path: Path) -> None:
+    done = run("explain", "Pool.spec.shering")
+
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean `Pool.spec.sharing`" in done.err
+
+
+def test_catalog() -> None:
+    assert "A100-80GB" in run("catalog").out
+    assert run("catalog", "A100-80GB").out.startswith("A100-80GB  NVIDIA A100")
+    assert [gpu["id"] for gpu in json.loads(run("catalog", "L4-24GB", "--output-format", "json").out)["gpus"]] == [
+        "L4-24GB"
+    ]
+
+
+def test_catalog_of_a_model_that_is_misspelt() -> None:
+    done = run("catalog", "A100-80")
+
+    assert (done.code, done.out) == (2, "")
+    assert "`A100-80GB`" in done.err
+
+
+def test_rules() -> None:
+    assert run("rules").out.startswith("CODE    SEVERITY  NAME")
+    codes = [rule["code"] for rule in json.loads(run("rules", "--output-format", "json").out)["rules"]]
+    assert codes == sorted(set(codes))
+    assert "GPU101" in codes
+
+
+@pytest.mark.parametrize("name", ["policy", "overlay", "Pool", "pool", "findings", "plan"])
+def test_schema(name: str) -> None:
+    assert json.loads(run("schema", name).out)["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def test_schema_is_that_of_policies_when_none_is_named() -> None:
+    assert run("schema").out == run("schema", "policy").out
+
+
+def test_a_schema_that_is_not_there_is_bad_usage() -> None:
+    assert run("schema", "Node").code == 2
+
+
+def test_version() -> None:
+    assert run("version").out.startswith(f"gpuplan: {__version__}\n")
+    assert json.loads(run("version", "--output-format", "json").out)["policy_language"] == "gpuplan.dev/v1"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_scripts(shell: str, tmp_path: Path) -> None:
+    script = run("completion", shell)
+
+    assert script.code == 0
+    assert "_GPUPLAN_COMPLETE" in script.out
+    if program := which(shell):
+        (tmp_path / "script").write_text(script.out)
+        subprocess.run([program, "-n", "script"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("gpuplan val", ["validate"]),
+        ("gpuplan validate --cluster p", ["prod"]),
+        ("gpuplan validate --output-format s", ["sarif"]),
+        ("gpuplan catalog a30", ["A30-24GB"]),
+    ],
+)
+def test_completion_knows_verbs_clusters_formats_and_models(tmp_path: Path, words: str, found: list[str]) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+    env = {"_GPUPLAN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+
+    done = spawn(cwd=root, env=env)
+
+    assert [line.partition(",")[2] for line in done.out.splitlines()] == found

@@ -1,0 +1,67 @@
+"""The script that writes the generated part of docs/."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", REPOSITORY / "tools/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_writing_makes_everything_current(generate: ModuleType, tmp_path: Path) -> None:
+    wanted = {"cli.md": "a\n", "rules/GPU001.md": "b\n"}
+    assert generate.stale(tmp_path, wanted) == ["cli.md", "rules/GPU001.md"]
+
+    generate.write(tmp_path, wanted)
+
+    assert generate.stale(tmp_path, wanted) == []
+    assert (tmp_path / "rules/GPU001.md").read_text() == "b\n"
+
+
+def test_pages_of_rules_that_are_gone_go_and_hand_written_ones_stay(generate: ModuleType, tmp_path: Path) -> None:
+    generate.write(tmp_path, {"rules/GPU001.md": "b\n"})
+    (tmp_path / "tutorial.md").write_text("by hand\n")
+
+    assert generate.stale(tmp_path, {}) == ["rules/GPU001.md"]
+    generate.write(tmp_path, {})
+
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["tutorial.md"]
+
+
+def test_the_example_of_a_rule_is_its_first_case(generate: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "fail-b.yaml").write_text("second: 1\n")
+    (tmp_path / "fail-a.yaml").write_text("first: 1 # error: GPU001 no\n")
+    (tmp_path / "ok-a.yaml").write_text("fine: 1\n")
+
+    example = generate.find_example(tmp_path)
+
+    assert (example.refused, example.accepted) == ("first: 1 # error: GPU001 no\n", "fine: 1\n")
+
+
+def test_a_case_of_several_files_names_them(generate: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "fail-a/policies").mkdir(parents=True)
+    (tmp_path / "fail-a/policies/a.yaml").write_text("a: 1\n")
+    (tmp_path / "fail-a/policies/b.yaml").write_text("b: 1\n")
+
+    assert generate.find_example(tmp_path).refused == "# policies/a.yaml\na: 1\n---\n# policies/b.yaml\nb: 1\n"
+
+
+def test_there_is_a_page_for_everything(generate: ModuleType) -> None:
+    documents = generate.documents()
+
+    assert {"catalog.md", "cli.md", "fields/Pool.md", "rules/index.md", "rules/GPU101.md"} <= documents.keys()
+    assert "schema/policy.schema.json" in documents
+    assert all(text.endswith("\n") and not text.endswith("\n\n") for text in documents.values())

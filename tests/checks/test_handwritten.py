@@ -1,0 +1,124 @@
+"""Hand-written files may have any shape: what is meant is found, and nothing makes a check fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuplan.checks import handwritten
+from gpuplan.checks.handwork import read
+from gpuplan.diagnostics import Finding, Origin, SourceFile, WholeFile
+from gpuplan.planning.plan import Component, HandWritten, Plan
+from tests.plans import a_plan
+
+FOLDER = "overlays/test/kustomize"
+EMPTY = a_plan("---\n")
+
+
+def with_files(**files: object) -> Plan:
+    """A plan with documents in the files of the stage `workloads`; `kustomization` is one of their names."""
+    written = [
+        HandWritten("workloads", Origin(WholeFile(SourceFile(f"{FOLDER}/workloads/{name}.yaml", ""))), body)
+        for name, body in files.items()
+    ]
+    return replace(EMPTY, hand_written=tuple(written))
+
+
+def a_patch(path: str, value: object = "4") -> Plan:
+    operation = {"op": "add", "path": path, "value": value}
+    return with_files(patch=[operation], kustomization={"kind": "Component", "patches": [{"path": "patch.yaml"}]})
+
+
+def keys(findings: list[Finding]) -> list[str]:
+    return [finding.message.split("`")[1] for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        ("/spec/hard/limits.nvidia.com~1gpu", "4", ["limits.nvidia.com/gpu"]),
+        ("/spec/hard", {"nvidia.com/gpu": "4", "requests.nvidia.com/gpu": "4"}, ["nvidia.com/gpu"]),
+        ("/spec/hard/requests.nvidia.com~1gpu", "4", []),
+        ("/spec/hard/limits.cpu", "4", []),
+        ("spec/hard/limits.nvidia.com~1gpu", "4", []),
+    ],
+)
+def test_a_json_patch_in_a_file_is_judged_by_what_it_sets(path: str, value: object, found: list[str]) -> None:
+    assert keys(list(handwritten.inert_quota_key.find(a_patch(path, value)))) == found
+
+
+def test_a_finding_on_a_json_patch_stands_at_the_operation() -> None:
+    [finding] = handwritten.inert_quota_key.find(a_patch("/spec/hard/limits.nvidia.com~1gpu"))
+    assert str(finding.at) == "[0].path"
+
+
+def test_items_of_a_list_are_objects_too() -> None:
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"nvidia.com/gpu": 1}}}
+    [finding] = handwritten.inert_quota_key.find(with_files(all={"kind": "List", "items": [quota]}))
+    assert str(finding.at) == "items[0].spec.hard.nvidia.com/gpu"
+
+
+def test_a_strategic_merge_patch_may_stand_in_the_kustomization() -> None:
+    text = "kind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 1}}\n"
+    plan = with_files(kustomization={"kind": "Component", "patchesStrategicMerge": [text]})
+    [finding] = handwritten.inert_quota_key.find(plan)
+    assert str(finding.at) == "patchesStrategicMerge[0]"
+
+
+def test_a_removed_key_is_not_a_set_key() -> None:
+    operation = {"op": "remove", "path": "/spec/hard/limits.nvidia.com~1gpu"}
+    plan = with_files(patch=[operation], kustomization={"patches": [{"path": "patch.yaml"}]})
+    assert list(handwritten.inert_quota_key.find(plan)) == []
+
+
+@pytest.mark.parametrize("value", ["https://example.com/x.yaml", "git@example.com:x/y", "ssh://x", "x.git//y?ref=1"])
+def test_places_on_the_network_are_recognised(value: str) -> None:
+    assert len(list(handwritten.remote_resource.find(with_files(kustomization={"resources": [value]})))) == 1
+
+
+@pytest.mark.parametrize("value", ["x.yaml", "../base", "./a/b", "github/x.yaml", "dot.github.yaml", "a//b.yaml"])
+def test_paths_in_the_repository_are_not(value: str) -> None:
+    assert list(handwritten.remote_resource.find(with_files(kustomization={"resources": [value]}))) == []
+
+
+def test_a_text_that_is_no_yaml_holds_no_patch() -> None:
+    for text in ("{", "a: *b", "when: 2024-99-99", "[" * 5000, "\x00"):
+        plan = with_files(kustomization={"kind": "Component", "patches": [{"patch": text}]})
+        assert read(plan).objects == ()
+
+
+NAMES = st.sampled_from(
+    """
+    kind apiVersion metadata name annotations spec hard limits max data patches patch path target resources op value
+    config.yaml mig-configs all-disabled sharing timeSlicing mps replicas flags devices mig-enabled mig-devices items
+    device-filter configMapGenerator behavior options files globalDefault openapi helmCharts namespace
+    """.split()  # noqa: SIM905 - a list of words
+)
+KINDS = ["ResourceQuota", "LimitRange", "Node", "Namespace", "PriorityClass", "ConfigMap", "ClusterPolicy", "List"]
+TEXTS = [
+    "all",
+    "nvidia.com/gpu",
+    "limits.nvidia.com/gpu",
+    "/spec/hard/x",
+    "merge",
+    "sharing: {mps: 1}",
+    "mig-configs: 3",
+]
+VALUES = st.sampled_from([*KINDS, *TEXTS, "Component"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | VALUES | st.text(max_size=5)
+BODIES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5), max_leaves=25
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(BODIES, min_size=1, max_size=3), BODIES)
+def test_no_shape_makes_a_check_fail(bodies: list[object], kustomization: object) -> None:
+    plan = with_files(kustomization=kustomization, **{f"f{index}": body for index, body in enumerate(bodies)})
+    component = Component("workloads", None, f"{FOLDER}/workloads", "Component", plan.hand_written[0].at)
+    for check in handwritten.CHECKS:
+        for finding in check.find(replace(plan, components=(component,))):
+            assert finding.message

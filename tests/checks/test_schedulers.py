@@ -1,0 +1,104 @@
+"""What schedulers cannot keep is said once for the cluster, with the places where it was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.checks import schedulers
+from gpuplan.checks.registry import Check
+from gpuplan.diagnostics import Finding, Severity
+from tests.plans import a_plan
+
+POOL = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: a100}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 4}
+  sharing: {timeSlicing: {replicas: 2}}
+"""
+
+
+def a_cluster(scheduler: str) -> str:
+    return f"""\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {{name: test}}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {{install: helm, version: v26.7.0}}
+  scheduler: {{{scheduler}}}
+"""
+
+
+def a_tenant(name: str, more: str, quota: str = "guaranteed: 1") -> str:
+    return f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: {name}}}
+spec: {{namespaces: [{name}], quotas: [{{pool: a100, {quota}}}]{more}}}
+"""
+
+
+def find(check: Check, scheduler: str, *tenants: str) -> list[Finding]:
+    return list(check.find(a_plan(a_cluster(scheduler) + POOL + "".join(tenants))))
+
+
+def only(findings: list[Finding]) -> Finding:
+    [finding] = findings
+    return finding
+
+
+def test_a_fleet_gets_one_finding_with_three_places_and_a_count() -> None:
+    tenants = [a_tenant(f"t{index}", ", surplus: {weight: 2}") for index in range(7)]
+    finding = only(find(schedulers.surplus_not_divided, "kind: kubernetes", *tenants))
+    assert [label.text for label in finding.related] == [f"`t{index}` has weight 2" for index in range(3)]
+    assert finding.notes == ("4 more like these",)
+
+
+LOSSES = {
+    "kubernetes": {"weight", "rank", "protect"},
+    "kueue": {"rank", "protect"},
+    "kai": set(),
+    "runai": set(),
+}
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_each_scheduler_loses_what_it_has_no_word_for(kind: str) -> None:
+    tenant = a_tenant("research", ", surplus: {weight: 2, rank: 1}, protect: {preempt: 10m}")
+    found = find(schedulers.surplus_not_divided, f"kind: {kind}", tenant)
+    found += find(schedulers.protection_not_kept, f"kind: {kind}", tenant)
+    lost = {name for name in ("weight", "rank", "protect") for item in found if name in item.message}
+    assert lost == LOSSES[kind]
+
+
+@pytest.mark.parametrize(("on_loss", "severity"), [("report", Severity.NOTE), ("refuse", Severity.ERROR)])
+def test_the_cluster_says_how_bad_a_loss_is(on_loss: str, severity: Severity) -> None:
+    tenant = a_tenant("research", ", protect: {reclaim: 1h}")
+    found = find(schedulers.protection_not_kept, f"kind: kubernetes, onLoss: {on_loss}", tenant)
+    assert only(found).severity is severity
+    assert only(find(schedulers.queues_not_written, f"kind: kueue, onLoss: {on_loss}", tenant)).severity is severity
+
+
+def test_a_parent_with_unbounded_children_bounds_nothing() -> None:
+    top = a_tenant("top", "", "guaranteed: 4").replace("namespaces: [top], ", "")
+    child = a_tenant("child", ", parent: top", "guaranteed: 1, limit: none")
+    finding = only(find(schedulers.parent_does_not_bound, "kind: kubernetes", top, child))
+    assert finding.related[0].text == "`top` has 4 `shared`, its children no bound"
+
+
+def test_a_bound_on_lending_matters_only_where_somebody_can_borrow() -> None:
+    lender = a_tenant("research", "", "guaranteed: 8, lendable: 0")
+    fits, exceeds = (a_tenant("training", "", f"guaranteed: 0, limit: {limit}") for limit in (8, 9))
+    assert find(schedulers.lendable_not_kept, "kind: kubernetes", lender, fits) == []
+    assert len(find(schedulers.lendable_not_kept, "kind: kubernetes", lender, exceeds)) == 1
+
+
+def test_what_is_written_names_the_number_that_is_capped() -> None:
+    finding = only(find(schedulers.queues_not_written, "kind: kai, cap: guaranteed"))
+    assert "ResourceQuotas that cap each quota's `guaranteed`" in finding.notes[0]
+    assert "SchedulingShards and Queues" in finding.notes[1]

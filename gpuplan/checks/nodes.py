@@ -295,7 +295,7 @@ def invalid_node_label(plan: Plan) -> Iterator[Finding]:
     for pool in plan.pools:
         for key, value in pool.node_labels.items():
             at = pool.at / "nodeLabels" / key
-            if fault := _key_fault(key):
+            if fault := key_fault(key):
                 yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help=_KEY_HELP)
             elif fault := _value_fault(value):
                 yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help=_VALUE_HELP)
@@ -380,7 +380,7 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
         for key in pool.node_labels:
-            if not _key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
+            if not key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
                 yield Finding(
                     (pool.at / "nodeLabels" / key).key,
                     f"NFD does not write the label `{key}`",
@@ -405,7 +405,7 @@ def invalid_taint(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for taint in pool.taints:
-            if fault := _key_fault(taint.key):
+            if fault := key_fault(taint.key):
                 yield Finding(
                     taint.at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP
                 )
@@ -454,7 +454,7 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
         for taint in pool.taints:
-            if not _key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
+            if not key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
                 yield Finding(
                     taint.at / "key",
                     f"NFD does not write the taint `{taint.key}`",
@@ -473,7 +473,7 @@ _VALUE_HELP = "a value has letters, digits, `-`, `_` and `.`, with a letter or a
 _LONGEST_PART = 63
 
 
-def _key_fault(key: str) -> str:
+def key_fault(key: str) -> str:
     """Why the key is not a qualified name as Kubernetes has them (`IsQualifiedName`), or an empty text."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= LONGEST_NAME and _IS_SUBDOMAIN(prefix)):

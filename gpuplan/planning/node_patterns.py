@@ -159,6 +159,7 @@ class NodePattern:
         return sum(1 << position for position, targets in enumerate(self.follow) if targets & positions)
 
 
+# Clusters share policies, so the same questions come once for each cluster: the answers are kept.
 @lru_cache(maxsize=1024)
 def parse(text: str) -> NodePattern | Unreadable:
     """Read a pattern; the same text gives the same object."""
@@ -184,11 +185,13 @@ Frontier = dict[tuple[int, Characters], Positions]
 """For a position of one pattern and the kind of its character: the positions of the other that go with it."""
 
 
+@lru_cache(maxsize=1024)
 def find_name(pattern: NodePattern) -> str | None:
     """The shortest legal node name that the pattern matches."""
     return find_common_name(pattern, _every_name())
 
 
+@lru_cache(maxsize=8192)
 def find_common_name(one: NodePattern, other: NodePattern) -> str | None:
     """The shortest legal node name that both patterns match, or None when there is none.
 
@@ -275,6 +278,7 @@ Way = tuple[Positions, tuple[Characters, ...], int]
 """Positions that may be read next, the kinds of characters that may, and how many beginnings of names lead there."""
 
 
+@lru_cache(maxsize=1024)
 def count_names(pattern: NodePattern, at_most: int) -> int:
     """How many legal node names the pattern matches, counted no further than ``at_most``.
 

@@ -1,0 +1,84 @@
+"""Which schedules and time zones a maintenance window may have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuplan.checks.windows import find_schedule_fault, find_time_zone, is_time_zone
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "0 2 * * 6",
+        "*/15 0-6,22 1 jan-mar ?",
+        "0 2 * * SAT",
+        "0/5 * * * *",
+        "0 0 30 2,4 *",
+        "0 0 31 2 mon",
+        "5 4 29 2 *",
+    ],
+)
+def test_schedule_is_taken(schedule: str) -> None:
+    assert find_schedule_fault(schedule) is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "reason", "instead"),
+    [
+        ("0 2 * *", "a schedule has five fields, this one has 4", "0 2 * * 6"),
+        ("@daily", "a schedule has five fields, this one has 1", "0 2 * * 6"),
+        ("60 2 * * *", "minute 60 does not exist", "write 0 to 59"),
+        ("0 24 * * *", "hour 24 does not exist", "write 0 to 23"),
+        ("0 0 0 * *", "day of month 0 does not exist", "write 1 to 31"),
+        ("0 2 * * 7", "day of week 7 does not exist", "write 0 to 6, or sun to sat"),
+        ("0 2 * * fri-mon", "the range `fri-mon` runs backwards", "write `fri-6,0-mon`"),
+        ("0 2 * 13 *", "month 13 does not exist", "or jan to dec"),
+        ("a * * * *", "`a` is not a minute", "write 0 to 59"),
+        ("*/0 * * * *", "`*/0`: the step is not a number above 0", "*/15"),
+        ("0 0 31 4,6 *", "the window never opens", "1 to 28"),
+    ],
+)
+def test_schedule_is_refused(schedule: str, reason: str, instead: str) -> None:
+    fault = find_schedule_fault(schedule)
+    assert fault is not None
+    assert fault.reason.startswith(reason)
+    assert instead in fault.instead
+
+
+@given(st.text("0123456789*/-,? jansun", max_size=20))
+def test_any_text_is_taken_or_refused(schedule: str) -> None:
+    fault = find_schedule_fault(schedule)
+    assert fault is None or fault.reason
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "America/Port-au-Prince", "Etc/GMT+5", "CET", "Etc/UTC"],
+)
+def test_time_zone_is_known(name: str) -> None:
+    assert is_time_zone(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["CEST", "+02:00", "UTC+2", "Berlin", "Local", "europe/berlin", "", "Europe/", "Europe/New York"]
+)
+def test_time_zone_is_unknown(name: str) -> None:
+    assert not is_time_zone(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("europe/berlin", "Europe/Berlin"),
+        ("America/new york", "America/New_York"),
+        ("Eurpoe/Paris", "Europe/Paris"),
+        ("utc", "UTC"),
+        ("CEST", None),
+        ("+02:00", None),
+    ],
+)
+def test_misspelt_time_zone_is_found(name: str, meant: str | None) -> None:
+    assert find_time_zone(name) == meant

@@ -42,7 +42,7 @@ def documents() -> dict[str, str]:
             for rule in rules
         },
         **{f"fields/{kind}.md": fields_document(field) for kind in KINDS if (field := find_field(kind))},
-        **{f"schema/{name}.schema.json": schema_text(name) for name in NAMES},
+        **{f"schema/{name}.json": schema_text(name) for name in NAMES},
     }
 
 

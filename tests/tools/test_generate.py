@@ -63,5 +63,5 @@ def test_there_is_a_page_for_everything(generate: ModuleType) -> None:
     documents = generate.documents()
 
     assert {"catalog.md", "cli.md", "fields/Pool.md", "rules/index.md", "rules/GPU101.md"} <= documents.keys()
-    assert "schema/policy.schema.json" in documents
+    assert "schema/policy.json" in documents
     assert all(text.endswith("\n") and not text.endswith("\n\n") for text in documents.values())

@@ -53,10 +53,9 @@ def check_survives(repository: Path, name: str, data: bytes) -> None:
     (repository / name).write_bytes(data)
     try:
         report = validate(repository)
-    except GpuplanError as trouble:
-        assert trouble.message
-    else:
-        for found in report.diagnostics:
-            location = found.finding.at.locate()
-            assert location.span.start <= location.span.end
-            assert 1 <= location.span.start.line <= len(location.file.lines)
+    except GpuplanError:
+        return
+    for found in report.diagnostics:
+        location = found.finding.at.locate()
+        assert location.span.start <= location.span.end
+        assert 1 <= location.span.start.line <= len(location.file.lines)

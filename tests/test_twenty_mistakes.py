@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_sarif() -> None:
 
 
 def test_junit() -> None:
-    failures = ElementTree.fromstring(validate("junit")).iter("failure")
+    failures = ET.fromstring(validate("junit")).iter("failure")
     found = [tuple(re.search(r"(\S+?):(\d+):(\d+)", failure.text or "").groups()) for failure in failures]
     assert [(path, int(line), int(column)) for path, line, column in found] == [place[:3] for place in EXPECTED]
 

@@ -36,8 +36,8 @@ class Report:
 class Build:
     """A report and, unless it has errors, every file below `out/`.
 
-    ``objects`` are the paths of Kubernetes objects, in the order in which they would be applied; ``unchecked_kinds`` are
-    the custom resources that no CRD was given for.
+    ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given
+    for.
     """
 
     report: Report

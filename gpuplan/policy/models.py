@@ -414,7 +414,7 @@ class Quota(Model):
 
     pool: Name = described("The pool.")
     unit: str | None = described(
-        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. May be left out where there is only one.",
+        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one.",
         default=None,
     )
     guaranteed: Amount = described("How many are the tenant's own; the sum over tenants stays within capacity.")

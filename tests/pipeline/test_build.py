@@ -1,0 +1,120 @@
+"""A build is a function of the policies: nothing else shows in its bytes, and nothing is built beside an error."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline import build, print_stream, validate
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    """A copy of the example platform."""
+    for folder in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
+    return tmp_path
+
+
+def test_same_input_gives_the_same_bytes(platform: Path) -> None:
+    assert build(platform).tree == build(platform).tree
+
+
+def test_names_of_files_and_order_of_documents_do_not_show(platform: Path) -> None:
+    expected = build(platform).tree
+    texts = [file.read_text() for file in sorted((platform / "policies").rglob("*.yaml"))]
+    documents = [document for text in texts for document in text.split("\n---\n")]
+    random.Random(0).shuffle(documents)
+    shutil.rmtree(platform / "policies")
+    (platform / "policies").mkdir()
+    for index, document in enumerate(documents):
+        (platform / "policies" / f"{index:02}.yml").write_text(document + "\n")
+    assert build(platform).tree == expected
+
+
+def test_output_does_not_depend_on_earlier_output(platform: Path) -> None:
+    expected = build(platform).tree
+    (platform / "out").mkdir()
+    (platform / "out" / "dev").write_text("not a folder")
+    assert build(platform).tree == expected
+
+
+def test_one_cluster_is_built_as_it_is_among_all(platform: Path) -> None:
+    whole = build(platform).tree
+    assert build(platform, ["dev"]).tree == {path: data for path, data in whole.items() if path.startswith("dev/")}
+
+
+def test_error_in_one_cluster_builds_none(platform: Path) -> None:
+    cluster = platform / "overlays" / "dev" / "cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("install: helm", "install: hellm"))
+    built = build(platform)
+    assert not built.report.is_valid
+    assert built.tree == {}
+
+
+def test_unknown_cluster_is_trouble_that_names_the_others(platform: Path) -> None:
+    with pytest.raises(GpuplanError) as raised:
+        validate(platform, ["stage"])
+    assert raised.value.message == "no cluster `stage`: overlays/stage/ does not exist"
+    assert raised.value.hint == "there are dev, openshift, prod"
+
+
+def test_repository_without_overlays_is_trouble(tmp_path: Path) -> None:
+    with pytest.raises(GpuplanError, match="no cluster found"):
+        validate(tmp_path)
+
+
+def test_finding_of_several_clusters_is_said_once(platform: Path) -> None:
+    file = platform / "policies" / "layouts.yaml"
+    file.write_text(file.read_text().replace("3g.40gb: 2", "3g.40gb: 3"))
+    report = validate(platform)
+    errors = [(found.code, found.clusters) for found in report.diagnostics if found.is_error]
+    assert ("GPU205", ("dev", "openshift", "prod")) in errors
+    assert len([code for code, _ in errors if code == "GPU205"]) == 1
+
+
+def test_stream_holds_every_object_and_nothing_else(platform: Path) -> None:
+    built = build(platform, ["dev"])
+    stream = print_stream(built).decode()
+    assert stream.count("\n---\n") + 1 == len(built.objects)
+    assert stream.count("\nkind: ") == len(built.objects)
+    assert "kind: Kustomization" not in stream
+
+
+def test_object_that_does_not_fit_a_given_definition_is_an_error(platform: Path, tmp_path: Path) -> None:
+    crds = tmp_path / "crds"
+    crds.mkdir()
+    (crds / "nodefeaturerules.yaml").write_text(
+        """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: nodefeaturerules.nfd.k8s-sigs.io}
+spec:
+  group: nfd.k8s-sigs.io
+  names: {kind: NodeFeatureRule, plural: nodefeaturerules}
+  scope: Cluster
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {rules: {type: string}}}
+"""
+    )
+    built = build(platform, ["dev"], crds=crds)
+    (found,) = {(found.code, found.severity) for found in built.report.diagnostics}
+    assert found == ("GPU690", "error")
+    assert built.tree == {}
+
+
+def test_custom_resources_without_definitions_are_named_as_unchecked(platform: Path) -> None:
+    assert build(platform, ["dev"]).unchecked_kinds == ("NodeFeatureRule.nfd.k8s-sigs.io",)

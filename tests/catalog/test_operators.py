@@ -147,6 +147,7 @@ def test_which_lines_know_a_key() -> None:
         ({"operator": "Exists"}, True),
         ({"key": "a", "operator": "Exists"}, True),
         ({"key": "a", "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": "a", "operator": "Exists", "effect": ""}, True),
         ({"key": "a", "operator": "Exists", "effect": "NoExecute"}, False),
         ({"key": "b", "operator": "Exists"}, False),
         ({"key": "a", "value": "x"}, True),

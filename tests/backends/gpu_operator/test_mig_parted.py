@@ -109,7 +109,7 @@ def test_what_cannot_be_applied_does_not_reach_the_file(mig: str, node: mig_part
 def test_a_layout_that_several_pools_use_covers_the_largest_node() -> None:
     layout = LAYOUT.replace("instances: {3g.40gb: 2}", "devices: [{gpus: [0], instances: {3g.40gb: 2}}]")
     plan, _ = resolve_text(
-        "---".join((layout, a_pool("a", "{mig: {layout: large}}", 2), a_pool("b", "{mig: {layout: large}}", 4)))
+        "---".join((layout, a_pool("a", "{mig: {layout: large}}", 4), a_pool("b", "{mig: {layout: large}}", 2)))
     )
     assert plan is not None
     entries = mig_parted.parse(mig_parted_text(plan))[plan.layouts[0].config_name]

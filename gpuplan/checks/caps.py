@@ -59,11 +59,13 @@ def cap_of(plan: Plan, quota: Quota) -> Amount | None:
 def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
     found: dict[Key, list[Grant]] = {}
+    caps_limits = plan.cluster.scheduler.cap is Cap.LIMIT
     for tenant in plan.tenants:
-        if tenant.namespaces:
-            for quota in tenant.quotas:
-                cap = add([cap or 0 for cap in quota.caps.values()]) if quota.split else cap_of(plan, quota)
-                found.setdefault(key_of(quota), []).append(Grant(tenant, quota, cap))
+        for quota in tenant.quotas if tenant.namespaces else ():
+            cap = quota.limit if caps_limits else quota.guaranteed
+            if quota.split:
+                cap = add([part or 0 for part in quota.caps.values()])
+            found.setdefault((quota.pool.name, quota.unit.name), []).append(Grant(tenant, quota, cap))
     return found
 
 

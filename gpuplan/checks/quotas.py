@@ -222,7 +222,7 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     Write a whole number of units.
     """
     for tenant, quota in _quotas(plan):
-        if isinstance(quota.pool.sharing, Fraction):
+        if _is_whole(quota) or isinstance(quota.pool.sharing, Fraction):
             continue
         for at, field, amount in _amounts(quota):
             if isinstance(amount, Decimal):
@@ -233,6 +233,11 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
                     notes=(f"pool `{quota.pool.name}` hands out `{quota.unit.name}` whole",),
                     help=f"write `{field}: {int(amount)}` or `{field}: {ceil(amount)}`",
                 )
+
+
+def _is_whole(quota: Quota) -> bool:
+    amounts = (quota.guaranteed, quota.limit, quota.lendable, *quota.split.values())
+    return Decimal not in map(type, amounts)
 
 
 def _amounts(quota: Quota) -> Iterator[tuple[Origin, str, Amount | None]]:
@@ -544,9 +549,8 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for tenant, quota in _quotas(plan):
-        names = tuple(dict.fromkeys(tenant.namespaces))
-        cap = cap_of(plan, quota)
-        if len(names) > 1 and not quota.split and cap and quota.unit.resource:
+        names, cap = tenant.namespaces, cap_of(plan, quota)
+        if len(names) > 1 and not quota.split and cap and quota.unit.resource and len(set(names)) == len(names):
             sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
             yield Finding(
                 quota.at,
@@ -584,19 +588,20 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
+    together = [(tenant, *found) for tenant in plan.tenants for found in _granted_together(tenant)]
     users: dict[str, set[str]] = {}
-    for (pool, _), grants in grants_by_unit(plan).items():
+    for (pool, _), grants in grants_by_unit(plan).items() if together else ():
         users.setdefault(pool, set()).update(grant.tenant.name for grant in grants if grant.cap != 0)
-    for tenant in plan.tenants:
-        if len(tenant.quotas) > 1:
-            for resource, quotas in _granted_together(tenant):
-                # A pool that nobody else may use cannot be taken from anybody.
-                if any(users[quota.pool.name] != {tenant.name} for quota in quotas):
-                    yield _shared_resource(plan, tenant, resource, quotas)
+    for tenant, resource, quotas in together:
+        # A pool that nobody else may use cannot be taken from anybody.
+        if any(users[quota.pool.name] != {tenant.name} for quota in quotas):
+            yield _shared_resource(plan, tenant, resource, quotas)
 
 
 def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
     """The quotas on one resource in several pools that some namespace may use; each set once."""
+    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
+        return
     seen: set[tuple[int, ...]] = set()
     for namespace in tenant.namespaces:
         by_resource: dict[str, dict[str, Quota]] = {}
@@ -659,7 +664,12 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     """
     if not plan.tenants or plan.broken.tenants or plan.broken.incomplete_tenants:
         return
-    used = {key for key, grants in grants_by_unit(plan).items() if any(grant.cap != 0 for grant in grants)}
+    used = {
+        key_of(quota)
+        for tenant in plan.tenants
+        for quota in tenant.quotas
+        if any(cap != 0 for cap in quota.caps.values())
+    }
     for pool in plan.pools:
         idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
         if idle:

@@ -52,11 +52,14 @@ def a_cluster(
 
 
 def objects(plan: Plan, kind: str) -> list[dict[str, Any]]:
-    return [
-        dict(artifact.body)
-        for artifact in gpu_operator.render(plan)
-        if isinstance(artifact, Manifest) and artifact.kind == kind
-    ]
+    """The objects of a kind that a kustomization applies, parts of objects included."""
+    bodies = []
+    for artifact in gpu_operator.render(plan):
+        if isinstance(artifact, Manifest):
+            bodies.append(dict(artifact.body))
+        elif artifact.in_kustomization:
+            bodies.append(yaml.safe_load(artifact.data))
+    return [body for body in bodies if body["kind"] == kind]
 
 
 def config_map(plan: Plan, prefix: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.manifests import Manifest
+from gpuplan.backends import gpu_operator
+from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends import crds
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, cluster_policy, config_map, objects
@@ -54,6 +55,13 @@ def test_a_patch_is_merged_and_never_deletes_the_owners_object() -> None:
             "kustomize.toolkit.fluxcd.io/ssa": "merge",
         },
     }
+
+
+def test_a_patch_is_a_file_that_is_applied_without_being_judged_as_a_whole_object() -> None:
+    files = [artifact for artifact in gpu_operator.render(a_cluster(install="external")) if isinstance(artifact, File)]
+    assert [(file.path, file.in_kustomization) for file in files] == [
+        ("gpu-operator/clusterpolicy-cluster-policy.yaml", True)
+    ]
 
 
 def test_who_installs_the_operator_elsewhere_owns_its_namespace() -> None:

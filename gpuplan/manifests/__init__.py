@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
 from gpuplan.manifests.rules import RULES
+from gpuplan.manifests.schemas import Checked, Problem, check_schemas
 from gpuplan.manifests.tree import HEADER, object_path, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
-__all__ = ["HEADER", "RULES", "File", "Gvk", "Identity", "Manifest", "object_path", "render_tree", "to_yaml"]
+__all__ = [
+    "HEADER",
+    "RULES",
+    "Checked",
+    "File",
+    "Gvk",
+    "Identity",
+    "Manifest",
+    "Problem",
+    "check_schemas",
+    "object_path",
+    "render_tree",
+    "to_yaml",
+]

@@ -14,6 +14,9 @@ class Gvk(NamedTuple):
     version: str
     kind: str
 
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.group}/{self.version}" if self.group else f"{self.kind} in {self.version}"
+
 
 class Identity(NamedTuple):
     """What makes an object one object to a cluster: two versions of a group are the same object."""

@@ -1,0 +1,128 @@
+"""Check objects against the schemas of the cluster that they are for.
+
+Every object is checked: with validators that are kept that takes a microsecond, less than it would take to find out
+whether an object of the same shape was checked before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.diagnostics import Path, field_path
+from gpuplan.manifests.builtin_schemas import BuiltinSchemas, builtin_schemas
+from gpuplan.manifests.crd_schemas import CrdSchemas, strict_schema
+from gpuplan.manifests.model import Gvk, Manifest
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where an object does not fit its schema; the path is empty when its kind has none."""
+
+    manifest: Manifest
+    path: Path
+    message: str
+
+    @property
+    def text(self) -> str:
+        return f"`{field_path(self.path)}`: {self.message}" if self.path else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a check.
+
+    Problems are in the order of the objects; ``unchecked`` counts the objects of the kinds that no schema is known of.
+    """
+
+    problems: tuple[Problem, ...]
+    unchecked: Mapping[Gvk, int]
+
+    @property
+    def unchecked_kinds(self) -> tuple[str, ...]:
+        """The custom kinds that were not checked, as people write them: ``ClusterQueue.kueue.x-k8s.io``."""
+        return tuple(sorted({f"{gvk.kind}.{gvk.group}" for gvk in self.unchecked}))
+
+
+def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None) -> Checked:
+    """Check objects for a cluster of a Kubernetes version, such as ``1.32``.
+
+    Custom resources are checked against the CRDs in the folder ``crds``, but for the rules that those state in CEL.
+    Kinds that it does not define, which are all of them without a folder, are counted instead. A kind in one of
+    Kubernetes' own groups that this version of it does not have is a problem.
+    """
+    judge = _Judge(builtin_schemas(kubernetes_minor), CrdSchemas(crds) if crds else None, kubernetes_minor)
+    problems: list[Problem] = []
+    unchecked: Counter[Gvk] = Counter()
+    for manifest in manifests:
+        validator = judge.find_validator(manifest)
+        if isinstance(validator, str):
+            problems.append(Problem(manifest, (), validator))
+        elif validator is None:
+            unchecked[manifest.gvk] += 1
+        elif not _is_valid(validator, manifest.body):
+            problems += _problems(validator, manifest)
+    return Checked(tuple(problems), unchecked)
+
+
+class _Judge:
+    """The validator of every kind, made when the kind is met."""
+
+    def __init__(self, builtin: BuiltinSchemas, crds: CrdSchemas | None, kubernetes_minor: str) -> None:
+        self._builtin = builtin
+        self._crds = crds
+        self._kubernetes_minor = kubernetes_minor
+        self._validators: dict[tuple[str, str], Draft202012Validator | str | None] = {}
+
+    def find_validator(self, manifest: Manifest) -> Draft202012Validator | str | None:
+        """The validator for an object, what is wrong with its kind, or None when no schema of the kind is known."""
+        key = manifest.api_version, manifest.kind
+        if key not in self._validators:
+            self._validators[key] = self._make(manifest.gvk)
+        return self._validators[key]
+
+    def _make(self, gvk: Gvk) -> Draft202012Validator | str | None:
+        if self._builtin.has_group(gvk.group):
+            return self._builtin.find_validator(gvk) or f"Kubernetes {self._kubernetes_minor} has no {gvk}"
+        versions = self._crds.find_versions(gvk.group, gvk.kind) if self._crds else None
+        if versions is None:
+            return None
+        if gvk.version not in versions:
+            return f"there is no {gvk}: its definition serves {', '.join(versions)}"
+        return self._builtin.compile(strict_schema(versions[gvk.version]))
+
+
+def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:
+    try:
+        return validator.is_valid(body)
+    except ValueError:  # it knows the exact types of JSON alone
+        return validator.is_valid(_plain(body))
+
+
+def _problems(validator: Draft202012Validator, manifest: Manifest) -> list[Problem]:
+    errors = validator.iter_errors(_plain(manifest.body))
+    return [Problem(manifest, tuple(error.instance_path), _describe(error)) for error in errors]
+
+
+def _describe(error: ValidationError) -> str:
+    """What is wrong, in the words that people use for objects."""
+    kind: Any = error.kind
+    match type(kind).__name__:
+        case "AdditionalProperties":
+            return "unknown field " + ", ".join(f"`{name}`" for name in kind.unexpected)
+        case "Required":
+            return f"missing field `{kind.property}`"
+        case _:
+            return error.message[:1].lower() + error.message[1:]
+
+
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(body, default=dict))
+    return plain

@@ -68,6 +68,8 @@ def test_numbers_of_different_length_do_not_meet() -> None:
 def test_only_a_name_that_kubernetes_allows_counts_as_common() -> None:
     assert common("gpu-", "gpu[-]") is None
     assert common(r"a\.-b", "a.-b") is None
+    assert common(r"a-\.b", "a-.b") is None
+    assert common(r"a\.\.b", "a..b") is None
     assert common("a-?b?", "a-.*") == "a-b"
 
 

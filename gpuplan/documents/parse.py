@@ -196,7 +196,7 @@ class _Reader:
         anchored = self._anchors.get(event.anchor)
         if anchored is None:
             self._remarks.unknown_alias(event, tuple(self._path))
-            return None
+            return f"*{event.anchor}"  # most likely text without its quotes
         self._remarks.alias(event, tuple(self._path))
         self._count += anchored.size
         self._aliased += anchored.size

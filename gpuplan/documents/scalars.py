@@ -96,21 +96,28 @@ def _integer(text: str) -> Reading:
         return _prefixed_integer(text)
     digits = text.lstrip("+-")
     significant = digits.lstrip("0") or "0"
-    value = int(text[0] + significant if text[0] == "-" else significant) if len(significant) < 20 else None
-    if value is None or not _fits(value):
+    if len(significant) > _MAX_DIGITS:
         return Reading(float(text), _range_doubt(text))
+    value = -int(significant) if text[0] == "-" else int(significant)
+    if not _fits(value):
+        return Reading(value, _range_doubt(text))
     if len(digits) > 1 and digits[0] == "0":
         return Reading(value, _number_doubt(text, f"{value} here, but {_legacy_octal(text)} in YAML 1.1", str(value)))
     return Reading(value)
 
 
 def _prefixed_integer(text: str) -> Reading:
+    if len(text) > _MAX_DIGITS:
+        return Reading(math.inf, _range_doubt(text))
     value = int(text, 0)
     if not _fits(value):
-        return Reading(math.inf, _range_doubt(text))
+        return Reading(value, _range_doubt(text))
     if text[1] == "o":
         return Reading(value, _number_doubt(text, f"{value} here, but text in YAML 1.1", str(value)))
     return Reading(value)
+
+
+_MAX_DIGITS = 100  # Python refuses to read or to write more than 4,300, and a sum must not get there
 
 
 def _fits(value: int) -> bool:

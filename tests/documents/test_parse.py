@@ -127,9 +127,9 @@ def test_an_anchor_is_underlined_alone() -> None:
     assert [underlined(diagnostic.finding.at) for diagnostic in diagnostics] == ["!!map", "&one"]
 
 
-def test_an_alias_reaches_only_anchors_before_it_in_its_document() -> None:
+def test_an_alias_without_an_anchor_before_it_in_its_document_is_taken_for_text() -> None:
     data, findings = read("a: *one\nb: &one 1\n---\nc: *one\n")
-    assert data == [{"a": None, "b": 1}, {"c": None}]
+    assert data == [{"a": "*one", "b": 1}, {"c": "*one"}]
     assert [finding for finding in findings if "GPU001" in finding] == [
         "1:4 GPU001 alias `*one` has no anchor before it",
         "4:4 GPU001 alias `*one` has no anchor before it",
@@ -138,7 +138,7 @@ def test_an_alias_reaches_only_anchors_before_it_in_its_document() -> None:
 
 def test_an_alias_inside_its_own_anchor_is_no_cycle() -> None:
     data, findings = read("a: &one [*one]\n")
-    assert data == [{"a": [None]}]
+    assert data == [{"a": ["*one"]}]
     assert "1:10 GPU001 alias `*one` has no anchor before it" in findings
 
 

@@ -11,6 +11,7 @@ LAYOUTS = {
     "one-large-two-medium": {"3g.40gb": 1, "2g.20gb": 2},
 }
 UNITS = [("1g.10gb", 7), ("2g.20gb", 3), ("3g.40gb", 2), ("2g.20gb", 2)]
+PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb")
 CLASSES = {"critical": 900, "production": 700, "training": 500, "research": 300, "batch": 100}
 
 CLUSTER = """\
@@ -123,7 +124,7 @@ def peer_data(tenants: int, out: Path) -> dict[str, object]:
     entries = min((out / "fleet" / "gpu-operator").glob("configmap-gpuplan-mig-parted-*.yaml")).read_text()
     names = {layout: _entry_name(entries, layout) for layout in layouts}
     return {
-        "resources": ["nvidia.com/gpu", *(f"nvidia.com/mig-{unit}" for unit in ("1g.10gb", "2g.20gb", "3g.40gb"))],
+        "resources": ["nvidia.com/gpu", "nvidia.com/gpu.shared", *(f"nvidia.com/mig-{unit}" for unit in PROFILES)],
         "classes": [{"name": name, "value": value} for name, value in CLASSES.items()],
         "pools": [
             {"name": f"pool-{i:04}", "layout": names[layouts[i % len(layouts)]], "pattern": f"gpu-{i:04}-[0-9]+"}

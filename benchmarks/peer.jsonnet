@@ -50,7 +50,7 @@ local grantsOf(tenant) = {
     tenant: tenant.name,
     pools: tenant.pool + '\n',
     grants: '%s %s any\n' % [tenant.pool, tenant.resource],
-    priorityClasses: std.join('\n', std.sort(tenant.classes)) + '\n',
+    priorityClasses: std.join('\n', tenant.classes) + '\n',
   },
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -79,6 +80,7 @@ main = _Main(
 
 def entry() -> None:
     """Run `gpuplan` and leave with its exit code."""
+    gc.disable()  # looking for garbage takes a tenth of a build's time, and finds none that outlives the process
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
     for stream in (sys.stdout, sys.stderr):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from gpuplan.diagnostics import Diagnostic, Location, Position, Span
-from gpuplan.views.text import cells, printable
+from gpuplan.diagnostics import Diagnostic, Location, Position, Rule, Severity, Span
+from gpuplan.views.text import cells, count, printable
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
 
 if TYPE_CHECKING:
@@ -17,12 +18,29 @@ if TYPE_CHECKING:
 _START = Span(Position(1, 1), Position(1, 1))
 _ELLIPSIS = "..."
 _LONGEST_BLOCK = 5
+_MOST_NOTES = 3
 _NARROWEST = 24
 
 
 def full(report: Report, theme: Theme) -> str:
-    """Every finding with its code frame, and an empty line after it."""
-    return "".join(f"{frame(diagnostic, theme, report.clusters)}\n" for diagnostic in report.diagnostics)
+    """Every finding with its code frame, and an empty line after it.
+
+    Of many notes of one rule the first few stand for the others, which are counted at the end.
+    """
+    notes: Counter[Rule] = Counter()
+    shown: list[str] = []
+    for diagnostic in report.diagnostics:
+        is_note = diagnostic.severity is Severity.NOTE
+        notes[diagnostic.rule] += is_note
+        if not is_note or notes[diagnostic.rule] <= _MOST_NOTES:
+            shown.append(frame(diagnostic, theme, report.clusters))
+    shown += (_rest(rule, number - _MOST_NOTES, theme) for rule, number in notes.items() if number > _MOST_NOTES)
+    return "".join(f"{text}\n" for text in shown)
+
+
+def _rest(rule: Rule, number: int, theme: Theme) -> str:
+    kind = theme.paint(f"note[{rule.code}]", Style.NOTE)
+    return f"{kind}: {count(number, 'more note')} like these; `--output-format concise` lists all\n"
 
 
 def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) -> str:

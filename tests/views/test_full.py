@@ -11,9 +11,10 @@ from syrupy.assertion import SnapshotAssertion
 from wcwidth import wcswidth
 
 from gpuplan.diagnostics import Label
+from gpuplan.pipeline import Report
 from gpuplan.views.full import frame, full
 from gpuplan.views.theme import PLAIN, Theme
-from tests.views.builders import FIT, GPU, LAYOUT, MIXED, SHORT_LIMIT, a_diagnostic, a_report, at, whole
+from tests.views.builders import FIT, GPU, LAYOUT, MIXED, ODD_NAME, SHORT_LIMIT, a_diagnostic, a_report, at, whole
 
 
 def shown(text: str) -> str:
@@ -239,6 +240,31 @@ def test_clusters_are_named_where_a_finding_is_not_of_all(met_in: tuple[str, ...
     report = a_report(a_diagnostic(at("«a»\n"), clusters=met_in), clusters=("dev", "prod"))
 
     assert ("= in: prod" in full(report, PLAIN)) is said
+
+
+def notes(number: int) -> Report:
+    found = [a_diagnostic(at("#\n" * index + "«a»\n"), rule=ODD_NAME) for index in range(number)]
+    return a_report(*found, a_diagnostic(at("«a»\n")))
+
+
+def test_many_notes_of_one_rule_are_counted_instead() -> None:
+    text = full(notes(5), PLAIN)
+
+    assert text.count("note[GPU120]: layout") == 3
+    assert text.endswith("\n\nnote[GPU120]: 2 more notes like these; `--output-format concise` lists all\n\n")
+
+
+def test_a_few_notes_are_all_shown() -> None:
+    text = full(notes(3), PLAIN)
+
+    assert text.count("note[GPU120]: layout") == 3
+    assert "like these" not in text
+
+
+def test_errors_are_all_shown() -> None:
+    errors = a_report(*(a_diagnostic(at("«a»\n")) for _ in range(5)))
+
+    assert full(errors, PLAIN).count("error[GPU203]: layout") == 5
 
 
 def test_paths_are_what_the_reader_can_open() -> None:

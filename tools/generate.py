@@ -22,6 +22,7 @@ from gpuplan.views.reference import (
     rules_document,
 )
 from gpuplan.views.schemas import KINDS, NAMES, schema_text
+from gpuplan.views.text import printable
 
 ROOT = Path(__file__).resolve().parents[1]
 OWNED = ("rules", "fields", "schema")
@@ -54,9 +55,15 @@ def find_example(cases: Path) -> Example:
 def _first(cases: Path, pattern: str) -> str:
     case = min(cases.glob(pattern), default=None)
     if case is None or case.is_file():
-        return case.read_text(encoding="utf-8") if case else ""
+        return _text(case) if case else ""
     files = sorted(path for path in case.rglob("*") if path.is_file())
-    return "---\n".join(f"# {path.relative_to(case).as_posix()}\n{path.read_text(encoding='utf-8')}" for path in files)
+    return "---\n".join(f"# {path.relative_to(case).as_posix()}\n{_text(path)}" for path in files)
+
+
+def _text(path: Path) -> str:
+    """A case as a page can show it: some are about bytes that are no text."""
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return "\n".join(printable(line) for line in lines)
 
 
 def stale(docs: Path, wanted: Mapping[str, str]) -> list[str]:

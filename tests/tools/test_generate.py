@@ -59,6 +59,12 @@ def test_a_case_of_several_files_names_them(generate: ModuleType, tmp_path: Path
     assert generate.find_example(tmp_path).refused == "# policies/a.yaml\na: 1\n---\n# policies/b.yaml\nb: 1\n"
 
 
+def test_a_case_that_is_no_text_is_shown_as_far_as_it_goes(generate: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "fail-a.yaml").write_bytes(b"a: caf\xe9\x00\n")
+
+    assert generate.find_example(tmp_path).refused == "a: caf\ufffd\u2400\n"
+
+
 def test_there_is_a_page_for_everything(generate: ModuleType) -> None:
     documents = generate.documents()
 

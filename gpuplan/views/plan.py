@@ -27,7 +27,7 @@ from gpuplan.views.catalog import spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.slices import boxes
-from gpuplan.views.text import count, indent, table
+from gpuplan.views.text import count, indent, printable, table
 from gpuplan.views.theme import Style, Theme
 
 _NONE = "-"
@@ -91,7 +91,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         f"scheduler {cluster.scheduler.kind}",
     )
     parts = [
-        f"{theme.paint(f'Cluster {cluster.name}', Style.STRONG)}  {', '.join(facts)}\n",
+        f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
         _part("Pools", _pools(plan), theme),
         _part("Capacity, in units", _capacity(plan), theme),
         _part("MIG layouts", "".join(_layouts(plan)), theme),
@@ -176,7 +176,8 @@ def _layouts(plan: Plan) -> Iterator[str]:
     for layout in plan.mig_layouts:
         users = [pool.name for pool in plan.pools if isinstance(pool.sharing, Mig) and pool.sharing.layout is layout]
         used = f"used by {', '.join(users)}" if users else "used by no pool"
-        yield f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}\n"
+        heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
+        yield f"{printable(heading)}\n"
         yield indent(table_of_entries(layout.entries))
 
 
@@ -198,7 +199,7 @@ def _drawing(entry: LayoutEntry) -> str:
         return "MIG off"
     if isinstance(entry.placed, Placed):
         return boxes(entry.placed.gpu, entry.placed.instances)
-    return f"{spell(entry.instances)} cannot be placed"
+    return f"{printable(spell(entry.instances))} cannot be placed"
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------

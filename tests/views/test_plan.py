@@ -194,6 +194,13 @@ def test_a_plan_without_pools_has_no_empty_tables() -> None:
     assert plan_page(a_plan(""), PLAIN).splitlines()[1:] == []
 
 
+def test_what_the_policy_says_never_reaches_the_terminal_as_control() -> None:
+    plan = a_plan(LAYOUT.replace("name: small", 'name: "a\\e[2J"').replace("1g.10gb", '"b\\e[2J"'))
+
+    assert "\x1b" not in plan_page(plan, PLAIN)
+    assert "a␛[2J on A100-80GB" in plan_page(plan, PLAIN)
+
+
 def test_whole_page(snapshot: SnapshotAssertion) -> None:
     assert plan_page(a_plan(FLEET), PLAIN) == snapshot
 

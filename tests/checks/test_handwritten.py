@@ -68,6 +68,14 @@ def test_a_strategic_merge_patch_may_stand_in_the_kustomization() -> None:
     assert str(finding.at) == "patchesStrategicMerge[0]"
 
 
+def test_a_strategic_merge_patch_may_stand_in_a_file() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}}
+    listed = with_files(node=node, kustomization={"kind": "Component", "resources": ["node.yaml"]})
+    patched = with_files(node=node, kustomization={"kind": "Component", "patchesStrategicMerge": ["node.yaml"]})
+    assert len(list(handwritten.unprotected_node.find(listed))) == 1
+    assert list(handwritten.unprotected_node.find(patched)) == []
+
+
 def test_a_removed_key_is_not_a_set_key() -> None:
     operation = {"op": "remove", "path": "/spec/hard/limits.nvidia.com~1gpu"}
     plan = with_files(patch=[operation], kustomization={"patches": [{"path": "patch.yaml"}]})

@@ -95,6 +95,15 @@ def test_layout_and_pool_names_are_judged_by_the_label_that_nodes_carry() -> Non
     assert "64 characters; a label value holds 63" in finding.notes[0]
 
 
+def test_a_reserved_word_is_told_by_whose_it_is() -> None:
+    pool = "{gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {exclusive: {}}}"
+    plan = a_plan(a_policy("Pool", "all-enabled", pool) + a_policy("Pool", "default", pool))
+    assert [finding.label for finding in names.reserved_name.find(plan)] == [
+        "an entry that the MIG manager makes itself",
+        "an entry that the device plugin's config-manager falls back to",
+    ]
+
+
 def test_a_cluster_cannot_share_the_folder_of_argo_cd() -> None:
     plan = a_plan(KAI.replace("name: test", "name: argocd"))
     assert only(list(names.reserved_name.find(plan))).message == "cluster name `argocd` is taken"

@@ -11,7 +11,7 @@ from gpuplan.checks import quotas
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding
 from gpuplan.planning.plan import Broken
-from tests.plans import a_plan
+from tests.plans import a_plan, resolve_text
 
 POOL = """\
 apiVersion: gpuplan.dev/v1
@@ -110,6 +110,13 @@ def test_a_split_counts_as_it_is_written() -> None:
     assert only(find(quotas.split_below_cap, over)).label == "8 can be used nowhere"
 
 
+def test_namespaces_that_a_split_leaves_out_are_named() -> None:
+    finding = only(
+        find(quotas.split_below_cap, a_tenant("research", "guaranteed: 4, split: {a: 3}", namespaces="a, b, c"))
+    )
+    assert finding.notes == ("`a` 3 of 4", "`b` and `c` not named: 0")
+
+
 def test_an_even_split_is_proposed() -> None:
     finding = only(find(quotas.split_missing, a_tenant("research", "guaranteed: 8", namespaces="a, b, c")))
     assert finding.help == "add `split: {a: 3, b: 3, c: 2}`"
@@ -142,6 +149,13 @@ def test_a_child_that_cannot_be_read_may_be_what_a_tenant_is_for() -> None:
     with_unread_child = replace(plan, broken=Broken(tenants=frozenset({"child"})))
     assert len(list(quotas.tenant_without_namespace.find(plan))) == 1
     assert list(quotas.tenant_without_namespace.find(with_unread_child)) == []
+
+
+def test_an_unknown_parent_holds_nothing() -> None:
+    plan, unresolved = resolve_text(POOL + a_tenant("child", "guaranteed: 4, limit: 8", more="  parent: nobody\n"))
+    assert [found.code for found in unresolved] == ["GPU101"]
+    assert plan is not None
+    assert [found.code for check in quotas.CHECKS for found in check.run(plan)] == []
 
 
 def test_a_circle_is_reported_once_and_not_for_those_that_hang_on_it() -> None:

@@ -91,6 +91,13 @@ def test_a_parent_with_unbounded_children_bounds_nothing() -> None:
     assert finding.related[0].text == "`top` has 4 `shared`, its children no bound"
 
 
+def test_a_parent_is_exceeded_by_limits_even_where_guarantees_fill_it() -> None:
+    top = a_tenant("top", "", "guaranteed: 8").replace("namespaces: [top], ", "")
+    children = [a_tenant(name, ", parent: top", "guaranteed: 4, limit: 5") for name in ("a", "b")]
+    finding = only(find(schedulers.parent_does_not_bound, "kind: kubernetes", top, *children))
+    assert finding.related[0].text == "`top` has 8 `shared`, its children 10"
+
+
 def test_a_bound_on_lending_matters_only_where_somebody_can_borrow() -> None:
     lender = a_tenant("research", "", "guaranteed: 8, lendable: 0")
     fits, exceeds = (a_tenant("training", "", f"guaranteed: 0, limit: {limit}") for limit in (8, 9))

@@ -85,7 +85,10 @@ def entry() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are real files here
-    sys.exit(_run())
+    code = _run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # to take a plan of a thousand tenants apart again takes as long as to check it
 
 
 def _run() -> int:

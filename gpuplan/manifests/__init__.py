@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
-from gpuplan.manifests.tree import HEADER, object_path, render_tree
+from gpuplan.manifests.tree import HEADER, Tree, object_path, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Identity",
     "Manifest",
     "Problem",
+    "Tree",
     "check_schemas",
     "object_path",
     "render_tree",

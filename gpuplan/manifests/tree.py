@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -22,13 +23,25 @@ _LONGEST_STEM: Final = 132
 """With a suffix this stays below the 143 bytes that encrypted home folders (eCryptfs) leave to a file name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files of a cluster by path below the output folder.
+
+    ``objects`` are the paths of the files that a kustomization applies, in the order in which they were given.
+    """
+
+    files: Mapping[str, bytes]
+    objects: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
 def render_tree(
     cluster: str,
     manifests: Iterable[Manifest],
     files: Iterable[File],
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
-) -> tuple[dict[str, bytes], tuple[Diagnostic, ...]]:
+) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
@@ -42,7 +55,8 @@ def render_tree(
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
         paths = component_paths(_join(out, cluster, folder), components.get(folder, ()))
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
-    return tree.files, tuple(tree.diagnostics)
+    objects = tuple(f"{cluster}/{path}" for path in tree.applied)
+    return Tree(tree.files, objects, tuple(tree.diagnostics))
 
 
 def object_path(manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuplan.backends import BACKENDS
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Manifest, check_schemas, object_path, render_tree
+from gpuplan.manifests import File, Manifest, check_schemas, render_tree
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Plan, Stage
 
@@ -35,10 +35,10 @@ def render(plans: Sequence[Plan], out: str, crds: Path | None) -> Rendered:
         checked = check_schemas(manifests, plan.cluster.kubernetes, crds)
         diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
         unchecked.update(checked.unchecked_kinds)
-        written, found = render_tree(plan.cluster.name, manifests, files, _components(plan, manifests), out)
-        diagnostics += found
-        tree.update(written)
-        objects += (f"{plan.cluster.name}/{object_path(manifest)}" for manifest in manifests)
+        rendered = render_tree(plan.cluster.name, manifests, files, _components(plan, manifests), out)
+        diagnostics += rendered.diagnostics
+        tree.update(rendered.files)
+        objects += rendered.objects
     return Rendered(tree, tuple(diagnostics), tuple(objects), tuple(sorted(unchecked)))
 
 

@@ -160,8 +160,10 @@ def _is_enum(annotation: object) -> bool:
 
 
 def _default_text(field: FieldInfo) -> str:
-    default = field.default
-    if field.is_required() or default is None:
+    if field.is_required():
+        return ""
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None:
         return ""
     if isinstance(default, Enum):
         return str(default.value)

@@ -1,9 +1,13 @@
 """The policy language `gpuplan.dev/v1`: what a platform team writes, mirrored field by field."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
+import os
 from enum import StrEnum
 from typing import Annotated, Any, Literal
+
+# Otherwise pydantic searches the metadata of every installed package for plug-ins, which takes 20 ms and finds none.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -51,7 +55,8 @@ def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
 
 Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
 Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=1_000_000)]
+GpusPerNode = Annotated[int, Field(ge=1, le=1024)]
 Duration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -191,7 +196,7 @@ class GpuOperator(Model):
     values: dict[str, Any] = described(
         "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
         "chart version does not know are reported: the chart itself ignores them silently.",
-        default={},
+        default_factory=dict,
     )
 
 
@@ -227,7 +232,9 @@ class ClusterSpec(Model):
         "The scheduler that divides the GPUs.",
         default=Scheduler.model_construct(kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT),
     )
-    bases: list[str] = described("Folders of policies that this cluster starts from.", default=["policies"])
+    bases: list[str] = described(
+        "Folders of policies that this cluster starts from.", default_factory=lambda: ["policies"]
+    )
 
 
 # --- Pool --------------------------------------------------------------------------------------------------------
@@ -237,7 +244,7 @@ class Nodes(Model):
     """The nodes of a pool: alike in GPU model, GPU count and sharing."""
 
     count: Positive = described("How many nodes the pool has; capacity is counted with it.")
-    gpus_per_node: Positive = described("How many GPUs each node has.")
+    gpus_per_node: GpusPerNode = described("How many GPUs each node has.")
     names: list[str] | None = described("The nodes' names, where they are fixed.", default=None)
     name_pattern: str | None = described(
         "A regular expression (RE2) that the whole node name must match, where nodes come and go. "
@@ -301,7 +308,7 @@ class Mig(Model):
     time_slicing: TimeSlicing | None = described("Divide each MIG device further by time-slicing.", default=None)
 
     @model_validator(mode="after")
-    def _one_source(self) -> Mig:
+    def _one_source(self) -> "Mig":
         _needs_exactly_one(self, ("layout", "instances", "devices"), "a MIG layout")
         return self
 
@@ -320,7 +327,7 @@ class Sharing(Model):
     fraction: Fraction | None = described("The scheduler hands out fractions of a GPU.", default=None)
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Sharing:
+    def _one_kind(self) -> "Sharing":
         _needs_exactly_one(self, ("exclusive", "time_slicing", "mps", "mig", "fraction"), "a sharing kind")
         return self
 
@@ -346,7 +353,9 @@ class Disruption(Model):
     approval: Annotated[Approval, Field(strict=False)] = described(
         "`manual`: a person starts the sync of a disruptive change.", default=Approval.MANUAL
     )
-    windows: list[Window] = described("The times in which nodes may be disturbed; none means any time.", default=[])
+    windows: list[Window] = described(
+        "The times in which nodes may be disturbed; none means any time.", default_factory=list
+    )
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
 
 
@@ -356,11 +365,11 @@ class PoolSpec(Model):
     gpu: str = described("The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`.")
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
-    node_labels: dict[str, str] = described("More labels for the pool's nodes.", default={})
+    node_labels: dict[str, str] = described("More labels for the pool's nodes.", default_factory=dict)
     workload_types: list[str] = described(
-        "What the pool is meant for; tenants name them in `workloadTypes`.", default=[]
+        "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
     )
-    taints: list[Taint] = described("Taints for the pool's nodes.", default=[])
+    taints: list[Taint] = described("Taints for the pool's nodes.", default_factory=list)
     fallback: Name | None = described(
         "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
     )
@@ -388,7 +397,7 @@ class MigLayoutSpec(Model):
     )
 
     @model_validator(mode="after")
-    def _one_source(self) -> MigLayoutSpec:
+    def _one_source(self) -> "MigLayoutSpec":
         _needs_exactly_one(self, ("instances", "devices"), "a MIG layout")
         return self
 
@@ -427,7 +436,7 @@ class Quota(Model):
     )
     split: dict[str, Amount] = described(
         "How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one.",
-        default={},
+        default_factory=dict,
     )
 
 
@@ -490,18 +499,20 @@ class Allow(Model):
 class TenantSpec(Model):
     """A team and what it may use."""
 
-    namespaces: list[str] = described("The tenant's namespaces; each belongs to one tenant.", default=[])
+    namespaces: list[str] = described("The tenant's namespaces; each belongs to one tenant.", default_factory=list)
     parent: Name | None = described("The tenant that this one is part of.", default=None)
-    priority_classes: list[str] = described("The priority classes that its pods may name.", default=[])
-    workload_types: list[str] = described("What it runs; some pool in its quotas must serve each.", default=[])
-    quotas: list[Quota] = described("What it may use, by pool and unit.", default=[])
+    priority_classes: list[str] = described("The priority classes that its pods may name.", default_factory=list)
+    workload_types: list[str] = described(
+        "What it runs; some pool in its quotas must serve each.", default_factory=list
+    )
+    quotas: list[Quota] = described("What it may use, by pool and unit.", default_factory=list)
     surplus: Surplus = described(
         "Its part in what nobody has a guarantee on.", default=Surplus.model_construct(weight=1, rank=0)
     )
     protect: Protect = described(
         "How long its workloads are safe from eviction.", default=Protect.model_construct(preempt=None, reclaim=None)
     )
-    members: list[MemberOrGroup] = described("The groups that work in its namespaces.", default=[])
+    members: list[MemberOrGroup] = described("The groups that work in its namespaces.", default_factory=list)
     allow: Allow = described(
         "What its pods may do.",
         default=Allow.model_construct(pod_security=PodSecurity.BASELINE, units_per_container=None),

@@ -27,8 +27,9 @@ def merge(
     known = tuple(key for key in documents if isinstance(key, tuple))
     for key, patch in _unique(patches, diagnostics):
         if _metadata(patch).get(_DIRECTIVE) == "delete":
-            diagnostics += _judge_deletion(patch, key, known)
-            documents.pop(key, None)
+            diagnostics += _judge_deletion(patch)
+            if documents.pop(key, None) is None:
+                diagnostics.append(_nothing_to_delete(patch, known))
         elif key in documents:
             documents[key] = _patched(documents[key], _undirected(patch, diagnostics), diagnostics)
         else:
@@ -81,37 +82,40 @@ def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:
     return Document({**document.data, "metadata": rest}, document.layers)
 
 
-def _judge_deletion(patch: Document, key: _Key, known: tuple[tuple[str, str], ...]) -> Iterator[Diagnostic]:
-    superfluous = [name for name in patch.data if name not in ("apiVersion", "kind", "metadata")]
-    if superfluous:
+def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
+    superfluous = next((name for name in patch.data if name not in ("apiVersion", "kind", "metadata")), None)
+    if superfluous is not None:
         finding = Finding(
-            at=(patch.origin / superfluous[0]).key,
-            message=f"{_title(patch)} is deleted, and yet sets `{shortened(superfluous[0])}`",
+            at=(patch.origin / superfluous).key,
+            message=f"{_title(patch)} is deleted, and yet sets `{shortened(superfluous)}`",
             label="has no effect",
             help="leave it out, or leave `$patch: delete` out",
         )
         yield BAD_PATCH.report(finding)
-    if key not in known:
-        finding = Finding(
-            at=patch.origin / "metadata" / "name",
-            message=f"the bases have no {_title(patch)} to delete",
-            label="deletes nothing",
-            notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
-            help=_suggestion(patch.name, [name for kind, name in known if kind == patch.kind])
-            or "delete this document of the overlay",
-        )
-        yield NOTHING_TO_DELETE.report(finding)
+
+
+def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> Diagnostic:
+    close = _closest(patch.name, [name for kind, name in known if kind == patch.kind])
+    finding = Finding(
+        at=patch.origin / "metadata" / "name",
+        message=f"the bases have no {_title(patch)} to delete",
+        label=f"did you mean `{close}`" if close else "deletes nothing",
+        notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
+        help=f"write `name: {close}`" if close else "delete this document of the overlay",
+    )
+    return NOTHING_TO_DELETE.report(finding)
 
 
 def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> Document:
     idle: list[_Idle] = []
     data = _merge_mapping(base.data, patch.data, (), idle)
     for path, present in idle:
+        close = _closest(str(path[-1]), present)
         finding = Finding(
             at=Origin(patch, path, on_key=True),
             message=f"{_title(patch)} has no `{shortened(str(path[-1]))}` to remove here",
-            label="removes nothing",
-            help=_suggestion(str(path[-1]), present) or "leave it out",
+            label=f"did you mean `{close}`" if close else "removes nothing",
+            help=f"write `{close}: null`" if close else "leave it out",
         )
         diagnostics.append(NOTHING_TO_UNSET.report(finding))
     return Document(data, base.layers + patch.layers)
@@ -136,9 +140,8 @@ def _merge_mapping(target: object, patch: Mapping[str, object], path: Path, idle
     return result
 
 
-def _suggestion(name: str, names: list[str]) -> str:
-    nearest = get_close_matches(name, names, n=1)
-    return f"did you mean `{nearest[0]}`" if nearest else ""
+def _closest(name: str, names: list[str]) -> str | None:
+    return next(iter(get_close_matches(name, names, n=1)), None)
 
 
 def _metadata(document: Document) -> Mapping[str, Any]:

@@ -197,6 +197,13 @@ def test_what_is_not_plain_utf8_text_is_found_at_its_place(root: Path, data: byt
     assert describe(diagnostics) == [f"{place} GPU002 {message}"]
 
 
+def test_a_byte_order_mark_at_the_start_is_no_part_of_the_text(root: Path) -> None:
+    write(root, "policies/a.yaml", b"\xef\xbb\xbfa: 1\n")
+    (document, _), diagnostics = read_folder(root, "policies")
+    assert document.file.text == "a: 1\n"
+    assert diagnostics == ()
+
+
 def test_half_a_surrogate_pair_is_found() -> None:
     _, diagnostics = read_text("-", "a: \ud800\n")
     assert describe(diagnostics) == ["1:4 GPU002 character U+D800 cannot stand in a policy"]

@@ -34,7 +34,9 @@ DEEP = {
 @pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
 def test_deep_nesting_is_a_finding(text: str, loader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_Loader", getattr(yaml, loader))
+    start = time.process_time()
     _, findings = read(text)
+    assert time.process_time() - start < 4
     assert [finding.split(" ", 1)[1] for finding in findings] == ["GPU003 values are nested more than 64 levels deep"]
 
 
@@ -74,6 +76,12 @@ def test_aliases_of_aliases_cost_nothing(text: str, strict: bool) -> None:
 
 def test_aliases_cannot_nest_deeper_than_text() -> None:
     assert "values are nested more than 64 levels deep" in read(CHAIN)[1][-1]
+
+
+def test_an_anchor_inside_of_another_does_not_hide_how_deep_that_one_is() -> None:
+    anchored = f"a: &a [{'[' * 60 + ']' * 60}, &b 1]\n"
+    assert "GPU003" not in codes(f"{anchored}b: [*a]\n")
+    assert "GPU003" in codes(f"{anchored}b: [[[*a]]]\n")
 
 
 def test_aliases_within_the_bound_are_read() -> None:

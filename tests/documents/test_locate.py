@@ -95,6 +95,12 @@ def test_later_documents_of_a_file_are_located_in_the_file() -> None:
     assert places == ["1:4", "4:4", "5:9", "9:6"]
 
 
+def test_an_indented_document_is_located_in_the_file() -> None:
+    document = read_one("# comment\n  a: 1\n  b: {c: 2}\n")
+    assert place(at(document, "a")) == "2:6"
+    assert place(at(document, "b", "c")) == "3:10"
+
+
 def test_a_value_from_an_alias_is_shown_at_the_alias_and_its_parts_at_the_anchor() -> None:
     (document,), _ = read_text("policy.yaml", "a: &one {x: 1}\nb: *one\n")
     assert place(at(document, "b")) == "2:4"

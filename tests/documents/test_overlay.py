@@ -97,7 +97,7 @@ def test_deleting_what_is_not_there_is_found_with_the_nearest_name() -> None:
     merged, (diagnostic,) = laid_over(base, "kind: Pool\nmetadata: {name: trainin, $patch: delete}\n")
     assert len(merged) == 1
     assert describe([diagnostic]) == ["2:18 GPU018 the bases have no Pool `trainin` to delete"]
-    assert diagnostic.finding.help == "did you mean `training`"
+    assert (diagnostic.finding.label, diagnostic.finding.help) == ("did you mean `training`", "write `name: training`")
 
 
 def test_deleting_the_right_name_of_the_wrong_kind_names_the_right_kind() -> None:
@@ -156,7 +156,7 @@ def test_a_null_that_removes_nothing_is_found_with_the_nearest_field() -> None:
         "3:16 GPU019 Pool `a` has no `cuont` to remove here",
         "3:38 GPU019 Pool `a` has no `new` to remove here",
     ]
-    assert [diagnostic.finding.help for diagnostic in diagnostics] == ["did you mean `count`", "leave it out"]
+    assert [diagnostic.finding.help for diagnostic in diagnostics] == ["write `count: null`", "leave it out"]
 
 
 def test_three_layers_are_laid_one_over_the_other() -> None:

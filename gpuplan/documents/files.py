@@ -134,9 +134,13 @@ def _bytes(entry: _Entry) -> bytes:
     """The content, and no more of it than shows that it is too large."""
     try:
         with Path(entry.path).open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
+            start = stream.read(_CHUNK)
+            return start if len(start) < _CHUNK else start + stream.read(MAX_BYTES + 1 - _CHUNK)
     except OSError as error:
         raise _trouble(entry.label, error) from error
+
+
+_CHUNK = 64 * 1024  # as much memory is taken as is asked for, and most files are small
 
 
 def _top(root: Path, folder: str) -> Path:

@@ -215,6 +215,14 @@ def test_a_file_that_is_too_large_is_found_and_not_read_to_its_end(root: Path) -
     assert findings(read_folder(root, "policies")) == [("policies/a.yaml", "GPU003", "file is larger than 8 MiB")]
 
 
+@pytest.mark.parametrize("size", [2**16 - 1, 2**16, 2**16 + 1, 300_000])
+def test_a_file_of_any_size_is_read_whole(root: Path, size: int) -> None:
+    text = "a: " + "x" * (size - 4) + "\n"
+    write(root, "policies/a.yaml", text)
+    documents, _ = read_folder(root, "policies")
+    assert documents[0].file.text == text
+
+
 def test_folders_nest_deeper_than_functions_may(tmp_path: Path) -> None:
     depth = sys.getrecursionlimit() + 100
     folders = [tmp_path / "policies", *(tmp_path / ("policies" + "/a" * level) for level in range(1, depth))]

@@ -10,7 +10,6 @@ LAYOUTS = {
     "two-large": {"3g.40gb": 2},
     "one-large-two-medium": {"3g.40gb": 1, "2g.20gb": 2},
 }
-UNITS = [("1g.10gb", 7), ("2g.20gb", 3), ("3g.40gb", 2), ("2g.20gb", 2)]
 PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb")
 CLASSES = {"critical": 900, "production": 700, "training": 500, "research": 300, "batch": 100}
 
@@ -105,9 +104,8 @@ def _layout(name: str) -> str:
 
 
 def _tenant(index: int, pools: int) -> str:
-    """Ten tenants share a pool of 64 GPUs and together have a guarantee on nearly all of one of its units."""
-    pool = index % pools
-    unit, per_gpu = UNITS[pool % len(UNITS)]
+    """Ten tenants share a pool of 64 GPUs; together they have a guarantee on most of each of its units."""
+    pool, unit, per_gpu = _share(index, pools)
     return TENANT.format(
         index=index,
         pool=pool,
@@ -115,6 +113,14 @@ def _tenant(index: int, pools: int) -> str:
         guaranteed=per_gpu * 64 // 12,
         klass=list(CLASSES)[index % (len(CLASSES) - 1)],
     )
+
+
+def _share(index: int, pools: int) -> tuple[int, str, int]:
+    """A tenant's pool, its unit there, and how many of them a GPU has: the tenants of a pool take its units in turn."""
+    pool = index % pools
+    units = list(LAYOUTS.values())[pool % len(LAYOUTS)]
+    unit = list(units)[index // pools % len(units)]
+    return pool, unit, units[unit]
 
 
 def peer_data(tenants: int, out: Path) -> dict[str, object]:
@@ -139,8 +145,7 @@ def _entry_name(text: str, layout: str) -> str:
 
 
 def _peer_tenant(index: int, pools: int) -> dict[str, object]:
-    pool = index % pools
-    unit, per_gpu = UNITS[pool % len(UNITS)]
+    pool, unit, per_gpu = _share(index, pools)
     return {
         "name": f"team-{index:05}",
         "group": f"team-{index:05}-members",

@@ -18,7 +18,7 @@ HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gp
 """The first line of every file. It names no version and no date: the same input gives the same bytes."""
 
 _PORTABLE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
-_NOT_PORTABLE: Final = re.compile(r"[^a-z0-9.-]+")
+_BETWEEN_WORDS: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_STEM: Final = 132
 """With a suffix this stays below the 143 bytes that encrypted home folders (eCryptfs) leave to a file name."""
 
@@ -47,7 +47,7 @@ def render_tree(
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
     repository's root, and so is ``out``. Where two things claim one name the first keeps it, and a finding names both.
     """
-    tree = _Tree(cluster, out)
+    tree = _Files(cluster, out)
     for manifest in manifests:
         tree.add_manifest(manifest)
     for file in files:
@@ -71,12 +71,12 @@ def file_name(kind: str, name: str) -> str:
     """
     stem = f"{kind.lower()}-{name}"
     if len(stem) > _LONGEST_STEM or not _PORTABLE.fullmatch(name):
-        readable = _NOT_PORTABLE.sub("-", stem.lower())[: _LONGEST_STEM - 9].strip("-.")
+        readable = _BETWEEN_WORDS.sub("-", stem.lower())[: _LONGEST_STEM - 9].strip("-")
         stem = f"{readable}-{sha256(name.encode()).hexdigest()[:8]}"
     return stem + ".yaml"
 
 
-class _Tree:
+class _Files:
     """The files so far; a path is written once."""
 
     def __init__(self, cluster: str, out: str) -> None:
@@ -92,10 +92,11 @@ class _Tree:
     def add_manifest(self, manifest: Manifest) -> None:
         identity = manifest.identity
         path = _join(manifest.folder, file_name(identity.kind, identity.name))
-        first = self._paths.setdefault(identity, path)
-        if first is not path:
-            self._report(OBJECT_WRITTEN_TWICE, f"{identity} is written twice", first, path)
-        elif self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
+        if identity in self._paths:
+            self._report(OBJECT_WRITTEN_TWICE, f"{identity} is written twice", self._paths[identity], path)
+            return
+        self._paths[identity] = path
+        if self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
             self.applied.append(path)
 
     def add_file(self, file: File) -> None:
@@ -108,10 +109,10 @@ class _Tree:
 
     def add(self, path: str, data: bytes, writer: Identity | str) -> bool:
         """Keep a file, unless another writer had its path before."""
-        first = self._writers.setdefault(path, writer)
-        if first is not writer:
-            self._report(FILE_WRITTEN_TWICE, f"{first} and {writer} claim one file", path)
+        if path in self._writers:
+            self._report(FILE_WRITTEN_TWICE, f"{self._writers[path]} and {writer} claim one file", path)
             return False
+        self._writers[path] = writer
         self.files[f"{self._cluster}/{path}"] = data
         return True
 

@@ -75,8 +75,8 @@ def test_finding_of_several_clusters_is_said_once(platform: Path) -> None:
     file.write_text(file.read_text().replace("3g.40gb: 2", "3g.40gb: 3"))
     report = validate(platform)
     errors = [(found.code, found.clusters) for found in report.diagnostics if found.is_error]
-    assert ("GPU205", ("dev", "openshift", "prod")) in errors
-    assert len([code for code, _ in errors if code == "GPU205"]) == 1
+    assert ("GPU208", ("dev", "openshift", "prod")) in errors
+    assert len([code for code, _ in errors if code == "GPU208"]) == 1
 
 
 def test_stream_holds_every_object_and_nothing_else(platform: Path) -> None:

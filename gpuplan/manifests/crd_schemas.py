@@ -24,6 +24,7 @@ _SAME: Final = frozenset(
 )
 """The keywords that mean the same in JSON Schema. ``format`` does not: int32 and int64 are nothing that it checks."""
 
+_INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _TYPE_META: Final[Mapping[str, Schema]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, such as the crds/ of a chart"
 
@@ -107,7 +108,7 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
     if "properties" in schema:
         strict["properties"] = {name: _strict(part, is_closed=is_closed) for name, part in schema["properties"].items()}
     if is_closed and _drops_unknown_fields(schema):
-        strict["additionalProperties"] = False
+        strict |= {"properties": strict.get("properties", {}), "additionalProperties": False}
     if "required" in schema:
         strict["required"] = [name for name in schema["required"] if not _has_default(schema, name)]
     return strict | _value_rules(schema) | _bounds(schema) | _kubernetes_types(schema)
@@ -118,7 +119,7 @@ def _value_rules(schema: Schema) -> dict[str, Any]:
     rules: dict[str, Any] = {
         keyword: [_strict(part, is_closed=False) for part in schema[keyword]]
         for keyword in ("allOf", "anyOf", "oneOf")
-        if keyword in schema
+        if keyword in schema and schema[keyword] != _INT_OR_STRING
     }
     if "not" in schema:
         rules["not"] = _strict(schema["not"], is_closed=False)
@@ -135,6 +136,8 @@ def _kubernetes_types(schema: Schema) -> dict[str, Any]:
     types: dict[str, Any] = {}
     if schema.get("x-kubernetes-int-or-string"):
         types["type"] = ["integer", "string"]
+    if schema.get("x-kubernetes-list-type") == "set":
+        types["uniqueItems"] = True
     if schema.get("x-kubernetes-embedded-resource"):
         properties = {name: _strict(part) for name, part in schema.get("properties", {}).items()}
         types["properties"] = {**_TYPE_META, **properties, "metadata": OBJECT_META}

@@ -1,0 +1,284 @@
+"""Custom resources are checked as strictly as the API server would, by their definitions."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.manifests import Manifest, check_schemas
+
+Schema = dict[str, Any]
+
+
+def a_crd(
+    spec: Schema, *, group: str = "example.com", kind: str = "Widget", version: str = "v1", **more: Any
+) -> Schema:
+    schema = {"type": "object", "properties": {"spec": spec}, **more}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.lower()}s.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": f"{kind.lower()}s"},
+            "scope": "Cluster",
+            "versions": [
+                {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+                {"name": "v1alpha1", "served": False, "storage": False},
+            ],
+        },
+    }
+
+
+def a_widget(spec: object, *, version: str = "v1", **more: Any) -> Manifest:
+    body = {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec, **more}
+    return Manifest("x", body)
+
+
+def problems(folder: Path, *manifests: Manifest) -> list[str]:
+    checked = check_schemas(manifests, "1.32", folder)
+    assert checked.unchecked == {}
+    return [found.text for found in checked.problems]
+
+
+def judge(tmp_path: Path, schema: Schema, spec: object) -> list[str]:
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd(schema)))
+    return problems(tmp_path, a_widget(spec))
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "problem"),
+    [
+        pytest.param(
+            {"type": "object", "properties": {"a": {"type": "string"}}},
+            {"a": "x"},
+            {"b": "x"},
+            "`spec`: unknown field `b`",
+            id="unknown fields would be dropped",
+        ),
+        pytest.param(
+            {"type": "object"}, {}, {"b": 1}, "`spec`: unknown field `b`", id="an object without fields is empty"
+        ),
+        pytest.param(
+            {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer", "format": "int32"}}}},
+            [{"a": 1}],
+            [{"c": 1}],
+            "`spec[0]`: unknown field `c`",
+            id="in items",
+        ),
+        pytest.param(
+            {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+            {"any": {"a": 1}},
+            {"any": {"b": 1}},
+            "`spec.any`: unknown field `b`",
+            id="in the values of a map",
+        ),
+        pytest.param(
+            {
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": True,
+                "properties": {"known": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+            },
+            {"anything": [1], "known": {"a": 1}},
+            {"known": {"b": 1}},
+            "`spec.known`: unknown field `b`",
+            id="preserved at one place, not below its known fields",
+        ),
+        pytest.param(
+            {
+                "x-kubernetes-int-or-string": True,
+                "anyOf": [{"type": "integer"}, {"type": "string"}],
+                "pattern": "^[0-9]+%?$",
+            },
+            "10%",
+            1.5,
+            '`spec`: 1.5 is not of types "integer", "string"',
+            id="number or text",
+        ),
+        pytest.param(
+            {"type": "string", "nullable": True, "enum": ["a"]},
+            None,
+            "b",
+            '`spec`: "b" is not one of null or "a"',
+            id="null",
+        ),
+        pytest.param(
+            {"type": "string"}, "a", None, '`spec`: null is not of type "string"', id="no null unless it says so"
+        ),
+        pytest.param(
+            {"type": "object", "required": ["a", "b"], "properties": {"a": {"type": "integer", "default": 1}, "b": {}}},
+            {"b": 1},
+            {"a": 1},
+            "`spec`: missing field `b`",
+            id="required, but for what has a default",
+        ),
+        pytest.param(
+            {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
+            1,
+            0,
+            "`spec`: 0 is less than or equal to the minimum of 0",
+            id="bounds that do not belong to the range",
+        ),
+        pytest.param(
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+                "not": {"required": ["a", "b"]},
+                "allOf": [{"properties": {"a": {"maxLength": 1}}}],
+            },
+            {"a": "1"},
+            {"a": "22"},
+            '`spec.a`: "22" is longer than 1 character',
+            id="rules on values do not say which fields there are",
+        ),
+        pytest.param(
+            {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"nmae": "a"}},
+            "`spec.metadata`: unknown field `nmae`",
+            id="an object in an object has metadata",
+        ),
+        pytest.param(
+            {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            ["a", "b"],
+            ["a", "a"],
+            '`spec`: ["a","a"] has non-unique elements',
+            id="sets",
+        ),
+    ],
+)
+def test_a_definition_judges(tmp_path: Path, schema: Schema, good: object, bad: object, problem: str) -> None:
+    assert judge(tmp_path, schema, good) == []
+    assert judge(tmp_path, schema, bad) == [problem]
+
+
+def test_metadata_is_what_kubernetes_says_and_what_the_definition_adds(tmp_path: Path) -> None:
+    metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}
+    crd = a_crd({"type": "object"})
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["metadata"] = metadata
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(crd))
+    assert problems(tmp_path, a_widget({}, metadata={"name": "abc", "labels": {"a": "b"}})) == []
+    assert problems(tmp_path, a_widget({}, metadata={"name": "abcd"})) == [
+        '`metadata.name`: "abcd" is longer than 3 characters'
+    ]
+    assert problems(tmp_path, a_widget({}, metadata={"name": "a", "label": {}})) == [
+        "`metadata`: unknown field `label`"
+    ]
+
+
+def test_a_version_that_is_not_served_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd({"type": "object"})))
+    for version in ("v1alpha1", "v2"):
+        assert problems(tmp_path, a_widget({}, version=version)) == [
+            f"there is no Widget in example.com/{version}: its definition serves v1"
+        ]
+
+
+def test_kinds_without_a_definition_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd({"type": "object"}, kind="Gadget")))
+    checked = check_schemas([a_widget({})], "1.32", tmp_path)
+    assert (checked.problems, checked.unchecked_kinds) == ((), ("Widget.example.com",))
+
+
+def test_definitions_come_in_yaml_of_several_documents_and_in_json(tmp_path: Path) -> None:
+    documents = [{"kind": "Namespace"}, None, a_crd({"type": "object"}, kind="Gadget"), a_crd({"type": "object"})]
+    (tmp_path / "all.yml").write_text(yaml.safe_dump_all(documents))
+    (tmp_path / "more.json").write_text(json.dumps(a_crd({"type": "string"}, group="example.org")))
+    (tmp_path / "README.md").write_text("example.com Widget: {not: [yaml")
+    other = Manifest("x", {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}})
+    assert problems(tmp_path, a_widget({"a": 1}), other) == [
+        "`spec`: unknown field `a`",
+        '`spec`: {} is not of type "string"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{kind: Widget, group: example.com", "is not YAML"),
+        ("a: &a [*a", "is not YAML"),
+        (
+            "kind: CustomResourceDefinition\nspec: {group: example.com, names: Widget}",
+            "without a group, a kind and versions",
+        ),
+        ("kind: CustomResourceDefinition\n# example.com Widget", "without a group, a kind and versions"),
+    ],
+)
+def test_a_file_that_cannot_be_understood_is_trouble(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "widgets.yaml").write_text(text + "\n# example.com Widget\n")
+    with pytest.raises(GpuplanError, match=message) as caught:
+        problems(tmp_path, a_widget({}))
+    assert "widgets.yaml" in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_missing_folder_is_trouble_even_when_nothing_needs_it(tmp_path: Path) -> None:
+    with pytest.raises(GpuplanError, match=r"cannot read CRDs from .*/none`: no such file or directory") as caught:
+        check_schemas([], "1.32", tmp_path / "none")
+    assert caught.value.hint
+
+
+def test_a_file_that_is_not_text_is_trouble(tmp_path: Path) -> None:
+    (tmp_path / "widgets.yaml").write_bytes(b"\xff")
+    with pytest.raises(GpuplanError, match="not UTF-8"):
+        problems(tmp_path, a_widget({}))
+
+
+@pytest.fixture
+def real_crds() -> Path:
+    folder = os.environ.get("GPUPLAN_CRDS")
+    if not folder:
+        pytest.skip("GPUPLAN_CRDS does not name a folder of CRDs")
+    assert Path(folder).is_dir(), f"GPUPLAN_CRDS names {folder}, which is not a folder"
+    return Path(folder)
+
+
+NODE_FEATURE_RULE = {
+    "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
+    "kind": "NodeFeatureRule",
+    "metadata": {"name": "gpuplan-pool-a"},
+    "spec": {
+        "rules": [
+            {
+                "name": "gpuplan.a",
+                "labels": {"nvidia.com/mig.config": "a-1a2b3c4d"},
+                "taints": [{"key": "nvidia.com/gpu", "value": "a", "effect": "NoSchedule"}],
+                "matchFeatures": [
+                    {"feature": "system.name", "matchExpressions": {"nodename": {"op": "In", "value": ["gpu-1"]}}}
+                ],
+            }
+        ]
+    },
+}
+
+
+def test_a_real_definition_accepts_a_real_object(real_crds: Path) -> None:
+    assert problems(real_crds, Manifest("x", NODE_FEATURE_RULE)) == []
+
+
+def test_a_real_definition_refuses_a_misspelt_field(real_crds: Path) -> None:
+    rules = [{**NODE_FEATURE_RULE["spec"]["rules"][0], "label": {}}]
+    assert problems(real_crds, Manifest("x", {**NODE_FEATURE_RULE, "spec": {"rules": rules}})) == [
+        "`spec.rules[0]`: unknown field `label`"
+    ]
+
+
+def test_every_real_definition_can_be_used(real_crds: Path) -> None:
+    for file in sorted(real_crds.glob("*.yaml")):
+        for crd in yaml.load_all(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if crd is None:
+                continue
+            for version in crd["spec"]["versions"]:
+                body = {
+                    "apiVersion": f"{crd['spec']['group']}/{version['name']}",
+                    "kind": crd["spec"]["names"]["kind"],
+                    "metadata": {"name": "a", "unknown": "field"},
+                }
+                found = problems(real_crds, Manifest("x", body))
+                assert "`metadata`: unknown field `unknown`" in found or "there is no" in found[0], (file, found)

@@ -1,0 +1,233 @@
+"""Objects are checked against the schemas of the cluster's Kubernetes, with the verdicts of kubernetes-validate."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.manifests import Gvk, Manifest, check_schemas
+
+Body = dict[str, Any]
+
+NAMESPACE: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "research", "labels": {"a": "b"}}}
+QUOTA: Body = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "gpu", "namespace": "research"},
+    "spec": {"hard": {"requests.nvidia.com/gpu": "4", "requests.nvidia.com/mig-1g.10gb": "0"}},
+}
+ROLE_BINDING: Body = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "users", "namespace": "research"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "researchers"}],
+}
+CONFIG_MAP: Body = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a"},
+    "data": {"config.yaml": "a: 1\n"},
+}
+PRIORITY: Body = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "research"},
+    "value": 100,
+    "preemptionPolicy": "Never",
+}
+POLICY: Body = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "units"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+            ]
+        },
+        "validations": [{"expression": "true", "message": "no"}],
+    },
+}
+NODE: Body = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "gpu-1"},
+    "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]},
+}
+DAEMON_SET: Body = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "a"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "a"}},
+        "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
+        "template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}},
+    },
+}
+BODIES = [NAMESPACE, QUOTA, ROLE_BINDING, CONFIG_MAP, PRIORITY, POLICY, NODE, DAEMON_SET]
+CLUSTER_QUEUE: Body = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "a"}}
+
+
+def with_(body: Body, *route: str | int, value: object) -> Body:
+    """A copy of an object with one value replaced or added."""
+    changed = copy.deepcopy(body)
+    here: Any = changed
+    for part in route[:-1]:
+        here = here[part]
+    here[route[-1]] = value
+    return changed
+
+
+def problems(*bodies: Body, kubernetes: str = "1.32") -> list[str]:
+    return [found.text for found in check_schemas([Manifest("x", body) for body in bodies], kubernetes, None).problems]
+
+
+@pytest.mark.parametrize("minor", ["1.30", "1.31", "1.32", "1.33", "1.37"])
+def test_good_objects_have_no_problems(minor: str) -> None:
+    assert problems(*BODIES, kubernetes=minor) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (with_(QUOTA, "spec", "hrad", value={}), "`spec`: unknown field `hrad`"),
+        (with_(QUOTA, "metadata", "Labels", value={}), "`metadata`: unknown field `Labels`"),
+        (with_(QUOTA, "extra", value=1), "unknown field `extra`"),
+        (with_(CONFIG_MAP, "data", "a", value=1), '`data.a`: 1 is not of types "null", "string"'),
+        (with_(ROLE_BINDING, "roleRef", value={"kind": "Role", "name": "a"}), "`roleRef`: missing field `apiGroup`"),
+        (with_(PRIORITY, "value", value="100"), '`value`: "100" is not of types "null", "integer"'),
+        (with_(ROLE_BINDING, "subjects", 0, "nmae", value="a"), "`subjects[0]`: unknown field `nmae`"),
+    ],
+)
+def test_a_problem_names_the_field_and_what_is_wrong_with_it(body: Body, text: str) -> None:
+    assert problems(body) == [text]
+
+
+def test_every_bad_object_is_found_among_good_ones_of_the_same_shape() -> None:
+    quotas = [with_(QUOTA, "metadata", "name", value=f"q{number}") for number in range(20)]
+    quotas[7] = with_(quotas[7], "spec", "hard", "pods", value=True)
+    checked = check_schemas([Manifest("x", body) for body in quotas], "1.32", None)
+    assert [found.manifest.name for found in checked.problems] == ["q7"]
+    assert checked.problems[0].path == ("spec", "hard", "pods")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "text"),
+    [
+        ("v1", "Namespase", "Kubernetes 1.32 has no Namespase in v1"),
+        ("v1", "namespace", "Kubernetes 1.32 has no namespace in v1"),
+        ("v2", "Namespace", "Kubernetes 1.32 has no Namespace in v2"),
+        ("apps/v1", "Namespace", "Kubernetes 1.32 has no Namespace in apps/v1"),
+        ("batch/v1beta1", "CronJob", "Kubernetes 1.32 has no CronJob in batch/v1beta1"),
+        ("v1", "../v1.32.0-local/namespace", "Kubernetes 1.32 has no ../v1.32.0-local/namespace in v1"),
+    ],
+)
+def test_a_kind_that_kubernetes_does_not_have_is_a_problem(api_version: str, kind: str, text: str) -> None:
+    assert problems({**NAMESPACE, "apiVersion": api_version, "kind": kind}) == [text]
+
+
+def test_kinds_come_and_go_with_versions() -> None:
+    policy = {**POLICY, "apiVersion": "admissionregistration.k8s.io/v1"}
+    assert problems(policy, kubernetes="1.30") == []
+    assert problems(policy, kubernetes="1.29") == [
+        "Kubernetes 1.29 has no ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1"
+    ]
+
+
+@pytest.mark.parametrize("version", ["1.32.4", "v1.32", "1.32"])
+def test_a_version_may_have_a_patch(version: str) -> None:
+    assert problems(QUOTA, kubernetes=version) == []
+
+
+@pytest.mark.parametrize("version", ["1.9", "1.24", "1.99", "2.0"])
+def test_a_version_without_schemas_is_trouble_that_says_which_there_are(version: str) -> None:
+    with pytest.raises(GpuplanError, match=f"no schemas for Kubernetes {version}") as caught:
+        problems(QUOTA, kubernetes=version)
+    assert "versions 1.25 to 1.37 can be checked" in caught.value.hint
+
+
+def test_a_version_that_is_none_is_trouble() -> None:
+    with pytest.raises(GpuplanError, match="`latest` is not a version of Kubernetes"):
+        problems(QUOTA, kubernetes="latest")
+
+
+def test_custom_resources_without_crds_are_counted() -> None:
+    """Also those whose group starts like one of Kubernetes' own, for which kubernetes-validate takes them."""
+    deployment = {"apiVersion": "apps.example.com/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+    checked = check_schemas([Manifest("x", body) for body in (CLUSTER_QUEUE, deployment, deployment)], "1.32", None)
+    assert checked.problems == ()
+    assert checked.unchecked == {
+        Gvk("kueue.x-k8s.io", "v1beta1", "ClusterQueue"): 1,
+        Gvk("apps.example.com", "v1", "Deployment"): 2,
+    }
+    assert checked.unchecked_kinds == ("ClusterQueue.kueue.x-k8s.io", "Deployment.apps.example.com")
+
+
+class Effect(StrEnum):
+    NO_SCHEDULE = "NoSchedule"
+
+
+class Text(str):
+    __slots__ = ()
+
+
+def test_values_may_be_of_other_types_that_mean_the_same() -> None:
+    taints = ({"key": Text("a"), "effect": Effect.NO_SCHEDULE},)
+    assert problems({**NODE, "spec": MappingProxyType({"taints": taints})}) == []
+    assert problems({**NODE, "spec": MappingProxyType({"taint": taints})}) == ["`spec`: unknown field `taint`"]
+
+
+def accepts(body: Body, minor: str) -> bool:
+    """The verdict of kubernetes-validate itself."""
+    try:
+        kubernetes_validate.validate(body, minor, strict=True)
+    except (jsonschema.ValidationError, kubernetes_validate.SchemaNotFoundError):
+        return False
+    return True
+
+
+def routes(value: object, route: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield route
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
+        yield from routes(inner, (*route, key))
+
+
+JUNK = [None, True, 0, -1, 1.5, 10**20, "", "text", [], ["a"], [{}], {}, {"a": "b"}, {"name": "a"}]
+junk = st.sampled_from(JUNK).map(copy.deepcopy)
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> Body:
+    """A good object in which one or two values were replaced, removed or added."""
+    body = copy.deepcopy(draw(st.sampled_from(BODIES)))
+    for _ in range(draw(st.integers(1, 2))):
+        *outer, last = draw(st.sampled_from([route for route in routes(body) if route]))
+        here: Any = body
+        for part in outer:
+            here = here[part]
+        match draw(st.sampled_from(["replace", "remove", "add"])):
+            case "replace":
+                here[last] = draw(junk)
+            case "remove":
+                del here[last]
+            case _ if isinstance(here, dict):
+                here[draw(st.sampled_from(["name", "spec", "status", "unknown"]))] = draw(junk)
+    return body
+
+
+@given(mutants().filter(lambda body: isinstance(body.get("apiVersion"), str) and isinstance(body.get("kind"), str)))
+@settings(max_examples=60, deadline=None)
+def test_verdicts_are_those_of_kubernetes_validate(body: Body) -> None:
+    assert (problems(body) == []) is accepts(body, "1.32")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,17 +13,19 @@ from gpuplan.documents.tree import Node, find_node, read_tree
 class Document:
     """One Kubernetes-style document, made of the text that defines it and of the overlay's text that changes it.
 
-    ``data`` is shared between documents and never changed. Documents are compared by identity: one that no overlay
-    touches stays the same object in every cluster.
+    ``data`` is shared between documents and never changed. It is a mapping; in hand-written files it may be a list, as
+    a JSON patch is. Documents are compared by identity: one that no overlay touches stays the same object in every
+    cluster.
     """
 
     __slots__ = ("data", "kind", "layers", "name")
 
-    def __init__(self, data: dict[str, Any], layers: tuple[Layer, ...]) -> None:
+    def __init__(self, data: Any, layers: tuple[Layer, ...]) -> None:  # noqa: ANN401 (plain YAML data)
         self.data = data
         self.layers = layers
-        self.kind = _text(data.get("kind"))
-        metadata = data.get("metadata")
+        body = data if isinstance(data, dict) else {}
+        self.kind = _text(body.get("kind"))
+        metadata = body.get("metadata")
         self.name = _text(metadata.get("name")) if isinstance(metadata, dict) else ""
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ class Layer:
     """What one stretch of one file says about a document; ``line`` counts the lines before it."""
 
     file: SourceFile
-    data: Mapping[str, Any]
+    data: Any
     start: int
     end: int
     line: int

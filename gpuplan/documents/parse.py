@@ -32,7 +32,7 @@ def parse(file: SourceFile, *, strict: bool = True) -> tuple[tuple[Document, ...
 
     What is merely refused (tags, aliases, merge keys, doubtful scalars) is still read as it was meant, so that later
     stages find no second fault in it. Without ``strict`` only what cannot be read at all is reported, and documents
-    that are no mappings are passed over.
+    that are neither mappings nor lists are passed over.
     """
     remarks = Remarks(file, strict=strict)
     documents: list[Document] = []
@@ -94,7 +94,7 @@ class _Reader:
         data = self._value(root)
         end = self._next().start_mark
         document = None
-        if isinstance(data, dict):
+        if isinstance(data, dict) or (isinstance(data, list) and not self._remarks.strict):
             begin = start.start_mark
             document = Document(data, (Layer(self._file, data, begin.index - begin.column, end.index, begin.line),))
             self._documents.append(document)

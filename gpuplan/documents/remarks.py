@@ -53,7 +53,7 @@ class Remarks:
 
     def __init__(self, file: SourceFile, *, strict: bool) -> None:
         self._file = file
-        self._strict = strict
+        self.strict = strict
         self._diagnostics: list[Diagnostic] = []
         self._repeated: list[tuple[Path, Span]] = []
 
@@ -69,7 +69,7 @@ class Remarks:
         refusal = check_text(self._file)
         if refusal is not None:
             raise UnreadableError(refusal)
-        for diagnostic in find_malformed(self._file) if self._strict else ():
+        for diagnostic in find_malformed(self._file) if self.strict else ():
             self.add(diagnostic)
             self._limit()
 
@@ -169,7 +169,7 @@ class Remarks:
 
     def repeated_key(self, event: Event, path: Path) -> None:
         """Reported at the end of the document, when it is known where the first one was."""
-        if self._strict:
+        if self.strict:
             self._repeated.append((path, _span(event)))
             self._limit()
 
@@ -182,7 +182,7 @@ class Remarks:
         self._repeated.clear()
 
     def _remark(self, rule: Rule, finding: Finding) -> None:
-        if self._strict:
+        if self.strict:
             self._report(rule, finding)
 
     def _report(self, rule: Rule, finding: Finding) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpuplan.diagnostics import Diagnostic, Finding
+from gpuplan.diagnostics import Diagnostic, Finding, Position
 from gpuplan.documents import Ignore
 from gpuplan.pipeline.rules import UNUSED_IGNORE
 
@@ -18,7 +18,7 @@ def tidy(
     if report_unused:
         kept += [_unused(ignore, code) for ignore in ignores for code in ignore.codes if (id(ignore), code) not in used]
     merged: dict[object, Diagnostic] = {}
-    for diagnostic in kept:
+    for diagnostic in _without_echoes(kept):
         location = diagnostic.finding.at.locate()
         key = (*location.sort_key, diagnostic.code, diagnostic.finding.message)
         first = merged.setdefault(key, diagnostic)
@@ -31,17 +31,34 @@ def tidy(
 def _without_ignored(
     diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore]
 ) -> tuple[list[Diagnostic], set[tuple[int, str]]]:
-    by_line = {(ignore.file.path, ignore.line): ignore for ignore in ignores}
+    by_place: dict[tuple[str, int, str], list[Ignore]] = {}
+    for ignore in ignores:
+        for code in ignore.codes:
+            by_place.setdefault((ignore.file.path, ignore.line, code), []).append(ignore)
     kept: list[Diagnostic] = []
     used: set[tuple[int, str]] = set()
     for diagnostic in diagnostics:
-        location = diagnostic.finding.at.locate() if by_line else None
-        ignore = location and by_line.get((location.file.path, location.span.start.line))
-        if ignore and diagnostic.rule.ignorable and diagnostic.code in ignore.codes:
-            used.add((id(ignore), diagnostic.code))
-        else:
+        location = diagnostic.finding.at.locate()
+        found = by_place.get((location.file.path, location.span.start.line, diagnostic.code), ())
+        used.update((id(ignore), diagnostic.code) for ignore in found if diagnostic.rule.ignorable)
+        if not found or not diagnostic.rule.ignorable:
             kept.append(diagnostic)
     return kept, used
+
+
+def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Drop what is said of a value that could not be read as it is written: that follows from how it is written."""
+    kept = list(diagnostics)
+    unread = {_start(item) for item in kept if item.is_error and item.code < _FIRST_CODE_OF_POLICY}
+    return [item for item in kept if item.code < _FIRST_CODE_OF_POLICY or _start(item) not in unread]
+
+
+_FIRST_CODE_OF_POLICY = "GPU030"
+
+
+def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
+    location = diagnostic.finding.at.locate()
+    return location.file.path, location.span.start
 
 
 def _unused(ignore: Ignore, code: str) -> Diagnostic:

@@ -239,7 +239,8 @@ def test_manifests_may_be_any_yaml(root: Path) -> None:
     write(root, "kustomize/patch.yaml", "- op: add\n---\nkind: List\nitems: &x [yes, 012, !y z]\nmore: *x\n")
     documents, diagnostics = read_manifests(root, "kustomize")
     assert [document.data for document in documents] == [
-        {"kind": "List", "items": ["yes", 12, "z"], "more": ["yes", 12, "z"]}
+        [{"op": "add"}],
+        {"kind": "List", "items": ["yes", 12, "z"], "more": ["yes", 12, "z"]},
     ]
     assert describe(diagnostics) == []
 

@@ -208,5 +208,6 @@ def test_manifests_are_read_without_remarks_up_to_what_is_no_yaml() -> None:
     documents, diagnostics = parse(SourceFile("patch.yaml", LOOSE), strict=False)
     assert [document.data for document in documents] == [
         {"a": {"x": "yes"}, "b": {"x": "yes"}, "c": "d", "e": 1, "1": 2},
+        ["a list"],
     ]
     assert [diagnostic.code for diagnostic in diagnostics] == ["GPU001"]

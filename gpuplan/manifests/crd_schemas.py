@@ -109,8 +109,7 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
         strict["properties"] = {name: _strict(part, is_closed=is_closed) for name, part in schema["properties"].items()}
     if is_closed and _drops_unknown_fields(schema):
         strict |= {"properties": strict.get("properties", {}), "additionalProperties": False}
-    if "required" in schema:
-        strict["required"] = [name for name in schema["required"] if not _has_default(schema, name)]
+    strict["required"] = _required(schema)
     return strict | _value_rules(schema) | _bounds(schema) | _kubernetes_types(schema)
 
 
@@ -141,7 +140,6 @@ def _kubernetes_types(schema: Schema) -> dict[str, Any]:
     if schema.get("x-kubernetes-embedded-resource"):
         properties = {name: _strict(part) for name, part in schema.get("properties", {}).items()}
         types["properties"] = {**_TYPE_META, **properties, "metadata": OBJECT_META}
-        types["required"] = ["apiVersion", "kind"]
     if schema.get("nullable"):
         types["type"] = [*types.get("type", [schema["type"]] if "type" in schema else []), "null"]
         if "enum" in schema:
@@ -155,6 +153,8 @@ def _drops_unknown_fields(schema: Schema) -> bool:
     return schema.get("type") == "object"
 
 
-def _has_default(schema: Schema, name: str) -> bool:
-    """Whether the API server fills in a field before it looks whether the field is there."""
-    return "default" in schema.get("properties", {}).get(name, {})
+def _required(schema: Schema) -> list[str]:
+    """The fields that must be there, but for those that the API server fills in before it looks."""
+    properties = schema.get("properties", {})
+    required = [name for name in schema.get("required", ()) if "default" not in properties.get(name, {})]
+    return [*required, *_TYPE_META] if schema.get("x-kubernetes-embedded-resource") else required

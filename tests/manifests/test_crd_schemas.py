@@ -145,6 +145,13 @@ def judge(tmp_path: Path, schema: Schema, spec: object) -> list[str]:
             id="an object in an object has metadata",
         ),
         pytest.param(
+            {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+            {"apiVersion": "v1", "kind": "Pod", "data": {}},
+            {"apiVersion": "v1"},
+            "`spec`: missing field `kind`",
+            id="an object in an object says what it is",
+        ),
+        pytest.param(
             {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
             ["a", "b"],
             ["a", "a"],

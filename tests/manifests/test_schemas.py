@@ -131,6 +131,7 @@ def test_every_bad_object_is_found_among_good_ones_of_the_same_shape() -> None:
         ("v2", "Namespace", "Kubernetes 1.32 has no Namespace in v2"),
         ("apps/v1", "Namespace", "Kubernetes 1.32 has no Namespace in apps/v1"),
         ("batch/v1beta1", "CronJob", "Kubernetes 1.32 has no CronJob in batch/v1beta1"),
+        ("apps-v1", "DaemonSet", "Kubernetes 1.32 has no DaemonSet in apps-v1"),
         ("v1", "../v1.32.0-local/namespace", "Kubernetes 1.32 has no ../v1.32.0-local/namespace in v1"),
     ],
 )

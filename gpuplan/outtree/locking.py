@@ -48,8 +48,8 @@ class Lock:
         os.close(self._handle)
 
     def _acquire(self) -> bool:
+        _make_state(self._root)
         try:
-            _make_state(self._root)
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:
             return False  # another writer has just removed the folder

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final, Union
 
 import yaml
@@ -292,6 +292,6 @@ def _helm_values() -> Mapping[str, Any]:
 
 
 def _read(name: str) -> Mapping[str, Any]:
-    text = (resources.files("gpuplan.catalog") / "operator_data" / name).read_text(encoding="utf-8")
+    text = (Path(__file__).with_name("operator_data") / name).read_text(encoding="utf-8")
     data: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     return data

@@ -65,7 +65,8 @@ def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
 def _apply(tree: _Tree, changes: ChangeSet) -> None:
     replaced = _replaced(changes)
     if replaced or not changes.is_recorded:
-        tree.write_inventory(Inventory(changes.planned.files, {**changes.planned.replaced, **replaced}))
+        unfinished = Inventory(changes.planned.files, {**changes.planned.replaced, **replaced})
+        tree.write_inventory(unfinished if replaced else changes.planned)  # whose text `compare` has made already
     tree.synchronise(["", STATE])  # also of a run that was killed right after it had written the inventory
     for path in changes.unwanted:
         if path in changes.found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
@@ -19,6 +20,8 @@ __all__ = [
     "Problem",
     "Tree",
     "check_schemas",
+    "has_schemas",
+    "kubernetes_versions",
     "object_path",
     "render_tree",
     "to_yaml",

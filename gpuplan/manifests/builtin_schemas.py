@@ -37,12 +37,24 @@ def builtin_schemas(kubernetes: str) -> BuiltinSchemas:
     folders = _folders()
     fitting = [version for version in folders if version <= wanted]
     if not fitting or wanted > max(folders):
-        oldest, newest = ("{}.{}".format(*version) for version in (min(folders), max(folders)))
+        oldest, newest = kubernetes_versions()
         raise GpuplanError(
             f"there are no schemas for Kubernetes {kubernetes}",
             f"versions {oldest} to {newest} can be checked; a newer kubernetes-validate may know more",
         )
     return BuiltinSchemas(folders[max(fitting)])
+
+
+def kubernetes_versions() -> tuple[str, str]:
+    """The oldest and the newest version of which there are schemas; all between them can be checked."""
+    folders = _folders()
+    oldest, newest = ("{}.{}".format(*version) for version in (min(folders), max(folders)))
+    return oldest, newest
+
+
+def has_schemas(kubernetes: str) -> bool:
+    folders = _folders()
+    return min(folders) <= _parse_version(kubernetes) <= max(folders)
 
 
 class BuiltinSchemas:

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: Fi
     Kinds that it does not define, which are all of them without a folder, are counted instead. A kind in one of
     Kubernetes' own groups that this version of it does not have is a problem.
     """
-    judge = _Judge(builtin_schemas(kubernetes_minor), CrdSchemas(crds) if crds else None, kubernetes_minor)
+    judge = _Judge(builtin_schemas(kubernetes_minor), _crd_schemas(crds) if crds else None, kubernetes_minor)
     problems: list[Problem] = []
     unchecked: Counter[Gvk] = Counter()
     for manifest in manifests:
@@ -70,6 +71,12 @@ def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: Fi
         elif not _is_valid(validator, manifest.body):
             problems += _problems(validator, manifest)
     return Checked(tuple(problems), unchecked)
+
+
+@cache
+def _crd_schemas(folder: FilePath) -> CrdSchemas:
+    """Read once for all clusters of a build."""
+    return CrdSchemas(folder)
 
 
 class _Judge:

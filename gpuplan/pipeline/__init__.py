@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpuplan.diagnostics import Diagnostic, Rule, has_errors
+from gpuplan.diagnostics import Diagnostic, Finding, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.planning.plan import Plan
@@ -99,7 +99,18 @@ def _report(repository: Repository) -> Report:
 
     found = [*repository.diagnostics]
     for plan in repository.plans:
-        found += checks.run(plan)
+        found += (*_unknown_kubernetes(plan), *checks.run(plan))
     ignores = repository.ignores if repository.is_whole else None
     diagnostics = tidy(found, repository.ignores, report_unused=ignores is not None)
     return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)
+
+
+def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:
+    from gpuplan.manifests import has_schemas, kubernetes_versions
+    from gpuplan.pipeline.rules import UNKNOWN_KUBERNETES
+
+    if not has_schemas(plan.cluster.kubernetes):
+        oldest, newest = kubernetes_versions()
+        at, message = plan.cluster.at / "kubernetes", f"there are no schemas for Kubernetes {plan.cluster.kubernetes}"
+        finding = Finding(at, message, label=f"{oldest} to {newest} are known", help=f'write "{newest}" or below')
+        yield Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,))

@@ -51,6 +51,22 @@ Remove the comment, or the code in it that is not needed.
     ignorable=False,
 )
 
+UNKNOWN_KUBERNETES = Rule(
+    "GPU113",
+    "unknown-kubernetes-version",
+    Severity.ERROR,
+    """A cluster runs a version of Kubernetes of which gpuplan has no schemas.
+
+## Why
+Every object is checked against the schemas of the cluster's version, since a field that this version does not have is
+dropped without a word or refuses the whole object. Nothing is built unchecked.
+
+## Instead
+Correct `kubernetes`, or upgrade the package kubernetes-validate, which brings the schemas along.
+""",
+    ignorable=False,
+)
+
 INVALID_OBJECT = Rule(
     "GPU690",
     "invalid-object",
@@ -68,4 +84,4 @@ gpuplan: report the object and the message.
     ignorable=False,
 )
 
-RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, INVALID_OBJECT)
+RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, UNKNOWN_KUBERNETES, INVALID_OBJECT)

@@ -11,9 +11,13 @@ help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: $(BIN)/.run ## Validate and build the example platform
+	@echo "== gpuplan validate: is the platform in policies/ and overlays/ right?"
 	@$(BIN)/gpuplan validate
-	@$(BIN)/gpuplan build
+	@echo "== gpuplan build: compile it into out/"
+	@$(BIN)/gpuplan build --output-format concise >/dev/null
+	@echo "== gpuplan show --summary: what each cluster hands out"
 	@$(BIN)/gpuplan show --summary
+	@echo "== Next: look at out/dev/; in policies/layouts.yaml change \`3g.40gb: 2\` to 3, then run .venv/bin/gpuplan validate"
 
 test: $(BIN)/.dev ## Run all tests
 	@$(BIN)/python -m pytest -n auto -q

@@ -11,6 +11,8 @@ import pytest
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import validate
+from gpuplan.views.formats import Format, findings
+from gpuplan.views.theme import Theme
 
 REPOSITORY = Path(__file__).parents[1]
 FILES = sorted(
@@ -55,6 +57,8 @@ def check_survives(repository: Path, name: str, data: bytes) -> None:
         report = validate(repository)
     except GpuplanError:
         return
+    for output_format in Format:
+        findings(report, output_format, Theme())
     for found in report.diagnostics:
         location = found.finding.at.locate()
         assert location.span.start <= location.span.end

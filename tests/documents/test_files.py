@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import socket
-import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -225,15 +227,21 @@ def test_a_file_of_any_size_is_read_whole(root: Path, size: int) -> None:
 
 
 def test_folders_nest_deeper_than_functions_may(tmp_path: Path) -> None:
-    depth = sys.getrecursionlimit() + 100
-    folders = [tmp_path / "policies", *(tmp_path / ("policies" + "/a" * level) for level in range(1, depth))]
+    file = write(tmp_path, f"policies{'/a' * 400}/z.yaml", "a: 1\n")
+    with few_frames_left(200):
+        read = read_folder(tmp_path, "policies")
+    assert paths(read) == [file.relative_to(tmp_path).as_posix()]
+
+
+@contextmanager
+def few_frames_left(count: int) -> Iterator[None]:
+    """Lower Python's limit rather than nest folders up to it: pytest has to be able to remove them again."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + count)
     try:
-        for folder in folders:
-            folder.mkdir()
-        file = write(tmp_path, f"policies{'/a' * (depth - 1)}/z.yaml", "a: 1\n")
-        assert paths(read_folder(tmp_path, "policies")) == [file.relative_to(tmp_path).as_posix()]
-    finally:  # pytest could not empty its temporary folder of this
-        subprocess.run(["rm", "-rf", "policies"], cwd=tmp_path, check=True)
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_manifests_may_be_any_yaml(root: Path) -> None:

@@ -20,16 +20,14 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """A place in a text; both numbers start at 1 and columns count code points."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of text; ``end`` is the first position after it."""
 
     start: Position
@@ -49,8 +47,7 @@ class SourceFile:
         return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A span in a file: what a reader can click on."""
 
     file: SourceFile
@@ -112,8 +109,7 @@ def field_path(path: Path) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A second place that a finding talks about, such as the other half of a contradiction."""
 
     at: Origin

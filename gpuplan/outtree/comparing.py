@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
@@ -39,8 +39,7 @@ class Reason(StrEnum):
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Change:
+class Change(NamedTuple):
     """What happens to one file; ``path`` is relative to the output's root."""
 
     path: str

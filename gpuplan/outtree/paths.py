@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import filterfalse
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
@@ -17,12 +18,12 @@ _PATH: Final = re.compile(rf"{_NAME}(?:/{_NAME})*")
 
 def check_paths(paths: Iterable[str]) -> None:
     """Refuse absolute paths, ``..``, hidden names and characters that some file system does not have."""
-    for path in paths:
-        if not _PATH.fullmatch(path):
-            raise GpuplanError(
-                f"`{path}` is not a path that gpuplan writes",
-                "names in the output are made of ASCII letters, digits, `.`, `_` and `-`, and do not start with a dot",
-            )
+    wrong = next(filterfalse(_PATH.fullmatch, paths), None)
+    if wrong is not None:
+        raise GpuplanError(
+            f"`{wrong}` is not a path that gpuplan writes",
+            "names in the output are made of ASCII letters, digits, `.`, `_` and `-`, and do not start with a dot",
+        )
 
 
 def check_apart(paths: Iterable[str]) -> None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from gpuplan.planning.placement.arrangement import Arrangement, Instance, InstanceCounts, arrangements
-from gpuplan.planning.placement.drawing import ASCII, UNICODE, BoxStyle, draw_slices
 from gpuplan.planning.placement.layouts import maximal_layouts, nearest_layouts, room_left, valid_layouts
 from gpuplan.planning.placement.placing import Placed, fits, place
 from gpuplan.planning.placement.refusal import Refusal, RefusedBy
 
 __all__ = [
-    "ASCII",
-    "UNICODE",
     "Arrangement",
-    "BoxStyle",
     "Instance",
     "InstanceCounts",
     "Placed",
     "Refusal",
     "RefusedBy",
     "arrangements",
-    "draw_slices",
     "fits",
     "maximal_layouts",
     "nearest_layouts",

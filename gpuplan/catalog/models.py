@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
 
@@ -16,16 +17,14 @@ class Evidence(StrEnum):
     DERIVED = "derived"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A place where facts were read; rows name it by its key."""
 
     key: str
     citation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """A value of the node label ``nvidia.com/gpu.product`` that boards of this model carry."""
 
     label: str
@@ -33,8 +32,7 @@ class Product:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PciDevice:
+class PciDevice(NamedTuple):
     """A PCI device id of the model; ``in_stock_filters`` tells whether mig-parted's default file filters on it."""
 
     device: str
@@ -47,8 +45,7 @@ class PciDevice:
         return f"{self.device}10DE"
 
 
-@dataclass(frozen=True, slots=True)
-class Engines:
+class Engines(NamedTuple):
     """Media engines: video decoders and encoders, JPEG decoders, optical flow; None where it was not read."""
 
     dec: int | None = None
@@ -60,8 +57,7 @@ class Engines:
         return ("dec", self.dec), ("enc", self.enc), ("jpeg", self.jpeg), ("ofa", self.ofa)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Placement:
+class Placement(NamedTuple):
     """Where an instance sits: its first memory slice and how many it takes."""
 
     start: int
@@ -81,8 +77,7 @@ class Placement:
         return str(self.start) if self.size == 1 else f"{self.start}-{self.end - 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A kind of GPU instance on one model.
 
     ``memory_gib`` is what ``nvidia-smi mig -lgip`` prints: usable, driver dependent, and below the number in the name.
@@ -141,8 +136,7 @@ class Profile:
         return tuple(placement.start for placement in self.placements)
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyName:
+class LegacyName(NamedTuple):
     """A name that some driver reports, or once reported, for a profile of this model."""
 
     name: str

@@ -1,4 +1,8 @@
-"""The plan of one cluster: names resolved, defaults filled in, capacity counted, every part with its origin."""
+"""The plan of one cluster: names resolved, defaults filled in, capacity counted, every part with its origin.
+
+Its parts are named tuples, never used as tuples: a dataclass takes four times as long to declare, and there are enough
+of them for that to show in every start.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
+from typing import NamedTuple
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
@@ -50,8 +55,7 @@ class Stage(StrEnum):
 # --- Cluster -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GpuOperator:
+class GpuOperator(NamedTuple):
     """The GPU Operator's installation; ``driver_version`` is empty when the operator's default holds."""
 
     at: Origin
@@ -66,8 +70,7 @@ class GpuOperator:
     values: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduler:
+class Scheduler(NamedTuple):
     """The scheduler that divides the GPUs."""
 
     at: Origin
@@ -76,8 +79,7 @@ class Scheduler:
     cap: Cap
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(NamedTuple):
     """A cluster. ``kubernetes`` is the minor version as text, such as ``1.34``."""
 
     at: Origin
@@ -92,15 +94,13 @@ class Cluster:
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusive:
+class Exclusive(NamedTuple):
     """Whole GPUs."""
 
     at: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSlicing:
+class TimeSlicing(NamedTuple):
     """Shares of a device that take turns."""
 
     at: Origin
@@ -109,8 +109,7 @@ class TimeSlicing:
     fail_requests_greater_than_one: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Mps:
+class Mps(NamedTuple):
     """Shares of a GPU under CUDA MPS."""
 
     at: Origin
@@ -118,8 +117,7 @@ class Mps:
     rename: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutEntry:
+class LayoutEntry(NamedTuple):
     """What some GPUs of a node become. ``gpus`` is None for all of them.
 
     ``instances`` are as written, zero and unknown profiles included; it is empty where MIG is off.
@@ -133,8 +131,7 @@ class LayoutEntry:
     placed: Placed | Refusal | None
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """A MIG layout. ``config_name`` is its entry in the mig-parted file and the value of `nvidia.com/mig.config`.
 
     ``is_inline`` says that it stands in a pool, whose name it then has.
@@ -148,8 +145,7 @@ class Layout:
     is_inline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Mig:
+class Mig(NamedTuple):
     """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
 
     at: Origin
@@ -159,8 +155,7 @@ class Mig:
     time_slicing: TimeSlicing | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fraction:
+class Fraction(NamedTuple):
     """Fractions that the scheduler hands out."""
 
     at: Origin
@@ -178,8 +173,7 @@ class Isolation(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """What a pool hands out.
 
     ``resource`` is the extended resource after strategy, sharing and rename, or None for `fraction`.
@@ -211,8 +205,7 @@ class Nodes:
     name_pattern: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(NamedTuple):
     """A taint on a pool's nodes."""
 
     at: Origin
@@ -221,8 +214,7 @@ class Taint:
     effect: Effect
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """When a pool may be disturbed."""
 
     at: Origin
@@ -231,8 +223,7 @@ class Window:
     time_zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Disruption:
+class Disruption(NamedTuple):
     """How far a change may disturb a pool."""
 
     at: Origin
@@ -241,8 +232,7 @@ class Disruption:
     max_unavailable: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """A set of equal nodes.
 
     ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
@@ -274,8 +264,7 @@ class Pool:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClass:
+class PriorityClass(NamedTuple):
     """A priority class."""
 
     at: Origin
@@ -287,8 +276,7 @@ class PriorityClass:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(NamedTuple):
     """A tenant's grant on one unit of one pool, in units. ``limit`` is None where unbounded.
 
     ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
@@ -305,8 +293,7 @@ class Quota:
     caps: Mapping[str, Amount | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A group with a role in the tenant's namespaces."""
 
     at: Origin
@@ -314,8 +301,7 @@ class Member:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(NamedTuple):
     """A team. ``priority_classes`` and ``quotas`` hold what could be resolved."""
 
     at: Origin
@@ -334,8 +320,7 @@ class Tenant:
     units_per_container: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(NamedTuple):
     """What all tenants together have of one unit of one pool. ``limit`` is None where some tenant is unbounded.
 
     Children count within their parent where the parent states a quota of its own for the unit.
@@ -356,8 +341,7 @@ class Total:
 # --- The plan ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class HandWritten:
+class HandWritten(NamedTuple):
     """A document of a hand-written kustomize folder, as data; it may have any shape."""
 
     stage: str
@@ -365,8 +349,7 @@ class HandWritten:
     body: object
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """A hand-written kustomize Component: ``folder`` is relative to the repository's root.
 
     ``namespace`` is set for a Component of one namespace's folder. ``kind`` is what its kustomization.yaml says it

@@ -19,7 +19,7 @@ each_gpu = pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.id)
 each_mig_gpu = pytest.mark.parametrize("gpu", MIG_GPUS, ids=lambda gpu: gpu.id)
 each_row = pytest.mark.parametrize(("gpu", "profile"), ROWS, ids=[f"{gpu.id}-{profile.name}" for gpu, profile in ROWS])
 
-PROFILE_FIELDS = set(Profile.__dataclass_fields__) | {"starts"}
+PROFILE_FIELDS = set(Profile._fields) | {"starts"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 

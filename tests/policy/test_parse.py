@@ -1,0 +1,92 @@
+"""What a finding about a field tells to type is what makes the field right."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from gpuplan.diagnostics import Finding
+from gpuplan.documents import read_text
+from gpuplan.policy import parse
+
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: a}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8}
+"""
+TENANT = """\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: t}
+spec:
+"""
+
+
+def findings(text: str) -> list[Finding]:
+    documents, _ = read_text("policies/case.yaml", text)
+    return [found.finding for document in documents for found in parse(document).diagnostics]
+
+
+def only(kind: str, fields: str) -> Finding:
+    (found,) = findings(kind + indent(fields, "  ") + "\n")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fields", "help_"),
+    [
+        ("sharing: {exclusive: }", "write `exclusive: {}`"),
+        ("sharing: {fraction: }", "write `fraction: {}`"),
+        ("sharing: {timeSlicing: }", "write below `timeSlicing` what it is, or remove it"),
+        ("sharing: {mig: }", "write below `mig` what it is, or remove it"),
+        ("sharing: {timeSlicing: {replicas: 4.0}}", "write 4"),
+        ("sharing: {timeSlicing: {replicas: '4'}}", "write 4 without quotes"),
+        ("sharing: {timeSlicing: {replicas: 4, renameByDefault: true}}", "write `rename:`"),
+        (
+            "sharing: {mig: {instances: {1g.10gb: 7}, mps: {replicas: 2}}}",
+            "remove `mps`, which does not work on MIG devices; `timeSlicing` does",
+        ),
+        ("sharing: {mig: {devices: [{gpus: All}]}}", "write `all`"),
+        ("sharing: {mig: {devices: [{gpus: 0-3}]}}", "write `all`, or a list"),
+        ("sharing: {mig: {instances: {1g.10gb: 7}, strategy: none}}", "write one of `single`, `mixed`"),
+        (
+            "sharing: {exclusive: {}}\ntaints: [{key: a, value: true, effect: NoSchedule}]",
+            'put it in quotes: "true"',
+        ),
+        ("sharing: {exclusive: {}}\nnodeLabels: {example.com/rack: 4}", 'put it in quotes: "4"'),
+    ],
+)
+def test_help_on_pools(fields: str, help_: str) -> None:
+    assert only(POOL, fields).help == help_
+
+
+@pytest.mark.parametrize(
+    ("limit", "help_"),
+    [
+        ("-1", "write a number of at least 0, or `none`"),
+        ("None", "write `none`"),
+        ("lots", "write `none`, or a number"),
+        ("'4'", "write 4 without quotes"),
+    ],
+)
+def test_help_on_a_number_or_a_word(limit: str, help_: str) -> None:
+    assert only(TENANT, f"quotas: [{{pool: a, guaranteed: 4, limit: {limit}}}]").help == help_
+
+
+def test_a_wrong_index_is_one_mistake() -> None:
+    found = only(POOL, "sharing: {mig: {devices: [{gpus: [0, -1]}]}}")
+    assert str(found.at) == "spec.sharing.mig.devices[0].gpus[1]"
+
+
+def test_mps_beside_mig_is_refused_with_the_reason() -> None:
+    found = only(POOL, "sharing: {mps: {replicas: 2}, mig: {instances: {1g.10gb: 7}}}")
+    assert "MPS does not work on MIG devices; `timeSlicing` inside of `mig` does" in found.notes
+
+
+def test_a_patch_directive_in_the_wrong_place_is_sent_to_the_right_one() -> None:
+    (found,) = findings(f"{POOL}  sharing: {{exclusive: {{}}}}\n$patch: delete\n")
+    assert found.help == "write it beside the name: `metadata: {name: ..., $patch: delete}`"

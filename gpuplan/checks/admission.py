@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.handwork import read
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing, name_of
+from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, SchedulerKind, Tenant
+from gpuplan.wording import listing
 
 _KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from gpuplan.checks.handwork import (
     HandFiles,
@@ -20,10 +19,11 @@ from gpuplan.checks.handwork import (
 from gpuplan.checks.handwritten_configs import CONFIG_CHECKS
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing, name_of
+from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import Component, Plan, Stage
+from gpuplan.wording import closest, listing
 
 # --- Objects that do not do what they seem to --------------------------------------------------------------------
 
@@ -374,13 +374,13 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
-    close = get_close_matches(name, known, n=1)
+    close = closest(name, known)
     return Finding(
         at,
         message,
-        label=f"did you mean `{close[0]}`" if close else "belongs to nothing",
+        label=f"did you mean `{close}`" if close else "belongs to nothing",
         notes=(f"there are {listing(known, 8)}",) if known else (),
-        help=f"rename the folder to `{close[0]}`" if close else "move it into the folder that it belongs to",
+        help=f"rename the folder to `{close}`" if close else "move it into the folder that it belongs to",
         severity=severity,
     )
 

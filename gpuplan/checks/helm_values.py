@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from gpuplan.catalog.operators import (
     DECIDED_ENVIRONMENT,
@@ -15,10 +14,10 @@ from gpuplan.catalog.operators import (
     newest_read_line,
 )
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]
 
@@ -67,9 +66,8 @@ def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator
 
 def _similar(route: Route, known: Keys, phrase: str) -> str:
     """The phrase with the key beside it that was probably meant; empty where none is."""
-    in_lower_case = {key.lower(): key for key in known}
-    found = get_close_matches(route[-1].lower(), in_lower_case, n=1, cutoff=0.7)
-    return phrase.format(".".join((*route[:-1], in_lower_case[found[0]]))) if found else ""
+    close = closest(route[-1], known, likeness=0.7)
+    return phrase.format(".".join((*route[:-1], close))) if close else ""
 
 
 def _elsewhere(key: str, keys: Keys) -> str:

@@ -11,10 +11,10 @@ from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks import profiles
 from gpuplan.checks.layouts import LayoutUse, instances_at, layout_uses, nearest_that_fit, partitioned, positive, spell
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, MigStrategy, Plan, Pool
+from gpuplan.wording import listing
 
 # --- Models ------------------------------------------------------------------------------------------------------
 

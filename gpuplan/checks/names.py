@@ -10,7 +10,7 @@ from string import ascii_lowercase, digits
 from typing import Protocol
 
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing, name_of
+from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import (
@@ -26,6 +26,7 @@ from gpuplan.planning.plan import (
     Tenant,
 )
 from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.wording import listing
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253

@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.planning.node_patterns import (
     LONGEST_NAME,
@@ -27,6 +26,7 @@ from gpuplan.planning.plan import (
     Pool,
 )
 from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.wording import listing
 
 _IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
 

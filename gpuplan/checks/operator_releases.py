@@ -16,9 +16,9 @@ from gpuplan.catalog.operators import (
     parse_version,
 )
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Install, Mig, MigStrategy, Plan, Pool
+from gpuplan.wording import listing
 
 _PLUGIN_THAT_TELLS_SUFFIXES_APART = (0, 20)
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from gpuplan.checks import nodes
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_schedule_fault, find_time_zone, is_time_zone
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.context import closest
 from gpuplan.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.wording import closest, listing
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
 """`Isolation` lists the strongest first."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing, name_of, severity_of_loss
+from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+from gpuplan.wording import listing
 
 HIGHEST = 1_000_000_000
 LOWEST = -(2**31)

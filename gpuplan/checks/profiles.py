@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.context import closest
 from gpuplan.planning.placement import Refusal, RefusedBy, place
 from gpuplan.planning.plan import LayoutEntry, Plan
+from gpuplan.wording import closest, listing
 
 _MANY = 20
 """As many profiles as any model has, so that a note can list them all."""
@@ -136,7 +135,7 @@ def _respell(gpu: Gpu, name: str) -> str | None:
         if exact in names:
             return exact
         return _same_size(gpu, exact) or closest(exact, names)
-    return closest(name.lower(), names)
+    return closest(name, names)
 
 
 @check("GPU206", "compute-instance-profile")

@@ -8,7 +8,7 @@ from math import ceil
 
 from gpuplan.checks.caps import Envelope, Grant, Key, cap_field, cap_of, envelopes, grants_by_unit, key_of, parts
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss, total_text
+from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import (
@@ -25,6 +25,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
 )
+from gpuplan.wording import listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, envelopes, grants_by_unit, key_of
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import add, listing, name_of, number, severity_of_loss
+from gpuplan.checks.wording import add, name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Amount, Cap, Fraction, Mig, Mps, Plan, Pool, Quota, SchedulerKind, Tenant, TimeSlicing
+from gpuplan.wording import listing
 
 NAMES = {
     SchedulerKind.KUBERNETES: "plain Kubernetes",

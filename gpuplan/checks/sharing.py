@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import listing
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
     ClusterMigStrategy,
@@ -21,6 +20,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
 )
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.wording import listing
 
 # --- Shares ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Turns of phrase that several checks share: lists, sums, places."""
+"""Turns of phrase that several checks share: sums, places, severities."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from decimal import Decimal
 
 from gpuplan.diagnostics import Origin, Severity
 from gpuplan.planning.plan import Amount, OnLoss, Plan
-
-SHOWN = 4
-"""How many of a list a note names before it only counts."""
+from gpuplan.wording import SHOWN
 
 
 def name_of(at: Origin) -> Origin:
     """Where the document that ``at`` points into gives its name."""
     return Origin(at.source, ("metadata", "name"))
-
-
-def listing(names: Sequence[str], shown: int = SHOWN) -> str:
-    """`` `a`, `b` and `c` ``, or `` `a`, `b` and 3 more ``."""
-    named = [f"`{name}`" for name in names[:shown]]
-    if len(names) > shown:
-        named.append(f"{len(names) - shown} more")
-    return " and ".join([", ".join(named[:-1]), named[-1]]) if len(named) > 1 else "".join(named)
 
 
 def number(amount: Amount) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.documents.document import Document
 from gpuplan.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
 from gpuplan.documents.scalars import shortened
+from gpuplan.wording import closest
 
 _Key = tuple[str, str] | Document
 """Kind and name; a document that lacks one of them is only itself."""
@@ -95,7 +95,7 @@ def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
 
 
 def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> Diagnostic:
-    close = _closest(patch.name, [name for kind, name in known if kind == patch.kind])
+    close = closest(patch.name, [name for kind, name in known if kind == patch.kind])
     finding = Finding(
         at=patch.origin / "metadata" / "name",
         message=f"the bases have no {_title(patch)} to delete",
@@ -110,7 +110,7 @@ def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> 
     idle: list[_Idle] = []
     data = _merge_mapping(base.data, patch.data, (), idle)
     for path, present in idle:
-        close = _closest(str(path[-1]), present)
+        close = closest(str(path[-1]), present)
         finding = Finding(
             at=Origin(patch, path, on_key=True),
             message=f"{_title(patch)} has no `{shortened(str(path[-1]))}` to remove here",
@@ -138,10 +138,6 @@ def _merge_mapping(target: object, patch: Mapping[str, object], path: Path, idle
         else:
             idle.append(((*path, key), list(result)))
     return result
-
-
-def _closest(name: str, names: list[str]) -> str | None:
-    return next(iter(get_close_matches(name, names, n=1)), None)
 
 
 def _metadata(document: Document) -> Mapping[str, Any]:

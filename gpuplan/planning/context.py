@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TypeVar
 
 from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+from gpuplan.wording import closest, listing
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Context:
             at,
             f"unknown {kind} `{name}`",
             label=f"did you mean `{close}`" if close else "no such document on this cluster",
-            notes=(_listing(kind, names),),
+            notes=(_there_are(kind, names),),
             help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
         )
 
@@ -64,13 +64,5 @@ class Context:
         return gpu
 
 
-def closest(name: str, names: Iterable[str]) -> str | None:
-    found = get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return found[0] if found else None
-
-
-def _listing(kind: str, names: list[str]) -> str:
-    if not names:
-        return f"this cluster has no {kind}"
-    shown = ", ".join(f"`{name}`" for name in names[:8])
-    return f"this cluster has {shown}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"
+def _there_are(kind: str, names: Sequence[str]) -> str:
+    return f"this cluster has {listing(names, 8)}" if names else f"this cluster has no {kind}"

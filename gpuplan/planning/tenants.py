@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from gpuplan.diagnostics import Finding, Origin
-from gpuplan.planning.context import Context, closest
+from gpuplan.planning.context import Context
 from gpuplan.planning.plan import Amount, Cap, Member, Pool, PriorityClass, Quota, Tenant, Unit
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
 from gpuplan.policy import models
+from gpuplan.wording import closest
 
 
 def resolve_tenant(

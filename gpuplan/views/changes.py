@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import count, listing
+from gpuplan.views.text import count
 from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import joined
 
 if TYPE_CHECKING:
     from gpuplan.outtree import ChangeSet
@@ -48,4 +49,4 @@ def _style(line: str) -> Style | None:
 
 def unchecked(kinds: Sequence[str]) -> str:
     """The custom resources that were written without having been checked."""
-    return f"not checked for want of their CRDs: {listing(kinds)} (`--crds DIR` checks them)\n" if kinds else ""
+    return f"not checked for want of their CRDs: {joined(kinds)} (`--crds DIR` checks them)\n" if kinds else ""

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from gpuplan.catalog import load
 from gpuplan.diagnostics import GpuplanError, Rule
 from gpuplan.pipeline import rules
-from gpuplan.views.text import listing
 from gpuplan.views.theme import Theme
+from gpuplan.wording import listing
 
 
 def explain(subject: str, theme: Theme) -> str:
@@ -41,7 +41,7 @@ def _hint(subject: str) -> str:
     near = get_close_matches(subject, [*names, *field_paths(), *load().ids()], n=3)
     near += (name for name in load().suggest(subject) if name not in near)
     if near:
-        return f"did you mean {listing([f'`{name}`' for name in near[:3]], 'or')}?"
+        return f"did you mean {listing(near[:3], last='or')}?"
     return (
         "`gpuplan rules` and `gpuplan catalog` list what there is; fields start with a kind, as in `Pool.spec.sharing`"
     )

@@ -13,7 +13,7 @@ from gpuplan.policy.fields import FieldDoc
 from gpuplan.views.catalog import PROFILE_HEADINGS, gpu_row, layout_rows, profile_rows
 from gpuplan.views.fields import name
 from gpuplan.views.rules import how_to_ignore
-from gpuplan.views.text import listing
+from gpuplan.wording import listing
 
 NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
 _HELP_WIDTH = 90
@@ -131,7 +131,7 @@ def _presence(field: FieldDoc) -> str:
 
 
 def _field_text(field: FieldDoc) -> str:
-    values = listing([f"`{value}`" for value in field.values], "or")
+    values = listing(field.values, None, "or")
     return f"{field.description} One of {values}." if len(field.values) > 1 else field.description
 
 

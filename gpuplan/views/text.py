@@ -66,8 +66,3 @@ def indent(text: str, by: str = "  ") -> str:
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun: ``1 error``, ``2 errors``."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
-
-
-def listing(words: Sequence[str], last: str = "and") -> str:
-    """Words as a sentence lists them: ``a, b and c``."""
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Severity
-from gpuplan.views.text import count, listing
+from gpuplan.views.text import count
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
+from gpuplan.wording import joined
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -29,4 +30,4 @@ def verdict(report: Report, theme: Theme) -> str:
         return f"{theme.paint('no findings', Style.HELP)} in {scope}\n"
     counts = [theme.paint(count(number, severity), SEVERITY_STYLES[severity]) for severity, number in found.items()]
     worst = next(item for item in report.diagnostics if item.severity is next(iter(found)))
-    return f"{listing(counts)} in {scope}; `gpuplan explain {worst.code}` says more\n"
+    return f"{joined(counts)} in {scope}; `gpuplan explain {worst.code}` says more\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.views.text import cells, count, listing, pad, printable, table
+from gpuplan.views.text import cells, count, pad, printable, table
 
 
 @given(st.text())
@@ -53,11 +53,6 @@ def test_columns_line_up_under_wide_characters() -> None:
 
 def test_a_cell_stays_on_its_line() -> None:
     assert table(("A",), [("x\ny",)]) == "A\nx␊y\n"
-
-
-def test_words_are_listed_as_people_do() -> None:
-    assert [listing(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
-    assert listing(("a", "b"), "or") == "a or b"
 
 
 def test_nouns_agree_with_their_numbers() -> None:

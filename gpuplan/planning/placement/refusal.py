@@ -10,6 +10,7 @@ from itertools import groupby
 
 from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement.arrangement import Arrangement, Instance, Key, arrange, arrangements, one_by_one
+from gpuplan.wording import joined, listing
 
 _WAYS_SHOWN = 4
 _ENGINES = {"dec": "decoders", "enc": "encoders", "jpeg": "JPEG engines", "ofa": "optical flow engines"}
@@ -61,8 +62,8 @@ def _refuse_unknown_profiles(gpu: Gpu, counts: Key) -> Refusal | None:
         return None
     legacy = [gpu.legacy_names[name] for name in unknown if name in gpu.legacy_names]
     facts = [f"`{old.name}` is another name of `{old.profile}`: {old.note}" for old in legacy]
-    facts.append(f"profiles of {gpu.id}: {_and(_ticked(profile.name for profile in gpu.profiles))}")
-    summary = f"{gpu.id} has no profile {_or(_ticked(unknown))}"
+    facts.append(f"profiles of {gpu.id}: {listing([profile.name for profile in gpu.profiles], None)}")
+    summary = f"{gpu.id} has no profile {listing(unknown, None, 'or')}"
     return Refusal(gpu, RefusedBy.UNKNOWN_PROFILE, unknown, summary, tuple(facts))
 
 
@@ -73,7 +74,7 @@ def _refuse_maximum(gpu: Gpu, counts: Key) -> Refusal | None:
     limits = [f"at most {profile.max_instances} `{profile.name}`" for profile in over]
     names = tuple(profile.name for profile in over)
     facts = tuple(_why_no_more(profile) for profile in over)
-    return Refusal(gpu, RefusedBy.TOO_MANY, names, f"{_and(limits)} on {gpu.id}", facts)
+    return Refusal(gpu, RefusedBy.TOO_MANY, names, f"{joined(limits)} on {gpu.id}", facts)
 
 
 def _why_no_more(profile: Profile) -> str:
@@ -88,8 +89,8 @@ def refuse_engines(gpu: Gpu, counts: Key) -> Refusal | None:
         return None
     users = [profile for profile, _ in _pairs(gpu, counts) if any(getattr(profile, engine) for engine in short)]
     needs = [f"{needed} of {total} {_ENGINES[engine]}" for engine, (needed, total) in short.items()]
-    facts = tuple(f"each `{profile.name}` takes {_and(_shares(gpu, profile, short))}" for profile in users)
-    return Refusal(gpu, RefusedBy.ENGINES, tuple(user.name for user in users), f"needs {_and(needs)}", facts)
+    facts = tuple(f"each `{profile.name}` takes {joined(_shares(gpu, profile, short))}" for profile in users)
+    return Refusal(gpu, RefusedBy.ENGINES, tuple(user.name for user in users), f"needs {joined(needs)}", facts)
 
 
 def _shares(gpu: Gpu, profile: Profile, engines: Iterable[str]) -> list[str]:
@@ -160,7 +161,7 @@ def _way(profiles: list[Profile], way: Arrangement) -> str:
 
 
 def _slices(instances: Iterable[Instance]) -> str:
-    return _and([str(instance.placement) for instance in instances])
+    return joined([str(instance.placement) for instance in instances])
 
 
 def _other(last: Profile, rest: list[Profile]) -> str:
@@ -176,28 +177,12 @@ def _starts(profile: Profile) -> str:
     starts = profile.starts
     if len(starts) > 2 and starts[-1] - starts[0] == len(starts) - 1:
         return f"{starts[0]}-{starts[-1]}"
-    return _or([str(start) for start in starts])
+    return joined([str(start) for start in starts], last="or")
 
 
 def _spell(profiles: Iterable[Profile]) -> str:
     counted = [(profile.name, len(list(same))) for profile, same in groupby(profiles)]
-    return _and([f"`{name}`" if count == 1 else f"{count}x `{name}`" for name, count in counted])
-
-
-def _ticked(names: Iterable[str]) -> list[str]:
-    return [f"`{name}`" for name in names]
-
-
-def _and(words: list[str]) -> str:
-    return _join(words, "and")
-
-
-def _or(words: list[str]) -> str:
-    return _join(words, "or")
-
-
-def _join(words: list[str], last: str) -> str:
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return joined([f"`{name}`" if count == 1 else f"{count}x `{name}`" for name, count in counted])
 
 
 def _pairs(gpu: Gpu, counts: Key) -> list[tuple[Profile, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +21,7 @@ from gpuplan.policy.rules import (
     VALUE_NOT_ALLOWED,
     WRONG_TYPE,
 )
+from gpuplan.wording import closest
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -157,7 +157,7 @@ def _unknown_kind(document: Document) -> Diagnostic:
     if not document.kind:
         finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",))
         return UNKNOWN_KIND.report(finding)
-    close = _closest(document.kind, KINDS)
+    close = closest(document.kind, KINDS)
     return UNKNOWN_KIND.report(
         Finding(
             at,
@@ -178,7 +178,7 @@ def _unknown_field(at: Origin, model: type[BaseModel]) -> Finding:
     parent = nested_model(model, at.path[:-1])
     known = tuple(field.alias or key for key, field in parent.model_fields.items()) if parent else ()
     elsewhere = _ELSEWHERE.get(name, "")
-    close = elsewhere if elsewhere in known else _closest(name, known)
+    close = elsewhere if elsewhere in known else closest(name, known)
     return Finding(
         at.key,
         f"unknown field `{name}`",
@@ -320,7 +320,7 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
     alternative = f", or {context['or']}" if context.get("or") else ""
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
-        close = _closest(str(value), allowed)
+        close = closest(str(value), allowed)
         return Finding(
             at,
             f"`{at}` cannot be {shown}",
@@ -372,10 +372,3 @@ _FORMS = {
 
 def _plain(number: float) -> str:
     return f"{number:g}"
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one is most likely a misspelling of; letter case does not count."""
-    by_lower = {item.lower(): item for item in known}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None

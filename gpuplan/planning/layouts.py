@@ -36,8 +36,11 @@ def entry_of(layout: Layout, index: int) -> LayoutEntry | None:
 
 
 def content_hash(entries: Iterable[LayoutEntry]) -> str:
-    """Eight hex digits that change when the division does, and only then."""
-    content = [[entry.gpus, entry.mig_enabled, sorted(entry.instances.items())] for entry in entries]
+    """Eight hex digits that change when the division does, and only then: a GPU stands in one entry, in any order."""
+    content = [
+        [entry.gpus and sorted(entry.gpus), entry.mig_enabled, sorted(entry.instances.items())] for entry in entries
+    ]
+    content.sort(key=str)
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()[:8]
 
 

@@ -179,7 +179,7 @@ class Unit(NamedTuple):
     ``resource`` is the extended resource after strategy, sharing and rename, or None for `fraction`.
     ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total.
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
-    compute slices, a share one over the replicas, a GPU one.
+    compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
     ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by
     turns; None where it is not known.
     """

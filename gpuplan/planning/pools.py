@@ -170,13 +170,14 @@ def _mig_units(gpu: Gpu, nodes: Nodes, mig: Mig) -> tuple[Unit, ...]:
 
 def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, ...]) -> Unit:
     replicas = max(mig.time_slicing.replicas, 1) if mig.time_slicing else 1
-    resource = GPU_RESOURCE if mig.strategy is MigStrategy.SINGLE else f"nvidia.com/mig-{resource_suffix(name)}"
+    is_single = mig.strategy is MigStrategy.SINGLE
+    resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
     return _unit(
         name,
         _shared(mig.time_slicing, resource) if mig.time_slicing else resource,
         tuple(count * replicas for count in per_gpu),
         nodes,
-        Ratio(_compute_slices(gpu, name), replicas),
+        Ratio(1 if is_single else _compute_slices(gpu, name), replicas),
         _profile_memory_mib(gpu, name, replicas),
         Isolation.NONE if mig.time_slicing else Isolation.HARDWARE,
     )
@@ -210,7 +211,11 @@ def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
 
 
 def _compute_slices(gpu: Gpu, name: str) -> int:
-    """KAI-Scheduler reads it from the resource's name (its `pkg/scheduler/api/common_info/resources/mig.go`)."""
+    """What a MIG device costs KAI-Scheduler, which reads it from the resource's name.
+
+    (`pkg/scheduler/api/common_info/resources/mig.go` there.) Under `single` the name is `nvidia.com/gpu`, of which it
+    counts one for each (`ResourceFromResourceList` in `pkg/scheduler/api/resource_info/resource_info.go`).
+    """
     profile = gpu.find_profile(name)
     if profile is not None:
         return profile.compute_slices

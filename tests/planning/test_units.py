@@ -78,6 +78,7 @@ def test_counts_by_gpu_index_follow_the_devices() -> None:
         ("{mps: {replicas: 4}}", Fraction(1, 4), Isolation.MPS),
         ("{mig: {instances: {2g.20gb: 3}}}", Fraction(2), Isolation.HARDWARE),
         ("{mig: {instances: {2g.20gb: 3}, timeSlicing: {replicas: 4}}}", Fraction(1, 2), Isolation.NONE),
+        ("{mig: {instances: {2g.20gb: 3}, strategy: single}}", Fraction(1), Isolation.HARDWARE),
     ],
 )
 def test_weight_and_isolation(sharing: str, weight: Fraction, isolation: Isolation) -> None:
@@ -122,3 +123,13 @@ def test_config_name_changes_with_the_content_only() -> None:
     assert layout_name("{1g.10gb: 7}") == layout_name("{1g.10gb: 7}")
     assert layout_name("{3g.40gb: 1, 2g.20gb: 2}") == layout_name("{2g.20gb: 2, 3g.40gb: 1}")
     assert layout_name("{1g.10gb: 7}") != layout_name("{1g.10gb: 6}")
+
+
+def test_config_name_does_not_change_with_the_order_of_devices() -> None:
+    def name(devices: str) -> str:
+        return a_pool(f"{{mig: {{devices: {devices}}}}}").sharing.layout.config_name
+
+    one, other = "{gpus: [0, 1], instances: {1g.10gb: 7}}", "{gpus: [2, 3, 4, 5, 6, 7], enabled: false}"
+    assert name(f"[{one}, {other}]") == name(f"[{other}, {one}]")
+    assert name(f"[{one}, {other}]") == name(f"[{one.replace('0, 1', '1, 0')}, {other}]")
+    assert name(f"[{one}, {other}]") != name(f"[{one.replace('0, 1', '0, 2')}, {other.replace('2, 3', '1, 3')}]")

@@ -65,10 +65,23 @@ def _summary_row(plan: Plan) -> tuple[str, ...]:
 
 
 def _guaranteed_share(plan: Plan) -> Ratio:
-    """The part of all capacity that somebody has a guarantee on, with units counted by what they cost in GPUs."""
-    capacity = sum(unit.capacity * unit.gpu_weight for pool in plan.pools for unit in pool.units)
-    guaranteed = sum((Ratio(total.guaranteed) * total.unit.gpu_weight for total in plan.totals), Ratio(0))
-    return guaranteed / capacity if capacity else Ratio(0)
+    """The part of the cluster's GPUs that somebody has a guarantee on."""
+    guaranteed = sum((_gpus(total) for total in plan.totals), Ratio(0))
+    return guaranteed / (sum(pool.gpu_count for pool in plan.pools) or 1)
+
+
+def _gpus(total: Total) -> Ratio:
+    """The guarantees on a unit in physical GPUs: a unit is as much of its GPU as it weighs of what the GPU gives."""
+    unit, nodes = total.unit, total.pool.nodes
+    of_node = sum(
+        (
+            Ratio(number * unit.gpu_weight, sum(other.per_gpu[index] * other.gpu_weight for other in total.pool.units))
+            for index, number in enumerate(unit.per_gpu)
+            if number and unit.gpu_weight
+        ),
+        Ratio(0),
+    )
+    return of_node * nodes.count * Ratio(total.guaranteed) / unit.capacity if unit.capacity else Ratio(0)
 
 
 def _units(plan: Plan) -> dict[str, int]:

@@ -121,6 +121,37 @@ def test_json_and_yaml_say_the_same() -> None:
     assert yaml.safe_load(shown_plans(plans, "yaml", PLAIN)) == json.loads(shown_plans(plans, "json", PLAIN))
 
 
+def test_a_summary_counts_guarantees_in_physical_gpus() -> None:
+    plan = a_plan(
+        """
+        apiVersion: gpuplan.dev/v1
+        kind: Pool
+        metadata: {name: whole}
+        spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 6}, sharing: {exclusive: {}}}
+        ---
+        apiVersion: gpuplan.dev/v1
+        kind: Pool
+        metadata: {name: parts}
+        spec:
+          gpu: A100-80GB
+          nodes: {count: 1, gpusPerNode: 2}
+          sharing: {mig: {devices: [{gpus: [0], instances: {3g.40gb: 1, 2g.20gb: 2}}, {gpus: [1], enabled: false}]}}
+        ---
+        apiVersion: gpuplan.dev/v1
+        kind: Tenant
+        metadata: {name: research}
+        spec:
+          namespaces: [research]
+          quotas:
+          - {pool: parts, unit: 3g.40gb, guaranteed: 1}
+          - {pool: parts, unit: 2g.20gb, guaranteed: 2}
+          - {pool: whole, guaranteed: 1}
+        """
+    )
+    row = shown_plans([plan], "summary", PLAIN).splitlines()[1]
+    assert "25%" in row  # one divided GPU and one whole, of eight
+
+
 def test_units_say_what_is_promised_and_what_is_free() -> None:
     pool = next(pool for pool in plan_as_data(a_plan(FLEET))["pools"] if pool["name"] == "research")
 

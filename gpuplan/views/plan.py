@@ -66,11 +66,11 @@ def _summary_row(plan: Plan) -> tuple[str, ...]:
 
 def _guaranteed_share(plan: Plan) -> Ratio:
     """The part of the cluster's GPUs that somebody has a guarantee on."""
-    guaranteed = sum((_gpus(total) for total in plan.totals), Ratio(0))
+    guaranteed = sum((_guaranteed_gpus(total) for total in plan.totals), Ratio(0))
     return guaranteed / (sum(pool.gpu_count for pool in plan.pools) or 1)
 
 
-def _gpus(total: Total) -> Ratio:
+def _guaranteed_gpus(total: Total) -> Ratio:
     """The guarantees on a unit in physical GPUs: a unit is as much of its GPU as it weighs of what the GPU gives."""
     unit, nodes = total.unit, total.pool.nodes
     of_node = sum(
@@ -197,7 +197,7 @@ def _layouts(plan: Plan) -> Iterator[str]:
 def table_of_entries(entries: Iterable[LayoutEntry]) -> str:
     """What each group of GPUs becomes, drawn on the axis of memory slices."""
     lines = [(_gpus(entry), _drawing(entry)) for entry in entries]
-    width = max(len(gpus) for gpus, _ in lines)
+    width = max((len(gpus) for gpus, _ in lines), default=0)
     return "".join(f"{gpus:<{width}}  {drawing}\n" for gpus, drawing in lines)
 
 

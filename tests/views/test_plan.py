@@ -225,6 +225,12 @@ def test_a_plan_without_pools_has_no_empty_tables() -> None:
     assert plan_page(a_plan(""), PLAIN).splitlines()[1:] == []
 
 
+def test_a_layout_that_says_nothing_is_named_and_drawn_as_nothing() -> None:
+    page = plan_page(a_plan(LAYOUT.replace("instances: {1g.10gb: 7}", "devices: []")), PLAIN)
+
+    assert page.splitlines()[-1].startswith("  small on A100-80GB, used by no pool")
+
+
 def test_what_the_policy_says_never_reaches_the_terminal_as_control() -> None:
     plan = a_plan(LAYOUT.replace("name: small", 'name: "a\\e[2J"').replace("1g.10gb", '"b\\e[2J"'))
 

@@ -21,6 +21,11 @@ spec:
 """
 
 
+def a_cluster(scheduler: str) -> str:
+    """The plain cluster with another scheduler, such as ``kind: kueue``."""
+    return f"{CLUSTER}  scheduler: {{{scheduler}}}\n"
+
+
 def with_cluster(text: str) -> str:
     """The documents, with a plain cluster before them unless they bring one."""
     text = dedent(text)

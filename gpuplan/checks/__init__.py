@@ -15,6 +15,8 @@ from gpuplan.checks import (
     quotas,
     schedulers,
     sharing,
+    splits,
+    tenants,
 )
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
@@ -25,7 +27,9 @@ CHECKS: tuple[Check, ...] = (
     *pools.CHECKS,
     *mig.CHECKS,
     *sharing.CHECKS,
+    *tenants.CHECKS,
     *quotas.CHECKS,
+    *splits.CHECKS,
     *priorities.CHECKS,
     *schedulers.CHECKS,
     *admission.CHECKS,

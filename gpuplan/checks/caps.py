@@ -42,6 +42,13 @@ class Envelope(NamedTuple):
         return add([quota.guaranteed for _, quota in self.children])
 
 
+def each_quota(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
+    """Every quota with the tenant that has it."""
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            yield tenant, quota
+
+
 def key_of(quota: Quota) -> Key:
     return quota.pool.name, quota.unit.name
 

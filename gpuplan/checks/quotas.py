@@ -1,4 +1,4 @@
-"""Checks on tenants' quotas and namespaces (GPU400-449)."""
+"""Checks on tenants' quotas (GPU400-449)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
-from gpuplan.checks.caps import Envelope, Grant, Key, cap_field, cap_of, envelopes, grants_by_unit, key_of, parts
+from gpuplan.checks.caps import (
+    Envelope,
+    Grant,
+    Key,
+    cap_field,
+    cap_of,
+    each_quota,
+    envelopes,
+    grants_by_unit,
+    key_of,
+    parts,
+)
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import (
     Amount,
     Fraction,
@@ -178,7 +188,7 @@ def limit_below_guaranteed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise the limit, or leave it out: it is then as high as the guarantee.
     """
-    for tenant, quota in _quotas(plan):
+    for tenant, quota in each_quota(plan):
         if quota.limit is not None and quota.limit < quota.guaranteed:
             yield Finding(
                 quota.at / "limit",
@@ -200,7 +210,7 @@ def lendable_above_guaranteed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Lower `lendable`, or leave it out: all guaranteed units may then be lent while they are idle.
     """
-    for tenant, quota in _quotas(plan):
+    for tenant, quota in each_quota(plan):
         if quota.lendable > quota.guaranteed:
             yield Finding(
                 quota.at / "lendable",
@@ -222,7 +232,7 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a whole number of units.
     """
-    for tenant, quota in _quotas(plan):
+    for tenant, quota in each_quota(plan):
         if _is_whole(quota) or isinstance(quota.pool.sharing, Fraction):
             continue
         for at, field, amount in _amounts(quota):
@@ -288,7 +298,7 @@ def empty_quota(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a limit to let the tenant use what others leave idle, or remove the quota.
     """
-    for tenant, quota in _quotas(plan):
+    for tenant, quota in each_quota(plan):
         if quota.guaranteed == 0 and quota.limit == 0:
             yield Finding(
                 quota.at / "guaranteed",
@@ -310,7 +320,7 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Lower the limit, or write `limit: none` to say that there is no bound.
     """
-    for tenant, quota in _quotas(plan):
+    for tenant, quota in each_quota(plan):
         capacity = quota.unit.capacity
         if capacity and quota.limit is not None and quota.limit > max(capacity, quota.guaranteed):
             yield _out_of_reach(tenant, quota, quota.limit, capacity, "pool has", quota.pool.nodes.at / "count")
@@ -334,242 +344,7 @@ def _out_of_reach(tenant: Tenant, quota: Quota, limit: Amount, bound: Amount, ho
     )
 
 
-# --- Namespaces --------------------------------------------------------------------------------------------------
-
-
-@check("GPU406", "tenant-without-namespace")
-def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
-    """A tenant has neither namespaces nor children.
-
-    ## Why
-    Pods run in namespaces: without one nobody can use what the tenant is granted, and its guarantees keep units from
-    everybody else. Only a tenant that others name as their parent can do without.
-
-    ## Instead
-    Add `namespaces`, or remove the tenant.
-    """
-    if plan.broken.tenants:
-        return  # one of them may be a child
-    parents = {tenant.parent for tenant in plan.tenants}
-    for tenant in plan.tenants:
-        if not tenant.namespaces and tenant.name not in parents:
-            yield Finding(
-                name_of(tenant.at),
-                f"tenant `{tenant.name}` has no namespace",
-                label="and no tenant names it as its parent",
-                notes=("its quotas cannot be used by any pod",) if tenant.quotas else (),
-                help=f"add `namespaces: [{tenant.name}]`, or remove the tenant",
-            )
-
-
-@check("GPU407", "namespace-in-two-tenants")
-def namespace_in_two_tenants(plan: Plan) -> Iterator[Finding]:
-    """Two tenants have the same namespace.
-
-    ## Why
-    A pod belongs to the tenant of its namespace. With two, both tenants' admission rules and quotas hold at once, so
-    that neither can use what it was granted.
-
-    ## Instead
-    Give each tenant its own namespace. Tenants that belong together can have a common `parent`.
-    """
-    owners: dict[str, tuple[Tenant, int]] = {}
-    for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
-            owner, first = owners.setdefault(namespace, (tenant, index))
-            if owner is not tenant:
-                yield Finding(
-                    tenant.at / "namespaces" / index,
-                    f"namespace `{namespace}` belongs to tenants `{owner.name}` and `{tenant.name}`",
-                    label=f"claimed by `{tenant.name}`",
-                    related=(Label(owner.at / "namespaces" / first, f"claimed by `{owner.name}`"),),
-                    help="remove it from one of them",
-                )
-
-
-@check("GPU408", "namespace-twice")
-def namespace_twice(plan: Plan) -> Iterator[Finding]:
-    """A tenant lists a namespace twice.
-
-    ## Why
-    One of the two was meant to be another name, or nothing. A second Namespace object of one name cannot be applied.
-
-    ## Instead
-    Remove or correct one of them.
-    """
-    for tenant in plan.tenants:
-        if len(set(tenant.namespaces)) == len(tenant.namespaces):
-            continue
-        first_of: dict[str, int] = {}
-        for index, namespace in enumerate(tenant.namespaces):
-            first = first_of.setdefault(namespace, index)
-            if first != index:
-                yield Finding(
-                    tenant.at / "namespaces" / index,
-                    f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
-                    label="again",
-                    related=(Label(tenant.at / "namespaces" / first, "first listed here"),),
-                    help="remove one of them",
-                )
-
-
-@check("GPU410", "parent-cycle")
-def parent_cycle(plan: Plan) -> Iterator[Finding]:
-    """Tenants are each other's parents.
-
-    ## Why
-    A tree of tenants has a top. In a circle nobody holds what the others divide; Kueue switches off every queue of
-    cohorts that form one, without an error.
-
-    ## Instead
-    Remove `parent` from the tenant that is meant to be the top.
-    """
-    parent_of = {tenant.name: tenant.parent for tenant in plan.tenants}
-    by_name = {tenant.name: tenant for tenant in plan.tenants}
-    done: set[str] = set()
-    for start in parent_of:
-        trail: list[str] = []
-        name: str | None = start
-        while name is not None and name in parent_of and name not in done:
-            done.add(name)
-            trail.append(name)
-            name = parent_of[name]
-        if name in trail:
-            yield _cycle([by_name[member] for member in trail[trail.index(name) :]])
-
-
-def _cycle(members: list[Tenant]) -> Finding:
-    first = members.index(min(members, key=lambda tenant: tenant.name))
-    top, *others = [*members[first:], *members[:first]]
-    route = " -> ".join(f"`{tenant.name}`" for tenant in (top, *others, top))
-    return Finding(
-        top.at / "parent",
-        f"parents of `{top.name}` form a circle: {route}" if others else f"tenant `{top.name}` is its own parent",
-        label="leads back to itself",
-        related=tuple(Label(tenant.at / "parent", f"parent of `{tenant.name}`") for tenant in others[:4]),
-        help=f"remove `parent` from {listing([tenant.name for tenant in members]) if others else 'the tenant'}"
-        f"{', whichever is the top' if others else ''}",
-    )
-
-
-# --- Division among namespaces -----------------------------------------------------------------------------------
-
-
-@check("GPU412", "split-names-foreign-namespace")
-def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
-    """A quota's `split` names a namespace that the tenant does not have.
-
-    ## Why
-    The part would go to nobody, and the namespace that was meant gets nothing: with a `split`, namespaces that it does
-    not name have a cap of 0.
-
-    ## Instead
-    Name one of the tenant's namespaces.
-    """
-    for tenant, quota in _quotas(plan):
-        for namespace in quota.split:
-            if namespace not in tenant.namespaces:
-                yield Finding(
-                    (quota.at / "split" / namespace).key,
-                    f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
-                    label="gets a part that nobody can use",
-                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
-                    notes=(f"its namespaces: {listing(tenant.namespaces, 8)}",) if tenant.namespaces else (),
-                    help="write one of the tenant's namespaces, or add this one to `namespaces`",
-                )
-
-
-@check("GPU413", "split-over-cap")
-def split_over_cap(plan: Plan) -> Iterator[Finding]:
-    """The parts of a `split` add up to more than the quota allows.
-
-    ## Why
-    Each namespace gets a ResourceQuota with its part, and nothing counts them together. Parts above the cap let the
-    tenant use more than it was granted.
-
-    ## Instead
-    Lower the parts, or raise the limit. Which of a quota's numbers is the cap is the cluster's `scheduler.cap`.
-    """
-    for tenant, quota, cap, part in _splits(plan):
-        if part > cap:
-            yield _uneven(plan, tenant, quota, cap, part, f"{number(part - cap)} more than it may use")
-
-
-@check("GPU414", "split-below-cap", Severity.WARNING)
-def split_below_cap(plan: Plan) -> Iterator[Finding]:
-    """The parts of a `split` add up to less than the quota allows.
-
-    ## Why
-    Each namespace gets a ResourceQuota with its part, and namespaces that are not named get 0. What is left over can be
-    used in none of them.
-
-    ## Instead
-    Raise a part, or lower the quota to what is used.
-    """
-    for tenant, quota, cap, part in _splits(plan):
-        if part < cap:
-            yield _uneven(plan, tenant, quota, cap, part, f"{number(cap - part)} can be used nowhere")
-
-
-def _splits(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, Amount]]:
-    """The divided quotas, with their cap and the sum of the tenant's own parts."""
-    for tenant, quota in _quotas(plan):
-        cap = cap_of(plan, quota) if quota.split else None
-        # A part of a foreign namespace is reported for itself.
-        if cap is not None and all(name in tenant.namespaces for name in quota.split):
-            yield tenant, quota, cap, add(list(quota.split.values()))
-
-
-def _uneven(plan: Plan, tenant: Tenant, quota: Quota, cap: Amount, part: Amount, label: str) -> Finding:
-    left_out = [name for name in tenant.namespaces if name not in quota.split]
-    return Finding(
-        quota.at / "split",
-        f"split of `{quota.unit.name}` of pool `{quota.pool.name}` adds up to {number(part)}, "
-        f"but tenant `{tenant.name}` has {number(cap)}",
-        label=label,
-        related=(Label(quota.at / cap_field(plan), f"the cap on this cluster: {number(cap)}"),),
-        notes=(
-            f"{total_text(list(quota.split.items()))} of {number(cap)}",
-            *((f"{listing(left_out)} not named: 0",) if left_out else ()),
-        ),
-        help=f"divide {number(cap)} among the namespaces",
-    )
-
-
-@check("GPU415", "split-missing")
-def split_missing(plan: Plan) -> Iterator[Finding]:
-    """On plain Kubernetes, a tenant with several namespaces does not say how its quota is divided among them.
-
-    ## Why
-    A ResourceQuota counts one namespace. With the whole cap in each of three namespaces the tenant may use three times
-    what it was granted, at the cost of the others' guarantees.
-
-    ## Instead
-    Add a `split`, or give the tenant one namespace. Kueue and KAI-Scheduler count a tenant's namespaces together.
-    """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
-        return
-    for tenant, quota in _quotas(plan):
-        names, cap = tenant.namespaces, cap_of(plan, quota)
-        if len(names) > 1 and not quota.split and cap and quota.unit.resource and len(set(names)) == len(names):
-            sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
-            yield Finding(
-                quota.at,
-                f"cap of {number(cap)} `{quota.unit.name}` of pool `{quota.pool.name}` holds in each of "
-                f"{len(names)} namespaces of tenant `{tenant.name}`, not in all together",
-                label="not divided",
-                related=(Label((tenant.at / "namespaces").key, f"{len(names)} namespaces"),),
-                notes=(f"a ResourceQuota counts one namespace: together they may use {sum_text}",),
-                help=f"add `split: {_even_split(names, cap)}`",
-            )
-
-
-def _even_split(names: Sequence[str], cap: Amount) -> str:
-    share, rest = divmod(int(cap), len(names))
-    return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
-
-
-# --- Pools and tenants -------------------------------------------------------------------------------------------
+# --- What pools have ---------------------------------------------------------------------------------------------
 
 
 @check("GPU416", "pools-share-a-resource", Severity.WARNING)
@@ -685,43 +460,6 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU419", "container-limit-out-of-reach", Severity.WARNING)
-def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
-    """A tenant's containers may ask for more units than any of its pools gives to one.
-
-    ## Why
-    A container runs on one node, so that it gets at most what one node has. Pools of shares refuse containers that ask
-    for more than one, because two shares may be of the same GPU. A pod that asks for more passes admission and fails or
-    waits.
-
-    ## Instead
-    Lower `unitsPerContainer`.
-    """
-    for tenant in plan.tenants:
-        wanted = tenant.units_per_container
-        if wanted is not None and tenant.quotas:
-            quota = max(tenant.quotas, key=_most_per_container)
-            most = _most_per_container(quota)
-            if wanted > most:
-                yield Finding(
-                    tenant.at / "allow" / "unitsPerContainer",
-                    f"no pool of tenant `{tenant.name}` gives one container {wanted} units",
-                    label=f"{most} at most",
-                    related=(Label(quota.at / "pool", f"pool `{quota.pool.name}`: {most} `{quota.unit.name}`"),),
-                    help=f"write `unitsPerContainer: {most}`",
-                )
-
-
-def _most_per_container(quota: Quota) -> int:
-    return 1 if refuses_more_than_one(quota.pool) else quota.unit.per_node
-
-
-def _quotas(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
-    for tenant in plan.tenants:
-        for quota in tenant.quotas:
-            yield tenant, quota
-
-
 CHECKS: tuple[Check, ...] = (
     guarantees_over_capacity,
     children_over_parent,
@@ -729,18 +467,9 @@ CHECKS: tuple[Check, ...] = (
     lendable_above_guaranteed,
     part_of_a_unit,
     duplicate_quota,
-    tenant_without_namespace,
-    namespace_in_two_tenants,
-    namespace_twice,
     empty_quota,
-    parent_cycle,
     limit_out_of_reach,
-    split_names_foreign_namespace,
-    split_over_cap,
-    split_below_cap,
-    split_missing,
     pools_share_a_resource,
     unused_units,
     caps_over_capacity,
-    container_limit_out_of_reach,
 )

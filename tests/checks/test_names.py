@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.checks import names
-from gpuplan.diagnostics import Finding
 from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
-from tests.plans import a_plan
+from tests.checks.found import only
+from tests.plans import a_cluster, a_plan
 
 
 def a_policy(kind: str, name: str, spec: str) -> str:
@@ -19,11 +19,6 @@ def a_policy(kind: str, name: str, spec: str) -> str:
 
 def a_class(name: str) -> str:
     return a_policy("PriorityClass", name, "{value: 1}")
-
-
-def only(findings: list[Finding]) -> Finding:
-    [finding] = findings
-    return finding
 
 
 def test_the_suggestion_is_the_nearest_spelling() -> None:
@@ -58,15 +53,6 @@ def test_a_name_that_is_right_is_its_own_suggestion(name: str) -> None:
     assert names._respell(names._POOL, name) == name
 
 
-KAI = """\
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {name: test}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {install: helm, version: v26.7.0}
-  scheduler: {kind: kai}
-"""
 SPELT = st.text("ab-", min_size=1, max_size=4).filter(lambda name: name[0] != "-" != name[-1])
 
 
@@ -83,7 +69,7 @@ def test_two_pairs_are_reported_exactly_when_they_make_one_queue_name(pairs: set
         for tenant in {tenant for tenant, _ in pairs}
         if (own := {pool for other, pool in pairs if other == tenant})
     )
-    found = list(names.queue_names_collide.find(a_plan(KAI + pools + tenants)))
+    found = list(names.queue_names_collide.find(a_plan(a_cluster("kind: kai") + pools + tenants)))
     assert len(found) == len(pairs) - len({f"{tenant}-{pool}" for tenant, pool in pairs})
 
 
@@ -105,5 +91,5 @@ def test_a_reserved_word_is_told_by_whose_it_is() -> None:
 
 
 def test_a_cluster_cannot_share_the_folder_of_argo_cd() -> None:
-    plan = a_plan(KAI.replace("name: test", "name: argocd"))
+    plan = a_plan(a_cluster("kind: kai").replace("name: test", "name: argocd"))
     assert only(list(names.reserved_name.find(plan))).message == "cluster name `argocd` is taken"

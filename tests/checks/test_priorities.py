@@ -6,30 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.checks import priorities
-from gpuplan.diagnostics import Finding, Severity
-from tests.plans import a_plan
+from gpuplan.diagnostics import Severity
+from tests.checks.found import only
+from tests.plans import a_cluster, a_plan
 
 
 def a_class(name: str, value: int, more: str = "") -> str:
     heading = f"---\napiVersion: gpuplan.dev/v1\nkind: PriorityClass\nmetadata: {{name: {name}}}\n"
     return f"{heading}spec: {{value: {value}{more}}}\n"
-
-
-def a_cluster(scheduler: str) -> str:
-    return f"""\
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {{name: test}}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {{install: helm, version: v26.7.0}}
-  scheduler: {{{scheduler}}}
-"""
-
-
-def only(findings: list[Finding]) -> Finding:
-    [finding] = findings
-    return finding
 
 
 def test_every_class_that_may_evict_is_named_lowest_first() -> None:

@@ -2,53 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.checks import quotas
-from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Finding
-from gpuplan.planning.plan import Broken
-from tests.plans import a_plan, resolve_text
-
-POOL = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: a100}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 4}
-  sharing: {timeSlicing: {replicas: 2}}
-"""
-
-
-def a_tenant(name: str, quota: str, *, namespaces: str | None = None, more: str = "") -> str:
-    return f"""\
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {{name: {name}}}
-spec:
-  namespaces: [{name if namespaces is None else namespaces}]
-  quotas: [{{pool: a100, {quota}}}]
-{more}"""
-
-
-def find(check: Check, *tenants: str) -> list[Finding]:
-    return list(check.find(a_plan(POOL + "".join(tenants))))
-
-
-def only(findings: list[Finding]) -> Finding:
-    [finding] = findings
-    return finding
-
-
-def lines(*findings: Finding) -> list[str]:
-    """The text of the lines that findings point at."""
-    places = [finding.at.locate() for finding in findings]
-    return [place.file.lines[place.span.start.line - 1].strip() for place in places]
+from gpuplan.checks import quotas, splits
+from tests.checks.found import lines, only
+from tests.checks.tenancy import a_tenant, find
 
 
 def test_the_sum_and_the_capacity_are_shown() -> None:
@@ -107,63 +66,12 @@ def test_caps_endanger_guarantees_exactly_when_they_do_not_fit(limits: list[int]
 def test_a_split_counts_as_it_is_written() -> None:
     over = a_tenant("research", "guaranteed: 4, limit: 12, split: {a: 2, b: 2}", namespaces="a, b")
     assert find(quotas.caps_over_capacity, over, a_tenant("training", "guaranteed: 12")) == []
-    assert only(find(quotas.split_below_cap, over)).label == "8 can be used nowhere"
-
-
-def test_namespaces_that_a_split_leaves_out_are_named() -> None:
-    finding = only(
-        find(quotas.split_below_cap, a_tenant("research", "guaranteed: 4, split: {a: 3}", namespaces="a, b, c"))
-    )
-    assert finding.notes == ("`a` 3 of 4", "`b` and `c` not named: 0")
-
-
-def test_an_even_split_is_proposed() -> None:
-    finding = only(find(quotas.split_missing, a_tenant("research", "guaranteed: 8", namespaces="a, b, c")))
-    assert finding.help == "add `split: {a: 3, b: 3, c: 2}`"
-    assert finding.notes == ("a ResourceQuota counts one namespace: together they may use 3 x 8 = 24",)
-
-
-def test_the_split_is_judged_by_what_the_cluster_caps() -> None:
-    cluster = """\
----
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {name: test}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {install: helm, version: v26.7.0}
-  scheduler: {cap: guaranteed}
-"""
-    tenant = a_tenant("research", "guaranteed: 4, limit: 8, split: {a: 4, b: 4}", namespaces="a, b")
-    assert only(find(quotas.split_over_cap, tenant, cluster)).related[0].text == "the cap on this cluster: 4"
-    assert find(quotas.split_over_cap, tenant) == []
+    assert only(find(splits.split_below_cap, over)).label == "8 can be used nowhere"
 
 
 def test_amounts_that_were_left_out_are_not_reported_again() -> None:
     finding = only(find(quotas.part_of_a_unit, a_tenant("research", "guaranteed: 1.5")))
     assert finding.help == "write `guaranteed: 1` or `guaranteed: 2`"
-
-
-def test_a_child_that_cannot_be_read_may_be_what_a_tenant_is_for() -> None:
-    plan = a_plan(POOL + a_tenant("top", "guaranteed: 8", namespaces=""))
-    with_unread_child = replace(plan, broken=Broken(tenants=frozenset({"child"})))
-    assert len(list(quotas.tenant_without_namespace.find(plan))) == 1
-    assert list(quotas.tenant_without_namespace.find(with_unread_child)) == []
-
-
-def test_an_unknown_parent_holds_nothing() -> None:
-    plan, unresolved = resolve_text(POOL + a_tenant("child", "guaranteed: 4, limit: 8", more="  parent: nobody\n"))
-    assert [found.code for found in unresolved] == ["GPU101"]
-    assert plan is not None
-    assert [found.code for check in quotas.CHECKS for found in check.run(plan)] == []
-
-
-def test_a_circle_is_reported_once_and_not_for_those_that_hang_on_it() -> None:
-    tenants = [
-        a_tenant(name, "guaranteed: 1", more=f"  parent: {parent}\n")
-        for name, parent in (("a", "c"), ("b", "c"), ("c", "d"), ("d", "b"), ("e", "a"))
-    ]
-    assert only(find(quotas.parent_cycle, *tenants)).message == "parents of `b` form a circle: `b` -> `c` -> `d` -> `b`"
 
 
 SLICES = """\

@@ -7,7 +7,8 @@ import pytest
 from gpuplan.checks import schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding, Severity
-from tests.plans import a_plan
+from tests.checks.found import only
+from tests.plans import a_cluster, a_plan
 
 POOL = """\
 ---
@@ -18,18 +19,6 @@ spec:
   gpu: A100-80GB
   nodes: {count: 2, gpusPerNode: 4}
   sharing: {timeSlicing: {replicas: 2}}
-"""
-
-
-def a_cluster(scheduler: str) -> str:
-    return f"""\
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {{name: test}}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {{install: helm, version: v26.7.0}}
-  scheduler: {{{scheduler}}}
 """
 
 
@@ -45,11 +34,6 @@ spec: {{namespaces: [{name}], quotas: [{{pool: a100, {quota}}}]{more}}}
 
 def find(check: Check, scheduler: str, *tenants: str) -> list[Finding]:
     return list(check.find(a_plan(a_cluster(scheduler) + POOL + "".join(tenants))))
-
-
-def only(findings: list[Finding]) -> Finding:
-    [finding] = findings
-    return finding
 
 
 def test_a_fleet_gets_one_finding_with_three_places_and_a_count() -> None:

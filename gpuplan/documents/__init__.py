@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuplan.documents.document import Document, Layer, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
 from gpuplan.documents.ignores import Ignore, find_ignores
-from gpuplan.documents.overlay import merge
+from gpuplan.documents.overlay import merge, removals
 from gpuplan.documents.rules import RULES
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "read_folder",
     "read_manifests",
     "read_text",
+    "removals",
 ]

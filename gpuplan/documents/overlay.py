@@ -40,6 +40,15 @@ def merge(
 _DIRECTIVE = "$patch"
 
 
+def removals(patches: Iterable[Document]) -> dict[tuple[str, str], Origin]:
+    """Where the patches of an overlay remove documents, by kind and name."""
+    return {
+        (patch.kind, patch.name): (patch.origin / "metadata" / _DIRECTIVE).key
+        for patch in patches
+        if _metadata(patch).get(_DIRECTIVE) == "delete"
+    }
+
+
 def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Iterator[tuple[_Key, Document]]:
     """Each document by its kind and name; of several with the same the first."""
     seen: dict[_Key, Document] = {}

@@ -17,6 +17,7 @@ from gpuplan.documents import (
     merge,
     read_folder,
     read_manifests,
+    removals,
 )
 from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
 from gpuplan.planning import HandWork, resolve
@@ -83,7 +84,7 @@ class _Loader:
         if chosen is None:
             return None
         others = [item for item in parsed if item.document.kind != "Cluster"]
-        plan, found = resolve(chosen, others, load_catalog(), self._read_hand_work(folder))
+        plan, found = resolve(chosen, others, load_catalog(), self._read_hand_work(folder), removals(overlay))
         self._add(found, name)
         return plan
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gpuplan.catalog import Catalog, Gpu
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
 from gpuplan.wording import closest, listing
 
@@ -19,11 +19,12 @@ class Context:
     """Collects findings while one cluster is resolved.
 
     ``names`` holds every document's name by kind, also of those that no policy could be made of: a reference to a
-    broken document is not wrong itself.
+    broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
     """
 
     catalog: Catalog
     names: Mapping[str, frozenset[str]]
+    removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def report(self, rule: Rule, finding: Finding) -> None:
@@ -37,6 +38,8 @@ class Context:
         return found
 
     def _unknown(self, kind: str, name: str, at: Origin) -> Finding:
+        if (kind, name) in self.removed:
+            return _removed(kind, name, at, self.removed[kind, name])
         names = sorted(self.names.get(kind, ()))
         close = closest(name, names)
         return Finding(
@@ -56,12 +59,21 @@ class Context:
                 Finding(
                     at,
                     f"unknown GPU model `{name}`",
-                    label=f"did you mean `{near[0]}`" if near else "not in the catalog",
-                    notes=(f"similar models: {', '.join(f'`{item}`' for item in near)}",) if near[1:] else (),
-                    help=f"write `{near[0]}`" if near else "`gpuplan catalog` lists the models",
+                    label=f"did you mean {listing(near, None, 'or')}" if near else "not in the catalog",
+                    help=f"write {listing(near, None, 'or')}" if near else "`gpuplan catalog` lists the models",
                 ),
             )
         return gpu
+
+
+def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:
+    return Finding(
+        at,
+        f"{kind} `{name}` does not exist on this cluster: its overlay removes it",
+        label="refers to what is removed",
+        related=(Label(removal, "removed here"),),
+        help=f"change this in the overlay as well, or keep {kind} `{name}`",
+    )
 
 
 def _there_are(kind: str, names: Sequence[str]) -> str:

@@ -40,7 +40,11 @@ class HandWork:
 
 
 def resolve(
-    cluster: Parsed, parsed: Sequence[Parsed], catalog: Catalog, hand_work: HandWork | None = None
+    cluster: Parsed,
+    parsed: Sequence[Parsed],
+    catalog: Catalog,
+    hand_work: HandWork | None = None,
+    removed: Mapping[tuple[str, str], Origin] | None = None,
 ) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """The plan of one cluster, or None when its Cluster document cannot be read.
 
@@ -48,7 +52,7 @@ def resolve(
     """
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
-    context = Context(catalog, _names(parsed))
+    context = Context(catalog, _names(parsed), removed or {})
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
     pools = _pools(context, by_kind.get("Pool", ()), layouts)

@@ -105,7 +105,7 @@ def _only_unit(context: Context, at: Origin, pool: Pool) -> Unit | None:
 def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | None:
     unit = pool.find_unit(name)
     if unit is None and pool.units:
-        close = closest(name, [unit.name for unit in pool.units]) or pool.units[0].name
+        close = _meant_unit(name, pool)
         finding = Finding(
             at / "unit",
             f"pool `{pool.name}` does not hand out `{name}`",
@@ -115,6 +115,13 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
         )
         context.report(UNKNOWN_UNIT, finding)
     return unit
+
+
+def _meant_unit(name: str, pool: Pool) -> str:
+    """The unit whose resource, or the end of it, was written instead of its name; else the one spelt most like it."""
+    ends = f"/{name}", f"-{name}"
+    by_resource = (unit.name for unit in pool.units if unit.resource and f"/{unit.resource}".endswith(ends))
+    return next(by_resource, None) or closest(name, [unit.name for unit in pool.units]) or pool.units[0].name
 
 
 def _offer(pool: Pool) -> str:

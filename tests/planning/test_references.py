@@ -1,0 +1,64 @@
+"""What a finding about a name proposes is what was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.diagnostics import Finding
+from tests.plans import resolve_text
+
+
+def only(text: str) -> Finding:
+    _, (found,) = resolve_text(text)
+    return found.finding
+
+
+def quota_on(unit: str, sharing: str) -> Finding:
+    return only(
+        f"""
+        apiVersion: gpuplan.dev/v1
+        kind: Pool
+        metadata: {{name: a}}
+        spec:
+          gpu: A100-80GB
+          nodes: {{count: 1, gpusPerNode: 8, namePattern: "gpu-[0-9]+"}}
+          sharing: {sharing}
+        ---
+        apiVersion: gpuplan.dev/v1
+        kind: Tenant
+        metadata: {{name: t}}
+        spec: {{namespaces: [t], quotas: [{{pool: a, unit: {unit}, guaranteed: 1}}]}}
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("unit", "sharing", "meant"),
+    [
+        ("nvidia.com/mig-3g.40gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
+        ("mig-3g.40gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
+        ("1g.10gb.me", "{mig: {instances: {1g.10gb: 6, 1g.10gb+me: 1}}}", "1g.10gb+me"),
+        ("3g.40gb.shared", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}, timeSlicing: {replicas: 2}}}", "3g.40gb"),
+        ("gpu", "{mig: {instances: {1g.10gb: 7}, strategy: single}}", "1g.10gb"),
+        ("nvidia.com/gpu.shared", "{timeSlicing: {replicas: 2}}", "shared"),
+        ("3g.20gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
+    ],
+)
+def test_a_resource_stands_for_the_unit_that_is_published_so(unit: str, sharing: str, meant: str) -> None:
+    assert quota_on(unit, sharing).help == f"write `unit: {meant}`"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "help_"),
+    [
+        ("A100", "write `A100-40GB` or `A100-80GB`"),
+        ("a100-80gb", "write `A100-80GB`"),
+        ("NVIDIA-H200", "write `H200-141GB`"),
+        ("MI300X", "`gpuplan catalog` lists the models"),
+    ],
+)
+def test_a_gpu_that_may_be_several_models_is_not_guessed(gpu: str, help_: str) -> None:
+    layout = (
+        f"apiVersion: gpuplan.dev/v1\nkind: MigLayout\nmetadata: {{name: l}}\nspec: {{gpu: {gpu}, instances: {{}}}}\n"
+    )
+    assert only(layout).help == help_

@@ -83,15 +83,30 @@ def entry() -> None:
     gc.disable()  # looking for garbage takes a tenth of a build's time, and finds none that outlives the process
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are real files here
+    _open_streams()
     code = _run()
-    sys.stdout.flush()
-    sys.stderr.flush()
     os._exit(code)  # to take a plan of a thousand tenants apart again takes as long as to check it
 
 
+def _open_streams() -> None:
+    """Make both streams take any text; one that was closed (``2>&-``) is None, and swallows what it is told."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
 def _run() -> int:
+    try:
+        code = _invoke()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # stderr is full or gone: there is nobody left to tell
+        return TROUBLE
+    return code
+
+
+def _invoke() -> int:
     try:
         return int(main.main(prog_name="gpuplan", standalone_mode=False) or 0)
     except click.ClickException as error:

@@ -161,6 +161,31 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert err == b""
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("validate 2>&-", 0),
+        ("show >&-", 0),
+        ("show >&- 2>&-", 0),
+        ("show >/dev/full", 2),
+        ("validate 2>/dev/full", 2),
+        ("frobnicate 2>/dev/full", 2),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_gives_no_traceback(tmp_path: Path, command: str, code: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m gpuplan.cli {command}"],
+        cwd=a_platform(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code
+
+
 def test_a_terminal_that_cannot_show_a_character_gets_its_number(tmp_path: Path) -> None:
     done = spawn("explain", "日本", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
 

@@ -48,6 +48,13 @@ def layout_uses(plan: Plan) -> Iterator[LayoutUse]:
         yield LayoutUse(layout, tuple(pools.get(id(layout), ())))
 
 
+def mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
+    """The pools whose GPUs are divided, with how."""
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mig):
+            yield pool, pool.sharing
+
+
 def partitioned(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
     """The entries that switch MIG on, of layouts for models that the catalog can judge."""
     for use in layout_uses(plan):

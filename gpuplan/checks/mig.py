@@ -1,19 +1,17 @@
-"""Checks on MIG layouts (GPU200-249): whether they fit, which GPUs they cover, how they are published."""
+"""Checks on MIG layouts as a whole (GPU200-249): their model, whether they fit, how they are published."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
-from gpuplan.catalog.operators import DriverEffect, driver_defects
-from gpuplan.checks import profiles
-from gpuplan.checks.layouts import LayoutUse, instances_at, layout_uses, nearest_that_fit, partitioned, positive, spell
+from gpuplan.checks import layout_devices, mig_drivers, profiles
+from gpuplan.checks.layouts import instances_at, layout_uses, mig_pools, nearest_that_fit, partitioned, positive, spell
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
-from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, MigStrategy, Plan, Pool
+from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, MigStrategy, Plan
 from gpuplan.wording import listing
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -79,7 +77,7 @@ def _targets(plan: Plan) -> Iterator[_Target]:
     for use in layout_uses(plan):
         if not use.layout.is_inline:
             yield _Target(use.layout.gpu, use.layout.at / "gpu", use.use_labels)
-    for pool, mig in _mig_pools(plan):
+    for pool, mig in mig_pools(plan):
         if mig.layout.is_inline or mig.layout.gpu is not pool.gpu:
             yield _Target(pool.gpu, mig.at.key, (Label(pool.at / "gpu", "the pool's GPU"),))
 
@@ -96,7 +94,7 @@ def layout_of_another_gpu(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use a layout for the pool's model, or write the instances in the pool.
     """
-    for pool, mig in _mig_pools(plan):
+    for pool, mig in mig_pools(plan):
         if mig.layout.gpu is not pool.gpu and pool.gpu.profiles and mig.layout.gpu.supports_mig:
             yield Finding(
                 mig.layout_at,
@@ -175,200 +173,6 @@ def no_instances(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-# --- Which GPUs --------------------------------------------------------------------------------------------------
-
-_MOST_GPUS = 32
-"""No node has more (GPU160), so no index beyond is asked for."""
-
-
-@check("GPU213", "gpus-not-covered")
-def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
-    """A layout says nothing about some GPUs of the nodes that use it.
-
-    ## Why
-    mig-parted leaves such GPUs as they are, but then wants every GPU of the node to match the configuration: it never
-    reports success, and divides the others anew each time that it starts.
-
-    ## Instead
-    Add an entry for the rest: `{gpus: [4, 5, 6, 7], enabled: false}` leaves them whole.
-    """
-    for use in layout_uses(plan):
-        largest = max(use.pools, key=lambda pool: pool.nodes.gpus_per_node, default=None)
-        missing = _uncovered(use.layout, largest.nodes.gpus_per_node) if largest else []
-        if missing:
-            yield Finding(
-                (use.layout.at / "devices").key,
-                f"{use.name} does not say what {_gpus(missing)} become",
-                label=f"nothing about {_gpus(missing)}",
-                related=tuple(
-                    Label(pool.nodes.at / "gpusPerNode", f"nodes of pool `{pool.name}` have more")
-                    for pool in use.pools
-                    if pool.nodes.gpus_per_node > missing[0]
-                ),
-                notes=("mig-parted reports success only when it knows every GPU of the node",),
-                help=f"add `{{gpus: {missing}, enabled: false}}` to leave them whole, or give them instances",
-            )
-
-
-def _uncovered(layout: Layout, gpus_per_node: int) -> list[int]:
-    if any(entry.gpus is None for entry in layout.entries):
-        return []
-    covered = {index for _, _, index in _named(layout)}
-    return [index for index in range(min(gpus_per_node, _MOST_GPUS)) if index not in covered]
-
-
-@check("GPU214", "gpu-index-out-of-range")
-def gpu_index_out_of_range(plan: Plan) -> Iterator[Finding]:
-    """A layout names a GPU that nodes which use it do not have.
-
-    ## Why
-    Indexes count from 0, as NVML does: a node with 8 GPUs has 0 to 7. mig-parted ignores an index beyond without a
-    word, and the instances that the entry asks for exist nowhere.
-
-    ## Instead
-    Remove the index, or correct `gpusPerNode`. A layout for nodes of different sizes can use `gpus: all`.
-    """
-    for use in layout_uses(plan):
-        for entry, position, index in _named(use.layout):
-            short = [pool for pool in use.pools if index >= pool.nodes.gpus_per_node]
-            if short:
-                is_nowhere = len(short) == len(use.pools)
-                yield Finding(
-                    entry.at / "gpus" / position,
-                    f"pool `{short[0].name}` has no GPU {index}",
-                    label=f"its nodes have 0 to {short[0].nodes.gpus_per_node - 1}",
-                    related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
-                    help="remove the index, or correct `gpusPerNode`",
-                    severity=None if is_nowhere else Severity.WARNING,
-                )
-
-
-@check("GPU215", "gpu-index-twice")
-def gpu_index_twice(plan: Plan) -> Iterator[Finding]:
-    """A layout says twice what one GPU becomes.
-
-    ## Why
-    Where two entries name a GPU and one leaves MIG off, mig-parted fails; where both switch it on, the last one holds
-    and the first is ignored without a word. `all` names every GPU.
-
-    ## Instead
-    Name each GPU in one entry.
-    """
-    for use in layout_uses(plan):
-        yield from _named_twice(use.layout)
-        yield from _beside_all(use.layout)
-
-
-def _named_twice(layout: Layout) -> Iterator[Finding]:
-    first: dict[int, Origin] = {}
-    for entry, position, index in _named(layout):
-        at = entry.at / "gpus" / position
-        before = first.setdefault(index, at)
-        if before is not at:
-            yield Finding(
-                at,
-                f"GPU {index} is named twice",
-                label="again",
-                related=(Label(before, "the first time"),),
-                help=f"name GPU {index} in one entry",
-            )
-
-
-def _beside_all(layout: Layout) -> Iterator[Finding]:
-    everything = next((entry for entry in layout.entries if entry.gpus is None), None)
-    for entry in layout.entries if everything else ():
-        if everything and entry is not everything:
-            yield Finding(
-                entry.at / "gpus",
-                "this entry stands beside one for all GPUs",
-                label="named by `all` as well",
-                related=(Label(everything.at / "gpus", "every GPU"),),
-                help="replace `all` by the indexes that are left, or remove this entry",
-            )
-
-
-@check("GPU216", "entry-without-gpus")
-def entry_without_gpus(plan: Plan) -> Iterator[Finding]:
-    """A layout has an entry for no GPU.
-
-    ## Why
-    mig-parted applies an entry with an empty list to nothing. What it asks for exists nowhere.
-
-    ## Instead
-    Name the GPUs, or remove the entry.
-    """
-    for use in layout_uses(plan):
-        for entry in use.layout.entries:
-            if entry.gpus == ():
-                yield Finding(
-                    entry.at / "gpus",
-                    f"an entry of {use.name} is for no GPU",
-                    label="empty",
-                    help="name the GPUs, such as `gpus: [0, 1]`, or remove the entry",
-                )
-
-
-@check("GPU217", "instances-without-mig")
-def instances_without_mig(plan: Plan) -> Iterator[Finding]:
-    """A layout names instances for GPUs on which it leaves MIG off.
-
-    ## Why
-    mig-parted refuses a file that has an entry with both, and it reads the file as a whole: no node of the cluster
-    would be partitioned.
-
-    ## Instead
-    Remove `enabled: false` to divide the GPUs, or `instances` to leave them whole.
-    """
-    for use in layout_uses(plan):
-        for entry in use.layout.entries:
-            if entry.instances and not entry.mig_enabled:
-                yield Finding(
-                    (entry.at / "instances").key,
-                    f"{use.name} names instances where MIG is off",
-                    label="never made",
-                    related=(Label(entry.at / "enabled", "MIG is off"),),
-                    help="remove `enabled: false` to divide these GPUs, or `instances` to leave them whole",
-                )
-
-
-@check("GPU218", "nothing-partitioned", Severity.WARNING)
-def nothing_partitioned(plan: Plan) -> Iterator[Finding]:
-    """A layout leaves every GPU whole.
-
-    ## Why
-    Its pool hands out whole GPUs, but looks as if it were partitioned, and each change of the layout goes through
-    mig-manager, which stops the GPU services of the node.
-
-    ## Instead
-    Write `exclusive: {}` in the pool, or switch MIG on for some GPUs.
-    """
-    for use in layout_uses(plan):
-        if not any(entry.mig_enabled for entry in use.layout.entries):
-            yield Finding(
-                (use.layout.at / "devices").key,
-                f"{use.name} partitions no GPU",
-                label="MIG is off everywhere",
-                related=use.use_labels,
-                help="write `exclusive: {}` in the pool instead",
-            )
-
-
-def _named(layout: Layout) -> Iterator[tuple[LayoutEntry, int, int]]:
-    """Every index that is written: its entry, its place in the list, the index."""
-    for entry in layout.entries:
-        for position, index in enumerate(entry.gpus or ()):
-            yield entry, position, index
-
-
-def _gpus(indexes: Sequence[int]) -> str:
-    """Some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
-    if len(indexes) == 1:
-        return f"GPU {indexes[0]}"
-    if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
-        return f"GPUs {indexes[0]} to {indexes[-1]}"
-    return f"GPUs {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
-
-
 # --- Strategy ----------------------------------------------------------------------------------------------------
 
 
@@ -384,7 +188,7 @@ def single_needs_equal_instances(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use the strategy `mixed`, under which each profile is a resource of its own, or one profile on all GPUs.
     """
-    for pool, mig in _mig_pools(plan):
+    for pool, mig in mig_pools(plan):
         profiles_used = [unit.name for unit in pool.units if unit.name != "gpu"]
         leaves_whole = len(profiles_used) < len(pool.units)
         if mig.strategy is MigStrategy.SINGLE and len(pool.units) > 1:
@@ -428,95 +232,6 @@ def _one_more(entry: LayoutEntry, name: str) -> dict[str, int]:
     return {**positive(entry), name: entry.instances[name] + 1}
 
 
-# --- Drivers -----------------------------------------------------------------------------------------------------
-
-
-@check("GPU222", "driver-too-old-for-mig")
-def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
-    """The cluster's driver is older than what a layout needs.
-
-    ## Why
-    Drivers learn models and profiles one by one: an H100 is divided from R525 on, `4g` and `3g` stand together on an
-    A100 from R510 on. An older one does not list the profile, and mig-parted fails on every node of the pool.
-
-    ## Instead
-    Raise `gpuOperator.driver.version`, or use a layout without what the finding names.
-    """
-    driver = _version(plan.cluster.gpu_operator.driver_version)
-    needed: dict[str, tuple[str, LayoutUse]] = {}
-    for use in layout_uses(plan) if driver else ():
-        for what, least in _requirements(use.layout) if use.pools else ():
-            if driver < _version(least):
-                needed.setdefault(f"{use.layout.gpu.id} {what}", (least, use))
-    for what, (least, use) in needed.items():
-        yield Finding(
-            _driver_at(plan),
-            f"driver {plan.cluster.gpu_operator.driver_version} is too old for {what}",
-            label=f"needs {least}",
-            related=use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),),
-            help=f"write a driver version from {least} on",
-        )
-
-
-def _requirements(layout: Layout) -> Iterator[tuple[str, str]]:
-    """What the layout needs of a driver: the key of the catalog's table, and the version."""
-    used = [{name for name, count in entry.instances.items() if count > 0} for entry in layout.entries]
-    for what, least in layout.gpu.min_drivers.items():
-        if what == "MIG" or any(one.issuperset(what.split(" + ")) for one in used):
-            yield what, least
-
-
-@check("GPU223", "driver-breaks-mig")
-def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
-    """The cluster's driver is known not to work with MIG, or not with how a pool uses it.
-
-    ## Why
-    Driver 575.57.08 does not support MIG. With 570.124.06, 570.133.20, 570.148.08 and 570.158.01, pods stay Pending on
-    a node that has both partitioned and whole GPUs.
-
-    ## Instead
-    Use another driver: 570.172.08 and 580.65.06 have the fix. Or divide all GPUs of a node, or none.
-    """
-    driver = plan.cluster.gpu_operator.driver_version
-    defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
-    for pool, mig in _mig_pools(plan) if defects else ():
-        for defect in defects:
-            if fault := _fault(defect.effect, pool):
-                yield Finding(
-                    _driver_at(plan),
-                    f"driver {driver} {fault}",
-                    label="known not to work",
-                    related=(Label(mig.layout_at, f"pool `{pool.name}` needs it"),),
-                    notes=(defect.source,),
-                    help="write a later version, such as `580.95.05`",
-                )
-                return
-
-
-def _fault(effect: DriverEffect, pool: Pool) -> str:
-    """What the driver does to the pool; its modes (CDMM) are another check's business (GPU614)."""
-    if effect is DriverEffect.NO_MIG:
-        return "does not support MIG"
-    if effect is DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS and pool.find_unit("gpu"):
-        return "does not work with MIG beside whole GPUs"
-    return ""
-
-
-def _version(text: str) -> tuple[int, ...]:
-    """A driver's version as numbers; the branch `R525` is its first release."""
-    return tuple(int(part) for part in re.findall(r"[0-9]{1,9}", text))
-
-
-def _driver_at(plan: Plan) -> Origin:
-    return plan.cluster.gpu_operator.at / "driver" / "version"
-
-
-def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.pools:
-        if isinstance(pool.sharing, Mig):
-            yield pool, pool.sharing
-
-
 CHECKS: tuple[Check, ...] = (
     mig_not_supported,
     mig_model_incomplete,
@@ -524,14 +239,8 @@ CHECKS: tuple[Check, ...] = (
     layout_does_not_fit,
     *profiles.CHECKS,
     no_instances,
-    gpus_not_covered,
-    gpu_index_out_of_range,
-    gpu_index_twice,
-    entry_without_gpus,
-    instances_without_mig,
-    nothing_partitioned,
+    *layout_devices.CHECKS,
     single_needs_equal_instances,
     layout_leaves_room,
-    driver_too_old_for_mig,
-    driver_breaks_mig,
+    *mig_drivers.CHECKS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks import nodes
+from gpuplan.checks import node_labels, nodes
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -336,6 +336,7 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
 
 CHECKS: tuple[Check, ...] = (
     *nodes.CHECKS,
+    *node_labels.CHECKS,
     fallback_cycle,
     fallback_weakens_isolation,
     fallback_needs_another_resource,

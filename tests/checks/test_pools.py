@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks import nodes, pools
+from gpuplan.checks import node_labels, pools
 from gpuplan.diagnostics import Diagnostic
 from tests.plans import a_plan
 
@@ -65,7 +65,7 @@ def test_patterns_with_different_beginnings_and_none_are_compared() -> None:
     ["rack", "example.com/rack", "a" * 63, f"{'a.' * 126}b/c", "Rack_1.x", "a/b"],
 )
 def test_label_key_is_taken(key: str) -> None:
-    assert nodes.key_fault(key) == ""
+    assert node_labels.key_fault(key) == ""
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_label_key_is_taken(key: str) -> None:
     ],
 )
 def test_label_key_is_refused(key: str) -> None:
-    assert nodes.key_fault(key)
+    assert node_labels.key_fault(key)
 
 
 def test_circle_of_three_is_said_once_and_a_pool_outside_is_not_part_of_it() -> None:

@@ -1,0 +1,254 @@
+"""Checks on the labels and taints that pools put on nodes (GPU148-154)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpuplan.checks.registry import Check, check
+from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.planning.node_patterns import LONGEST_NAME
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, NodeLabels, Plan
+from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.wording import listing
+
+# --- Labels ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU148", "invalid-node-label")
+def invalid_node_label(plan: Plan) -> Iterator[Finding]:
+    """A node label's key or value has a form that Kubernetes does not take.
+
+    ## Why
+    A key is a name of at most 63 characters, with an optional prefix that is a DNS subdomain: `example.com/rack`. A
+    value has at most 63 characters: letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends. The API
+    server refuses the whole Node for one bad label; NFD drops the label and logs it.
+
+    ## Instead
+    Correct the key or the value as the finding says.
+    """
+    for pool in plan.pools:
+        for key, value in pool.node_labels.items():
+            at = pool.at / "nodeLabels" / key
+            if fault := key_fault(key):
+                yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help=_KEY_HELP)
+            elif fault := _value_fault(value):
+                yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help=_VALUE_HELP)
+
+
+_OWN_LABELS = {
+    POOL_LABEL: "the pool's name",
+    DEVICE_PLUGIN_CONFIG_LABEL: "the key of the pool's device-plugin configuration",
+    MIG_CONFIG_LABEL: "the pool's MIG layout",
+}
+
+
+@check("GPU149", "node-label-with-two-values")
+def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
+    """A pool sets a node label that gpuplan sets itself, to another value.
+
+    ## Why
+    `gpuplan.dev/pool`, `nvidia.com/mig.config` and `nvidia.com/device-plugin.config` follow from the policy. A label
+    has one value: another one here would point nodes at a layout or configuration that does not exist, for which
+    mig-manager reports `failed` and the device plugin publishes no GPUs.
+
+    ## Instead
+    Remove the label; change `sharing` to change what nodes get.
+    """
+    for pool in plan.pools:
+        for key, value in pool.node_labels.items():
+            if key in _OWN_LABELS and value != pool.labels[key]:
+                yield Finding(
+                    pool.at / "nodeLabels" / key,
+                    f"node label `{key}` would have two values",
+                    label=f"gpuplan writes `{pool.labels[key]}`",
+                    notes=(f"it stands for {_OWN_LABELS[key]} and follows from the policy",),
+                    help="remove the label; change `sharing` to change what nodes get",
+                )
+
+
+_DISCOVERED = re.compile(
+    r"nvidia\.com/(gpu\.(product|family|memory|count|replicas|compute\.(major|minor)|machine|mode|sharing-strategy|clique)"
+    r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+)"
+)
+"""What GPU feature discovery (k8s-device-plugin `internal/lm`) and mig-manager write on nodes."""
+
+
+@check("GPU150", "discovered-node-label")
+def discovered_node_label(plan: Plan) -> Iterator[Finding]:
+    """A pool sets a node label that the GPU Operator discovers.
+
+    ## Why
+    GPU feature discovery writes `nvidia.com/gpu.product`, `gpu.count`, `gpu.memory` and the like on each node, and
+    mig-manager `mig.config.state`: two writers for one label. Their values also change with the pool's own sharing:
+    time-slicing appends `-SHARED` to the product and MIG `-MIG-1g.10gb`, so whatever selects nodes by them loses its
+    nodes by gpuplan's own change.
+
+    ## Instead
+    Select nodes by `gpuplan.dev/pool`, or give them a label of your own.
+    """
+    for pool in plan.pools:
+        for key in pool.node_labels:
+            if _DISCOVERED.fullmatch(key):
+                yield Finding(
+                    (pool.at / "nodeLabels" / key).key,
+                    f"node label `{key}` is written by the GPU Operator",
+                    label="two writers for one label",
+                    notes=("it says what a node has, and changes when the pool's sharing changes",),
+                    help=f"select nodes by `{POOL_LABEL}: {pool.name}`, or use a label of your own",
+                )
+
+
+@check("GPU151", "node-label-refused-by-nfd")
+def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
+    """Node Feature Discovery does not write a label with this key.
+
+    ## Why
+    With `nodeLabels: nfd`, labels are put on nodes by a NodeFeatureRule. NFD never writes labels of `kubernetes.io` and
+    its sub-domains, except `feature.node.kubernetes.io` and `profile.node.kubernetes.io`; a key without a prefix gets
+    `feature.node.kubernetes.io/` put before it, or is dropped. Either way it only logs it, and the node does not have
+    the label that the policy says.
+
+    ## Instead
+    Use a domain of your own, such as `example.com/rack`. Labels like `node-role.kubernetes.io/gpu` must come from
+    whatever makes the nodes.
+    """
+    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
+        for key in pool.node_labels:
+            if not key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
+                yield Finding(
+                    (pool.at / "nodeLabels" / key).key,
+                    f"NFD does not write the label `{key}`",
+                    label=fault,
+                    help=_own_domain(key),
+                )
+
+
+# --- Taints ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU152", "invalid-taint")
+def invalid_taint(plan: Plan) -> Iterator[Finding]:
+    """A taint's key or value has a form that Kubernetes does not take.
+
+    ## Why
+    Taints follow the rules of labels: a key is a name with an optional prefix, a value has at most 63 characters.
+    The API server refuses the node's update for one bad taint, and then the node has none of the others either.
+
+    ## Instead
+    Correct the key or the value as the finding says.
+    """
+    for pool in plan.pools:
+        for taint in pool.taints:
+            if fault := key_fault(taint.key):
+                yield Finding(
+                    taint.at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP
+                )
+            if fault := _value_fault(taint.value):
+                yield Finding(
+                    taint.at / "value", f"`{taint.value}` is not a taint value: {fault}", label=fault, help=_VALUE_HELP
+                )
+
+
+@check("GPU153", "taint-twice")
+def taint_twice(plan: Plan) -> Iterator[Finding]:
+    """A pool has two taints with the same key and effect.
+
+    ## Why
+    A node can have one taint for each key and effect; the API server refuses a second one, whatever its value.
+
+    ## Instead
+    Remove one of the two, or give it another effect or key.
+    """
+    for pool in plan.pools:
+        first: dict[tuple[str, str], Origin] = {}
+        for taint in pool.taints:
+            before = first.setdefault((taint.key, taint.effect), taint.at)
+            if before is not taint.at:
+                yield Finding(
+                    taint.at / "key",
+                    f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
+                    label="the second",
+                    related=(Label(before / "key", "the first"),),
+                    notes=("a node has one taint for each key and effect, whatever the values",),
+                    help="remove one of the two, or give it another effect or key",
+                )
+
+
+@check("GPU154", "taint-refused-by-nfd")
+def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
+    """Node Feature Discovery does not write a taint with this key.
+
+    ## Why
+    With `nodeLabels: nfd`, taints are put on nodes by a NodeFeatureRule. NFD drops a taint whose key has no prefix or
+    one of `kubernetes.io` and its sub-domains, except `feature.node.kubernetes.io`. It only logs it, and pods that
+    have no business there are scheduled to the pool.
+
+    ## Instead
+    Use `nvidia.com/gpu`, which the GPU Operator's own pods tolerate, or a domain of your own.
+    """
+    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
+        for taint in pool.taints:
+            if not key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
+                yield Finding(
+                    taint.at / "key",
+                    f"NFD does not write the taint `{taint.key}`",
+                    label=fault,
+                    help=_own_domain(taint.key),
+                )
+
+
+# --- Keys and values ---------------------------------------------------------------------------------------------
+
+_IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
+_NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_KEY_HELP = (
+    "a key is a name of letters, digits, `-`, `_` and `.`, with an optional domain before it: `example.com/rack`"
+)
+_VALUE_HELP = "a value has letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends"
+_LONGEST_PART = 63
+
+
+def key_fault(key: str) -> str:
+    """Why the key is not a qualified name as Kubernetes has them (`IsQualifiedName`), or an empty text."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (len(prefix) <= LONGEST_NAME and _IS_SUBDOMAIN(prefix)):
+        return "its prefix is not a DNS subdomain"
+    if not name:
+        return "it has no name"
+    return _value_fault(name)
+
+
+def _value_fault(value: str) -> str:
+    if len(value) > _LONGEST_PART:
+        return f"{len(value)} characters, {_LONGEST_PART} are allowed"
+    if not value or _NAME_PART.fullmatch(value):
+        return ""
+    odd = sorted({character for character in value if not _NAME_PART.fullmatch(f"a{character}a")})
+    return f"not allowed: {listing(odd)}" if odd else "it does not begin and end with a letter or a digit"
+
+
+def _nfd_fault(key: str, allowed: tuple[str, ...]) -> str:
+    """Why NFD refuses the key (`pkg/apis/nfd/validate` of node-feature-discovery v0.19), or an empty text."""
+    prefix, slash, _ = key.rpartition("/")
+    if not slash:
+        return "it has no prefix"
+    open_domains = tuple(f"{name}.node.kubernetes.io" for name in allowed)
+    if not f".{prefix}".endswith(".kubernetes.io") or f".{prefix}".endswith(tuple(f".{name}" for name in open_domains)):
+        return ""
+    return "`kubernetes.io` is closed to it"
+
+
+def _own_domain(key: str) -> str:
+    return f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
+
+
+CHECKS: tuple[Check, ...] = (
+    invalid_node_label,
+    node_label_with_two_values,
+    discovered_node_label,
+    node_label_refused_by_nfd,
+    invalid_taint,
+    taint_twice,
+    taint_refused_by_nfd,
+)

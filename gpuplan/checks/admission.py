@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuplan.checks.handwork import read
+from gpuplan.checks.handwritten.reading import read
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity

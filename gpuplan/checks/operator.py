@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.handwork import Object, read
+from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.helm_values import HELM_VALUE_CHECKS
 from gpuplan.checks.operator_nodes import NODE_CHECKS
 from gpuplan.checks.operator_releases import RELEASE_CHECKS

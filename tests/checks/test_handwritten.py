@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.checks import handwritten
-from gpuplan.checks.handwork import read
+from gpuplan.checks.handwritten import components, objects
+from gpuplan.checks.handwritten.reading import read
 from gpuplan.diagnostics import Finding, Origin, SourceFile, WholeFile
 from gpuplan.planning.plan import Component, HandWritten, Plan
 from tests.plans import a_plan
@@ -47,24 +48,24 @@ def keys(findings: list[Finding]) -> list[str]:
     ],
 )
 def test_a_json_patch_in_a_file_is_judged_by_what_it_sets(path: str, value: object, found: list[str]) -> None:
-    assert keys(list(handwritten.inert_quota_key.find(a_patch(path, value)))) == found
+    assert keys(list(objects.inert_quota_key.find(a_patch(path, value)))) == found
 
 
 def test_a_finding_on_a_json_patch_stands_at_the_operation() -> None:
-    [finding] = handwritten.inert_quota_key.find(a_patch("/spec/hard/limits.nvidia.com~1gpu"))
+    [finding] = objects.inert_quota_key.find(a_patch("/spec/hard/limits.nvidia.com~1gpu"))
     assert str(finding.at) == "[0].path"
 
 
 def test_items_of_a_list_are_objects_too() -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"nvidia.com/gpu": 1}}}
-    [finding] = handwritten.inert_quota_key.find(with_files(all={"kind": "List", "items": [quota]}))
+    [finding] = objects.inert_quota_key.find(with_files(all={"kind": "List", "items": [quota]}))
     assert str(finding.at) == "items[0].spec.hard.nvidia.com/gpu"
 
 
 def test_a_strategic_merge_patch_may_stand_in_the_kustomization() -> None:
     text = "kind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 1}}\n"
     plan = with_files(kustomization={"kind": "Component", "patchesStrategicMerge": [text]})
-    [finding] = handwritten.inert_quota_key.find(plan)
+    [finding] = objects.inert_quota_key.find(plan)
     assert str(finding.at) == "patchesStrategicMerge[0]"
 
 
@@ -72,24 +73,24 @@ def test_a_strategic_merge_patch_may_stand_in_a_file() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}}
     listed = with_files(node=node, kustomization={"kind": "Component", "resources": ["node.yaml"]})
     patched = with_files(node=node, kustomization={"kind": "Component", "patchesStrategicMerge": ["node.yaml"]})
-    assert len(list(handwritten.unprotected_node.find(listed))) == 1
-    assert list(handwritten.unprotected_node.find(patched)) == []
+    assert len(list(objects.unprotected_node.find(listed))) == 1
+    assert list(objects.unprotected_node.find(patched)) == []
 
 
 def test_a_removed_key_is_not_a_set_key() -> None:
     operation = {"op": "remove", "path": "/spec/hard/limits.nvidia.com~1gpu"}
     plan = with_files(patch=[operation], kustomization={"patches": [{"path": "patch.yaml"}]})
-    assert list(handwritten.inert_quota_key.find(plan)) == []
+    assert list(objects.inert_quota_key.find(plan)) == []
 
 
 @pytest.mark.parametrize("value", ["https://example.com/x.yaml", "git@example.com:x/y", "ssh://x", "x.git//y?ref=1"])
 def test_places_on_the_network_are_recognised(value: str) -> None:
-    assert len(list(handwritten.remote_resource.find(with_files(kustomization={"resources": [value]})))) == 1
+    assert len(list(components.remote_resource.find(with_files(kustomization={"resources": [value]})))) == 1
 
 
 @pytest.mark.parametrize("value", ["x.yaml", "../base", "./a/b", "github/x.yaml", "dot.github.yaml", "a//b.yaml"])
 def test_paths_in_the_repository_are_not(value: str) -> None:
-    assert list(handwritten.remote_resource.find(with_files(kustomization={"resources": [value]}))) == []
+    assert list(components.remote_resource.find(with_files(kustomization={"resources": [value]}))) == []
 
 
 def test_a_text_that_is_no_yaml_holds_no_patch() -> None:

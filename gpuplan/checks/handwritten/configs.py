@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuplan.checks.handwork import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
+from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.planning.plan import Plan
@@ -293,7 +293,7 @@ def _mig_gaps(config: _Config) -> Iterator[_Problem]:
         yield _Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
 
 
-CONFIG_CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Check, ...] = (
     device_plugin_config_refused,
     device_plugin_config_ignored,
     mig_config_refused,

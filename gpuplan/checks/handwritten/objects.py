@@ -1,0 +1,245 @@
+"""Checks on hand-written objects (GPU620-625)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence, text
+from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.planning.plan import Plan
+from gpuplan.wording import listing
+
+# HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
+_HAMI_KEYS = re.compile(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)").fullmatch
+
+
+@check("GPU620", "inert-quota-key")
+def inert_quota_key(plan: Plan) -> Iterator[Finding]:
+    """A ResourceQuota has a key for GPUs that the API server accepts and never counts.
+
+    ## Why
+    For extended resources only `requests.<resource>` counts (`isExtendedResourceNameForQuota` in Kubernetes'
+    `pkg/quota/v1/evaluator/core/pods.go`). `limits.nvidia.com/gpu` and the bare `nvidia.com/gpu` are stored, get no
+    `status.used` and never refuse a pod, so that the namespace looks capped and is not. HAMi's scheduler alone reads
+    `limits.nvidia.com/gpu`; a quota with its keys `gpumem` or `gpucores` beside it is left alone.
+
+    ## Instead
+    Write `requests.<resource>`: extended resources have equal requests and limits, so that one number caps both.
+    """
+    for quota in read(plan).of_kind("ResourceQuota", "ClusterResourceQuota", ""):
+        route = ("spec", "quota", "hard") if quota.kind == "ClusterResourceQuota" else ("spec", "hard")
+        hard = _inside(quota.body, *route)
+        if any(_HAMI_KEYS(key) for key in hard):
+            continue
+        for key in hard:
+            resource = key.removeprefix("limits.")
+            if _is_extended(resource):
+                counted = f"requests.{resource}"
+                yield Finding(
+                    quota.place(*route, key).key,
+                    f"`{key}` in {quota.title} caps nothing",
+                    label="accepted, but never counted",
+                    related=(Label(quota.place(*route, counted).key, "this one counts"),) if counted in hard else (),
+                    notes=("the API server counts extended resources under `requests.` only",),
+                    help="remove it" if counted in hard else f"write `{counted}`",
+                )
+
+
+def _is_extended(resource: str) -> bool:
+    """Whether a quota's key, without `limits.`, is the plain name of a device plugin's resource."""
+    domain, slash, _ = resource.partition("/")
+    own = domain.endswith((".k8s.io", "kubernetes.io")) or domain.startswith("requests.") or domain == "count"
+    return bool(slash) and not own
+
+
+@check("GPU621", "gpus-in-limit-range")
+def gpus_in_limit_range(plan: Plan) -> Iterator[Finding]:
+    """A LimitRange has GPUs in it.
+
+    ## Why
+    For containers, Kubernetes fills `default` from `max`, and requests from `default` or `min`
+    (`SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go`). A maximum of two GPUs thereby gives two GPUs to
+    every container that asks for none. A maximum for whole pods refuses pods that ask for no GPU.
+
+    ## Instead
+    Write `allow: {unitsPerContainer: 2}` in the tenant: the admission policy refuses more and gives nobody GPUs.
+    """
+    for found in read(plan).of_kind("LimitRange", ""):
+        for index, item in enumerate(sequence(mapping(found.body.get("spec")).get("limits"))):
+            limit = mapping(item)
+            for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
+                for key in mapping(limit.get(field)):
+                    if key.startswith("nvidia.com/"):
+                        place = found.place("spec", "limits", index, field, key).key
+                        yield _limited_gpu(found, place, key, text(limit.get("type")) == "Pod")
+
+
+def _limited_gpu(found: Object, place: Origin, key: str, is_pod: bool) -> Finding:  # noqa: FBT001 - reads well here
+    effect = "refuses pods that ask for none" if is_pod else "gives GPUs to containers that ask for none"
+    return Finding(
+        place,
+        f"`{key}` in {found.title} {effect}",
+        label="not a bound alone",
+        notes=("Kubernetes fills what a container leaves out from `default`, `max` and `min`",) if not is_pod else (),
+        help="remove it; `allow: {unitsPerContainer: ...}` in the Tenant is a bound and nothing else",
+    )
+
+
+_ADMISSION_PLUGINS = {
+    "scheduler.alpha.kubernetes.io/node-selector": "PodNodeSelector",
+    "scheduler.alpha.kubernetes.io/defaultTolerations": "PodTolerationRestriction",
+    "scheduler.alpha.kubernetes.io/tolerationsWhitelist": "PodTolerationRestriction",
+}
+
+
+@check("GPU622", "inert-namespace-annotation", Severity.WARNING)
+def inert_namespace_annotation(plan: Plan) -> Iterator[Finding]:
+    """A Namespace has an annotation that only an admission plugin reads which is off by default.
+
+    ## Why
+    `PodNodeSelector` and `PodTolerationRestriction` must be switched on in the API server's flags, which managed
+    clusters do not offer. Where they are off, the annotation is stored and does nothing: pods land on any node.
+
+    ## Instead
+    Leave it to the tenant's quotas: the admission policy keeps pods to the pools that the tenant has a quota on. Where
+    the plugin is on, ignore the finding with a comment.
+    """
+    files = read(plan)
+    for found in files.of_kind("Namespace", ""):
+        for key in mapping(found.metadata.get("annotations")):
+            if key in _ADMISSION_PLUGINS:
+                yield _inert_annotation(found.place("metadata", "annotations", key).key, key, found.title)
+    for kustomization in files.kustomizations:
+        for key in mapping(kustomization.body.get("commonAnnotations")):
+            if key in _ADMISSION_PLUGINS:
+                yield _inert_annotation((kustomization.at / "commonAnnotations" / key).key, key, "all objects")
+
+
+def _inert_annotation(at: Origin, key: str, what: str) -> Finding:
+    return Finding(
+        at,
+        f"annotation `{key.rpartition('/')[2]}` of {what} does nothing by default",
+        label=f"read by the admission plugin {_ADMISSION_PLUGINS[key]} only",
+        notes=(f"{_ADMISSION_PLUGINS[key]} is not among the plugins that the API server runs by default",),
+        help="remove it: the admission policy keeps pods to their tenant's pools",
+    )
+
+
+_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+
+
+@check("GPU623", "unprotected-node")
+def unprotected_node(plan: Plan) -> Iterator[Finding]:
+    """A hand-written Node may be deleted by Argo CD.
+
+    ## Why
+    A Node object with a few labels is still the Node. When it leaves Git, or its Application is deleted, Argo CD
+    deletes the Node from the cluster with all that runs on it (argoproj/argo-cd#7124).
+
+    ## Instead
+    Protect it by annotation, and apply it on the server's side so that only the labels are owned; or let gpuplan put
+    the labels there: `nodeLabels: nfd` needs no Node objects.
+    """
+    for node in read(plan).of_kind("Node"):
+        if node.is_patch or node.group:
+            continue
+        given = text(mapping(node.metadata.get("annotations")).get(_SYNC_OPTIONS))
+        options = {option.strip() for option in given.split(",")}
+        missing = [option for option in ("Prune=false", "Delete=false") if option not in options]
+        if missing:
+            yield Finding(
+                node.place("metadata", "annotations", _SYNC_OPTIONS),
+                f"Node `{node.name}` is deleted when it leaves Git"
+                if "Prune=false" in missing
+                # The other half: it stays in Git, and the Application goes.
+                else f"Node `{node.name}` is deleted with its Application",
+                label=f"lacks {listing(missing)}",
+                notes=("Argo CD prunes whole objects, however few of their fields are in Git",),
+                help=f'write the annotation `{_SYNC_OPTIONS}: "Prune=false,Delete=false,ServerSideApply=true"`',
+            )
+
+
+@check("GPU624", "priority-class-refused")
+def priority_class_refused(plan: Plan) -> Iterator[Finding]:
+    """A hand-written PriorityClass is one that the API server refuses.
+
+    ## Why
+    Names with the prefix `system-` and values above 1000000000 are the system's own, and one class alone can be the
+    default.
+
+    ## Instead
+    Write a PriorityClass document in the policy: it is checked, and tenants can be allowed to use it.
+    """
+    default = next((found for found in plan.priority_classes if found.is_default), None)
+    for found in read(plan).of_kind("PriorityClass"):
+        value = found.body.get("value")
+        if found.name.startswith(SYSTEM_PREFIX):
+            at = found.place("metadata", "name")
+            yield _refused(at, f"name `{found.name}` is kept for Kubernetes itself", "leave the prefix `system-` out")
+        if isinstance(value, int) and not LOWEST <= value <= HIGHEST:
+            help_ = f"write a value from {LOWEST} to {HIGHEST}"
+            yield _refused(found.place("value"), f"value {value} of {found.title} is out of range", help_)
+        if found.body.get("globalDefault") is True and default is not None:
+            at = found.place("globalDefault")
+            related = Label(default.at / "default", f"`{default.name}` is the default")
+            yield _refused(at, f"{found.title} is a second default", "remove `globalDefault`", related)
+
+
+def _refused(at: Origin, message: str, help_: str, *related: Label) -> Finding:
+    return Finding(at, message, label="refused by the API server", related=related, help=help_)
+
+
+@check("GPU625", "object-written-by-gpuplan")
+def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
+    """A hand-written object is one that gpuplan writes itself.
+
+    ## Why
+    kustomize refuses a build with two objects of one kind and name: "may not add resource with an already registered
+    id". The whole folder then fails to sync.
+
+    ## Instead
+    Write a patch that changes the generated object, or say it in the policy.
+    """
+    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.namespaces}
+    classes = {found.name: found for found in plan.priority_classes}
+    for found in read(plan).of_kind("Namespace", "PriorityClass"):
+        if found.is_patch:
+            continue
+        if found.kind == "PriorityClass" and found.name in classes:
+            yield _written_twice(found, Label(name_of(classes[found.name].at), "generated from here"))
+        elif found.kind == "Namespace" and found.name in namespaces:
+            yield _written_twice(found, Label((namespaces[found.name].at / "namespaces").key, "generated from here"))
+        elif found.kind == "Namespace" and found.name == SYSTEM_NAMESPACE:
+            yield _written_twice(found)
+
+
+def _written_twice(found: Object, *related: Label) -> Finding:
+    return Finding(
+        found.place("metadata", "name"),
+        f"{found.title} is written by gpuplan, too",
+        label="the build would have two",
+        related=related,
+        notes=("kustomize refuses two objects of one kind and name",),
+        help="move it from `resources` to `patches`",
+    )
+
+
+def _inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
+    for part in route:
+        body = mapping(body.get(part))
+    return body
+
+
+CHECKS: tuple[Check, ...] = (
+    inert_quota_key,
+    gpus_in_limit_range,
+    inert_namespace_annotation,
+    unprotected_node,
+    priority_class_refused,
+    object_written_by_gpuplan,
+)

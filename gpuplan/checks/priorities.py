@@ -168,9 +168,9 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
                 label=f"{found.value} is {side} {KAI_THRESHOLD}",
                 related=(Label(found.at / "preemptible", f"`preemptible: {str(found.preemptible).lower()}`"),),
                 notes=(f"KAI-Scheduler takes pods of a class below {KAI_THRESHOLD} for preemptible, and no others",),
-                help=f"write a value of {KAI_THRESHOLD} or more"
+                help=f"write a value of {KAI_THRESHOLD} or more, or `preemptible: true`"
                 if is_preemptible
-                else f"write a value below {KAI_THRESHOLD}",
+                else f"write a value below {KAI_THRESHOLD}, or `preemptible: false`",
             )
 
 

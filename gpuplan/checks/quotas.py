@@ -23,6 +23,7 @@ from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
     Amount,
+    Cap,
     Fraction,
     Mig,
     MigStrategy,
@@ -34,6 +35,7 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Total,
+    Unit,
 )
 from gpuplan.wording import listing
 
@@ -53,8 +55,14 @@ def guarantees_over_capacity(plan: Plan) -> Iterator[Finding]:
     """
     for total in plan.totals:
         # A unit without capacity comes of a layout or of replicas that are reported for themselves.
-        if total.free < 0 and total.unit.capacity:
+        if total.free < 0 and total.unit.capacity and not _is_over_by_duplicates(total):
             yield _over_capacity(total)
+
+
+def _is_over_by_duplicates(total: Total) -> bool:
+    """Whether it would fit if no tenant had two quotas on the unit, which is reported for itself."""
+    first = {tenant.name: quota.guaranteed for tenant, quota in reversed(total.quotas)}
+    return len(first) < len(total.quotas) and add(list(first.values())) <= total.unit.capacity
 
 
 def _over_capacity(total: Total) -> Finding:
@@ -355,6 +363,7 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     A ResourceQuota counts a resource name, such as `nvidia.com/gpu`, in one namespace. It has no notion of nodes. With
     4 GPUs of one pool and 8 of another the namespace may use 12, and all 12 of them in one pool. Admission keeps it out
     of pools that it has no quota on; among its own it may choose. The device plugin cannot rename a resource by pool.
+    A tenant that may use all of each pool anyway is not reported.
 
     ## Instead
     Give the tenant a namespace for each pool, and `split` each quota so that one namespace has all of it. Where one of
@@ -364,14 +373,16 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
-    together = [(tenant, *found) for tenant in plan.tenants for found in _granted_together(tenant)]
-    users: dict[str, set[str]] = {}
-    for (pool, _), grants in grants_by_unit(plan).items() if together else ():
-        users.setdefault(pool, set()).update(grant.tenant.name for grant in grants if grant.cap != 0)
-    for tenant, resource, quotas in together:
-        # A pool that nobody else may use cannot be taken from anybody.
-        if any(users[quota.pool.name] != {tenant.name} for quota in quotas):
-            yield _shared_resource(plan, tenant, resource, quotas)
+    for tenant in plan.tenants:
+        for resource, quotas in _granted_together(tenant):
+            if any(_is_bounded(plan, quota) for quota in quotas):
+                yield _shared_resource(plan, tenant, resource, quotas)
+
+
+def _is_bounded(plan: Plan, quota: Quota) -> bool:
+    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
+    cap = cap_of(plan, quota)
+    return cap is not None and cap < quota.unit.capacity
 
 
 def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
@@ -440,12 +451,10 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     """
     if not plan.tenants or plan.broken.tenants or plan.broken.incomplete_tenants:
         return
-    used = {
-        key_of(quota)
-        for tenant in plan.tenants
-        for quota in tenant.quotas
-        if any(cap != 0 for cap in quota.caps.values())
-    }
+    # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
+    # parent are for its children to divide.
+    parents = {tenant.parent for tenant in plan.tenants}
+    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
     for pool in plan.pools:
         idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
         if idle:
@@ -456,8 +465,14 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
                 f"nobody may use {names} of pool `{pool.name}`",
                 label=f"idle: {amount}",
                 notes=("tenants may use only what they have a quota on",),
-                help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, guaranteed: 0, limit: none}}`",
+                help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, {_whole_grant(plan, idle[0])}}}`",
             )
+
+
+def _whole_grant(plan: Plan, unit: Unit) -> str:
+    """A quota's numbers by which a tenant may use all of a unit."""
+    is_capped_at_guarantee = plan.cluster.scheduler.cap is Cap.GUARANTEED
+    return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"
 
 
 CHECKS: tuple[Check, ...] = (

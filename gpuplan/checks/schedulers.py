@@ -82,7 +82,7 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     found = [
-        (f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, its children {used}", quota.at / cap_field(plan))
+        (f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {used}", quota.at / cap_field(plan))
         for parent, quota, bound, used in _exceeded_parents(plan)
     ]
     if found:
@@ -90,18 +90,24 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
 
 
 def _exceeded_parents(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, str]]:
-    """Parents' quotas with their cap, and what their children may use of it where that is more.
+    """Parents' quotas with their cap, and what may be used of it where that is more.
 
-    Where the children's guarantees alone are too much, that is reported for itself.
+    A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
+    form a circle, that is reported for itself.
     """
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
     for envelope in envelopes(plan):
+        if any(above.parent == envelope.tenant.name for above in ancestors(envelope.tenant, tenants)):
+            continue
         bound = cap_of(plan, envelope.quota)
-        caps = [cap_of(plan, quota) for _, quota in envelope.children]
+        own = [bound] if envelope.tenant.namespaces else []
+        caps = [*own, *(cap_of(plan, quota) for _, quota in envelope.children)]
         known = [cap for cap in caps if cap is not None]
         exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
         if bound is not None and exceeds and envelope.promised <= envelope.quota.guaranteed:
+            who = "it and its children" if own else "its children"
             used = number(add(known)) if len(known) == len(caps) else "no bound"
-            yield envelope.tenant, envelope.quota, bound, used
+            yield envelope.tenant, envelope.quota, bound, f"{who} {used}"
 
 
 @check("GPU512", "limit-not-allowed", Severity.NOTE)

@@ -108,5 +108,6 @@ def test_shares_under_the_plain_name_are_renamed_to_tell_pools_apart() -> None:
     assert found.notes[0] == "one cap for all: `b100` 2 + `whole` 3 = 5 `nvidia.com/gpu`, in whichever pool"
 
 
-def test_pools_of_one_tenant_alone_need_no_telling_apart() -> None:
-    assert find(quotas.pools_share_a_resource, SLICES, BOTH) == []
+def test_pools_that_a_tenant_may_use_all_of_need_no_telling_apart() -> None:
+    whole_pools = a_tenant("research", "guaranteed: 1}, {pool: b100, guaranteed: 16}, {pool: whole, guaranteed: 4")
+    assert find(quotas.pools_share_a_resource, SLICES, whole_pools) == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -12,6 +14,9 @@ from gpuplan.cli.commands import Verb, option
 from gpuplan.cli.terminal import Terminal
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_README = "README.md"
+_OURS = ("policies", "overlays", ".gpuplan")
+"""What the starter brings along whole, and would not be a starter beside something else."""
 
 
 def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
@@ -27,7 +32,8 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 def command(context: click.Context, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
-    It is commented, and validates and builds as it stands. No file is ever overwritten.
+    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md that is there
+    stays, and where there are policies or overlays already nothing is written.
 
     \b
       gpuplan init .
@@ -36,22 +42,26 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     from gpuplan.views.scaffold import scaffold
 
     terminal = Terminal.of(context)
-    files = scaffold(cluster)
     target = terminal.root / folder
-    _refuse_existing(target, files)
+    _refuse_existing(target)
+    files = {path: text for path, text in scaffold(cluster).items() if path != _README or not _exists(target / path)}
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))
-    enter = "" if target.resolve() == Path.cwd() else f"cd {target} && "
+    enter = "" if target.resolve() == Path.cwd() else f"cd {quote(str(target))} && "
     terminal.say(f"next: {enter}gpuplan validate && gpuplan build\n")
 
 
-def _refuse_existing(folder: Path, files: Mapping[str, str]) -> None:
+def _refuse_existing(target: Path) -> None:
     from gpuplan.diagnostics import GpuplanError
 
-    existing = [str(folder / path) for path in files if (folder / path).exists() or (folder / path).is_symlink()]
-    if existing:
-        raise GpuplanError(f"`{existing[0]}` exists already, so nothing was written", "name an empty folder")
+    for name in _OURS:
+        if _exists(target / name):
+            raise GpuplanError(f"`{target / name}` exists already, so nothing was written", "name another folder")
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)  # a link that leads nowhere is there, too
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

@@ -49,15 +49,39 @@ def test_here_needs_no_cd(tmp_path: Path) -> None:
     assert run("init", ".", cwd=tmp_path).err.splitlines()[-1] == "next: gpuplan validate && gpuplan build"
 
 
-def test_no_file_is_overwritten_and_none_is_added(tmp_path: Path) -> None:
-    (tmp_path / "policies").mkdir()
-    (tmp_path / "policies/pools.yaml").write_text("mine\n")
+def test_the_way_to_a_folder_with_a_space_can_be_typed(tmp_path: Path) -> None:
+    done = run("init", "my platform", cwd=tmp_path)
+
+    assert done.err.splitlines()[-1] == "next: cd 'my platform' && gpuplan validate && gpuplan build"
+
+
+@pytest.mark.parametrize("folder", ["policies", "overlays", "overlays/prod", ".gpuplan"])
+def test_nothing_is_written_beside_a_platform(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir(parents=True)
 
     done = run("init", str(tmp_path))
 
     assert (done.code, done.out) == (2, "")
-    assert "policies/pools.yaml` exists already, so nothing was written" in done.err
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["pools.yaml"]
+    assert f"{folder.split('/', maxsplit=1)[0]}` exists already, so nothing was written" in done.err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_link_that_leads_nowhere_is_no_room(tmp_path: Path) -> None:
+    (tmp_path / "policies").symlink_to("nowhere")
+
+    assert run("init", str(tmp_path)).code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["policies"]
+
+
+def test_the_readme_of_a_new_repository_stays(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine\n")
+
+    done = run("init", str(tmp_path))
+
+    assert done.code == 0
+    assert "README.md" not in done.err
+    assert (tmp_path / "README.md").read_text() == "mine\n"
+    assert (tmp_path / "policies/pools.yaml").is_file()
 
 
 @pytest.mark.parametrize("name", ["Prod", "a/b", "..", "-x", ""])

@@ -50,9 +50,10 @@ class _Wishes:
     "--crds",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="GPUPLAN_CRDS",
+    show_envvar=True,
     metavar="DIR",
     section="Input",
-    help="Check custom resources against the CustomResourceDefinitions in this folder [env: GPUPLAN_CRDS].",
+    help="Check custom resources against the CustomResourceDefinitions in this folder.",
 )
 @option(
     "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."

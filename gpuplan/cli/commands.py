@@ -99,6 +99,19 @@ class Verbs(_Sections, click.Group):
         command: click.Command = import_module(f"gpuplan.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from gpuplan.wording import closest
+
+            verb = closest(args[0], self.list_commands(ctx))
+            if verb is None:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{verb}'?", ctx) from error
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, verbs in self.sections.items():
             with formatter.section(heading):

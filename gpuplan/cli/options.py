@@ -44,6 +44,8 @@ class OutputType(click.ParamType[Output]):
             self._refuse(f"{format_!r} is not one of {', '.join(FORMATS)}.", param, ctx)
         if equals and not file:
             self._refuse(f"{value!r} names no file.", param, ctx)
+        if file and not Path(file).parent.is_dir():
+            self._refuse(f"there is no folder to write {file!r} in.", param, ctx)
         return Output(format_, file or None)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
@@ -59,11 +61,12 @@ def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: st
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-def _at_most_one_on_terminal(
-    _: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]
-) -> tuple[Output, ...]:
-    if sum(output.file is None for output in outputs) > 1:
+def _each_to_its_own(_: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+    files = [output.file for output in outputs]
+    if files.count(None) > 1:
         raise click.BadParameter("only one format can go to the terminal; write FORMAT=FILE.", param=parameter)
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise click.BadParameter(f"only one format can go to {twice!r}.", param=parameter)
     return outputs
 
 
@@ -87,10 +90,11 @@ def findings_option(function: F) -> F:
         type=OutputType(),
         multiple=True,
         envvar="GPUPLAN_OUTPUT_FORMAT",
-        callback=_at_most_one_on_terminal,
+        show_envvar=True,
+        callback=_each_to_its_own,
         section="Output",
         help=f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps"
-        " its own; may be repeated [env: GPUPLAN_OUTPUT_FORMAT, default: full].",
+        " its own; may be repeated [default: full].",
     )(function)
 
 

@@ -10,16 +10,22 @@ from gpuplan.views.schemas import NAMES
 
 
 @click.command("schema", cls=Verb)
-@click.argument("name", type=click.Choice(NAMES, case_sensitive=False), default="policy")
+@click.argument("name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), default="policy")
 @click.pass_context
 def command(context: click.Context, name: str) -> None:
     """Print a JSON Schema.
 
-    `policy` is for any document of the policy language, `overlay` for documents in overlays, which may leave fields
-    out; a kind is for that kind alone. `findings` and `plan` are what `validate` and `show` write as JSON.
+    \b
+    NAME is one of
+      policy    any document of the policy language [default]
+      overlay   any document in an overlay, which may leave fields out
+      cluster, pool, miglayout, priorityclass, tenant
+                documents of that kind alone
+      findings  what `validate --output-format json` writes
+      plan      what `show --output-format json` writes
 
     \b
-      gpuplan schema policy > .gpuplan/schema.json
+      gpuplan schema policy > .gpuplan/policy.schema.json
     """
     from gpuplan.views.schemas import schema_text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.policy import Parsed, parse
+from gpuplan.wording import closest, listing
 
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
@@ -45,10 +47,12 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
     """Read the clusters named, or all; trouble when one does not exist."""
     known = find_folders(root, OVERLAYS)
     if not known:
-        raise GpuplanError("no cluster found: there is no folder below overlays/", "`gpuplan init .` writes a starter")
+        raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
     for name in clusters:
         if name not in known:
-            raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", f"there are {', '.join(known)}")
+            near = closest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
+            raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
     chosen = tuple(name for name in known if not clusters or name in clusters)
     loader = _Loader(root)
     plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
@@ -60,6 +64,16 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         len(loader.files),
         is_whole=len(chosen) == len(known),
     )
+
+
+def _way_to_platform(root: Path) -> str:
+    """What to do where there is none: whoever stands inside of one is shown the way up."""
+    for depth in range(1, len(root.resolve().parts)):
+        above = Path(*[".."] * depth)
+        if find_folders(root / above, OVERLAYS):
+            way = os.path.normpath(root / above)
+            return f"a platform is in `{way}`: say `-C {way}`"
+    return "`gpuplan init .` writes a starter"
 
 
 @dataclass(slots=True)

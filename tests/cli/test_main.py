@@ -72,6 +72,11 @@ def test_bad_usage_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> No
     assert "Usage: gpuplan" in done.err
 
 
+def test_a_misspelt_verb_is_guessed() -> None:
+    assert run("valdate").err.splitlines()[-1] == "Error: No such command 'valdate'. Did you mean 'validate'?"
+    assert run("frobnicate").err.splitlines()[-1] == "Error: No such command 'frobnicate'."
+
+
 def test_no_arguments_show_the_help() -> None:
     assert "Usage: gpuplan" in run().err
 

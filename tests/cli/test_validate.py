@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_exist_is_trouble(tmp_path: Path) -> None:
     done = run("validate", "--cluster", "pord", cwd=a_platform(tmp_path, "prod"))
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: no cluster `pord`: overlays/pord/ does not exist\n  = help: there are prod\n"
+    assert done.err == "error: no cluster `pord`: overlays/pord/ does not exist\n  = help: did you mean `prod`?\n"
 
 
 def test_a_folder_without_overlays_is_trouble_with_a_way_out(tmp_path: Path) -> None:
@@ -114,6 +114,8 @@ def test_the_environment_may_choose_the_format(tmp_path: Path) -> None:
         (("yaml",), "'yaml' is not one of full, concise, json"),
         (("json=",), "'json=' names no file"),
         (("json", "sarif"), "only one format can go to the terminal"),
+        (("json=report", "sarif=report"), "only one format can go to 'report'"),
+        (("json=no/such/report",), "there is no folder to write 'no/such/report' in"),
     ],
 )
 def test_a_format_that_makes_no_sense_is_bad_usage(tmp_path: Path, formats: tuple[str, ...], words: str) -> None:
@@ -123,6 +125,28 @@ def test_a_format_that_makes_no_sense_is_bad_usage(tmp_path: Path, formats: tupl
 
     assert (done.code, done.out) == (2, "")
     assert words in done.err
+
+
+def test_a_variable_that_makes_no_sense_is_named(tmp_path: Path) -> None:
+    done = run("validate", cwd=a_platform(tmp_path), env={"GPUPLAN_OUTPUT_FORMAT": "yaml"})
+
+    assert done.code == 2
+    assert "GPUPLAN_OUTPUT_FORMAT" in done.err
+
+
+def test_who_stands_inside_of_a_platform_is_shown_the_way_up(tmp_path: Path) -> None:
+    a_platform(tmp_path)
+
+    assert "a platform is in `..`: say `-C ..`" in run("validate", cwd=tmp_path / "policies").err
+    assert "a platform is in `../..`: say `-C ../..`" in run("validate", cwd=tmp_path / "overlays/dev").err
+    assert "a platform is in `.`: say `-C .`" in run("validate", "-C", "policies", cwd=tmp_path).err
+
+
+def test_a_misspelt_cluster_is_guessed(tmp_path: Path) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+
+    assert "did you mean `prod`?" in run("validate", "--cluster", "pord", cwd=root).err
+    assert "the clusters are `dev` and `prod`" in run("validate", "--cluster", "staging", cwd=root).err
 
 
 def test_paths_are_told_from_where_the_reader_stands(tmp_path: Path) -> None:

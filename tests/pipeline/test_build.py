@@ -62,7 +62,7 @@ def test_unknown_cluster_is_trouble_that_names_the_others(platform: Path) -> Non
     with pytest.raises(GpuplanError) as raised:
         validate(platform, ["stage"])
     assert raised.value.message == "no cluster `stage`: overlays/stage/ does not exist"
-    assert raised.value.hint == "there are dev, openshift, prod"
+    assert raised.value.hint == "the clusters are `dev`, `openshift` and `prod`"
 
 
 def test_repository_without_overlays_is_trouble(tmp_path: Path) -> None:

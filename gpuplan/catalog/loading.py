@@ -11,6 +11,7 @@ import yaml
 
 from gpuplan.catalog.models import Engines, Evidence, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.wording import listing
 
 _SUFFIX = ".yaml"
 
@@ -49,7 +50,7 @@ class Catalog:
         gpu = self.find(name)
         if gpu is None:
             near = self.suggest(name)
-            hint = f"did you mean {' or '.join(f'`{id_}`' for id_ in near)}?" if near else "see `gpuplan catalog`"
+            hint = f"did you mean {listing(near, last='or')}?" if near else "`gpuplan catalog` lists the models"
             raise GpuplanError(f"no GPU model `{name}` in the catalog", hint)
         return gpu
 

@@ -36,7 +36,7 @@ def command(context: click.Context, gpu: str | None, format_: str) -> None:
     from gpuplan.views import catalog as views
 
     terminal, catalog = Terminal.of(context), load()
-    gpus = catalog.all() if gpu is None else (catalog.get(gpu),)
+    gpus = catalog.all() if gpu is None else (catalog.find(gpu.upper()) or catalog.get(gpu),)
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
 from gpuplan.policy.models import KINDS
+
+_INDEX = re.compile(r"\[[0-9]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,11 @@ class FieldDoc:
 
 
 def find_field(path: str) -> FieldDoc | None:
-    """The documentation of a kind or of a field, such as `Pool.spec.sharing`; None when there is no such field."""
-    kind, *parts = path.replace("[]", "").split(".")
+    """The documentation of a kind or of a field, such as `Pool.spec.sharing`; None when there is no such field.
+
+    An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
+    """
+    kind, *parts = _INDEX.sub("", path).split(".")
     model = _find_kind(kind)
     if model is None:
         return None

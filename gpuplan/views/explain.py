@@ -38,8 +38,10 @@ def _hint(subject: str) -> str:
     from gpuplan.policy.fields import field_paths
 
     names = [name for rule in rules() for name in (rule.code, rule.name)]
-    near = get_close_matches(subject, [*names, *field_paths(), *load().ids()], n=3)
-    near += (name for name in load().suggest(subject) if name not in near)
+    paths = list(field_paths())
+    near = [path for path in paths if path.lower().endswith(f".{subject.lower()}")]
+    near += get_close_matches(subject, [*names, *paths, *load().ids()], n=3)
+    near = list(dict.fromkeys((*near, *load().suggest(subject))))
     if near:
         return f"did you mean {listing(near[:3], last='or')}?"
     return (

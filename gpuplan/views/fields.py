@@ -15,7 +15,7 @@ _WIDEST = 100
 def field_page(field: FieldDoc, theme: Theme) -> str:
     """What a field means, what it may hold, and the fields in it."""
     parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(field.description, theme)}\n"]
-    if field.values:
+    if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
     if field.children:
         parts.append(

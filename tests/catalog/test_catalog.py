@@ -214,4 +214,4 @@ def test_asking_for_an_unknown_model_is_trouble_that_helps():
 def test_asking_for_a_model_like_no_other_points_to_the_list():
     with pytest.raises(GpuplanError) as trouble:
         load().get("quantum")
-    assert trouble.value.hint == "see `gpuplan catalog`"
+    assert trouble.value.hint == "`gpuplan catalog` lists the models"

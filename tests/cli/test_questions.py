@@ -28,12 +28,37 @@ def test_explain_what_there_is_not(tmp_path: Path) -> None:
     assert "did you mean `Pool.spec.sharing`" in done.err
 
 
+@pytest.mark.parametrize(
+    ("subject", "meant"),
+    [
+        ("sharing", "did you mean `Pool.spec.sharing`?"),
+        ("timeslicing", "did you mean `Pool.spec.sharing.timeSlicing` or `Pool.spec.sharing.mig.timeSlicing`?"),
+    ],
+)
+def test_a_field_without_its_kind_is_found_in_all(subject: str, meant: str) -> None:
+    assert meant in run("explain", subject).err
+
+
+def test_a_field_may_be_named_as_findings_name_it() -> None:
+    assert run("explain", "Tenant.spec.quotas[0].unit").out.startswith("Tenant.spec.quotas.unit  text, optional\n")
+
+
+def test_one_possible_value_is_no_choice() -> None:
+    assert "One of" not in run("explain", "Pool.apiVersion").out
+    assert "One of nfd, node, external." in run("explain", "Cluster.spec.nodeLabels").out
+
+
 def test_catalog() -> None:
     assert "A100-80GB" in run("catalog").out
     assert run("catalog", "A100-80GB").out.startswith("A100-80GB  NVIDIA A100")
     assert [gpu["id"] for gpu in json.loads(run("catalog", "L4-24GB", "--output-format", "json").out)["gpus"]] == [
         "L4-24GB"
     ]
+
+
+def test_letter_case_of_a_model_does_not_count() -> None:
+    assert run("catalog", "a100-80gb").out == run("catalog", "A100-80GB").out
+    assert run("catalog", "h100").err.startswith("error: no GPU model `h100` in the catalog\n")
 
 
 def test_catalog_of_a_model_that_is_misspelt() -> None:

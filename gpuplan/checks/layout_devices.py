@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuplan.checks.layouts import layout_uses
+from gpuplan.checks.layouts import LayoutUse, layout_uses
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Layout, LayoutEntry, Plan
+from gpuplan.planning.plan import Layout, LayoutEntry, Plan, Pool
 
 _MOST_GPUS = 32
 """No node has more (GPU160), so no index beyond is asked for."""
@@ -43,7 +43,8 @@ def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
 
 
 def _uncovered(layout: Layout, gpus_per_node: int) -> list[int]:
-    if any(entry.gpus is None for entry in layout.entries):
+    """The GPUs that no entry names; none where one is for all, or for none yet, which is reported for itself."""
+    if not all(entry.gpus for entry in layout.entries):
         return []
     covered = {index for _, _, index in _named(layout)}
     return [index for index in range(min(gpus_per_node, _MOST_GPUS)) if index not in covered]
@@ -61,18 +62,30 @@ def gpu_index_out_of_range(plan: Plan) -> Iterator[Finding]:
     Remove the index, or correct `gpusPerNode`. A layout for nodes of different sizes can use `gpus: all`.
     """
     for use in layout_uses(plan):
-        for entry, position, index in _named(use.layout):
-            short = [pool for pool in use.pools if index >= pool.nodes.gpus_per_node]
-            if short:
-                is_nowhere = len(short) == len(use.pools)
-                yield Finding(
-                    entry.at / "gpus" / position,
-                    f"pool `{short[0].name}` has no GPU {index}",
-                    label=f"its nodes have 0 to {short[0].nodes.gpus_per_node - 1}",
-                    related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
-                    help="remove the index, or correct `gpusPerNode`",
-                    severity=None if is_nowhere else Severity.WARNING,
-                )
+        for entry in use.layout.entries:
+            yield from _beyond(use, entry)
+
+
+def _beyond(use: LayoutUse, entry: LayoutEntry) -> Iterator[Finding]:
+    """One finding for all indexes of an entry that the same pools lack: the more pools, the larger the index."""
+    lacking: dict[int, list[int]] = {}
+    for index in sorted(set(entry.gpus or ())):
+        lacking.setdefault(len(_short(use, index)), []).append(index)
+    for how_many, indexes in lacking.items():
+        if how_many:
+            short = _short(use, indexes[0])
+            yield Finding(
+                entry.at / "gpus" / (entry.gpus or ()).index(indexes[0]),
+                f"pool `{short[0].name}` has no {_gpus(indexes)}",
+                label=f"its nodes have {short[0].nodes.gpus_per_node}, counted from 0",
+                related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
+                help=f"remove {_gpus(indexes)}, or correct `gpusPerNode`",
+                severity=None if how_many == len(use.pools) else Severity.WARNING,
+            )
+
+
+def _short(use: LayoutUse, index: int) -> list[Pool]:
+    return [pool for pool in use.pools if index >= pool.nodes.gpus_per_node]
 
 
 @check("GPU215", "gpu-index-twice")
@@ -109,7 +122,7 @@ def _named_twice(layout: Layout) -> Iterator[Finding]:
 def _beside_all(layout: Layout) -> Iterator[Finding]:
     everything = next((entry for entry in layout.entries if entry.gpus is None), None)
     for entry in layout.entries if everything else ():
-        if everything and entry is not everything:
+        if everything and entry is not everything and entry.gpus != ():
             yield Finding(
                 entry.at / "gpus",
                 "this entry stands beside one for all GPUs",
@@ -175,7 +188,9 @@ def nothing_partitioned(plan: Plan) -> Iterator[Finding]:
     Write `exclusive: {}` in the pool, or switch MIG on for some GPUs.
     """
     for use in layout_uses(plan):
-        if not any(entry.mig_enabled for entry in use.layout.entries):
+        # Instances where MIG is off, and no entry at all on a node that has GPUs, are reported for themselves.
+        is_meant = not any(entry.instances for entry in use.layout.entries) and (use.layout.entries or not use.pools)
+        if is_meant and not any(entry.mig_enabled for entry in use.layout.entries):
             yield Finding(
                 (use.layout.at / "devices").key,
                 f"{use.name} partitions no GPU",

@@ -78,11 +78,18 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
 
 
 def _same_size(gpu: Gpu, name: str) -> str | None:
-    """This model's profile for another model's name: as large a part of the board as there, where that is known."""
-    similar = gpu.similar_profiles(name)
+    """This model's profile for another model's name: as large a part of the board as there, where that is known.
+
+    Where no profile has the name's attributes, the one without counts, or the one whose attributes differ in case.
+    """
+    similar = gpu.similar_profiles(name) or gpu.similar_profiles(name.lower()) or gpu.similar_profiles(_plain(name))
     parts = {profile.memory_slices / home.memory_slices for home, profile in _homes(name)}
     same = [profile for profile in similar if profile.memory_slices / gpu.memory_slices in parts]
     return next((profile.name for profile in (*same, *similar)), None)
+
+
+def _plain(name: str) -> str:
+    return re.split(r"[+-]", name, maxsplit=1)[0]
 
 
 def _homes(name: str) -> list[tuple[Gpu, Profile]]:
@@ -125,9 +132,21 @@ _LOOSE = re.compile(
 )
 
 
+_MEMORY = re.compile(r"(\d+) *g(?:i?b)?", re.IGNORECASE | re.ASCII)
+
+
 def _respell(gpu: Gpu, name: str) -> str | None:
-    """The profile that a misspelt name, or a resource's or label's spelling, may stand for."""
+    """The profile that a misspelt name, or a resource's or label's spelling, or its memory alone may stand for."""
     names = [profile.name for profile in gpu.profiles]
+    if memory := _MEMORY.fullmatch(name.strip()):
+        return next(
+            (
+                found.name
+                for found in (*gpu.base_profiles, *gpu.plain_profiles)
+                if found.parsed.gigabytes == int(memory[1])
+            ),
+            None,
+        )
     match = _LOOSE.fullmatch(name.strip())
     if match:
         sign = "" if not match[5] else "-" if match[4] == "-" else "+"

@@ -104,6 +104,9 @@ def test_layout_of_two_pools_is_refused_once() -> None:
         ("H200-141GB", "1g.10gb", "1g.18gb"),
         ("A100-40GB", "1g.10gb+me", "1g.5gb+me"),
         ("A30-24GB", "2g.20gb", "2g.12gb"),
+        ("A100-80GB", "1g.10gb+ME", "1g.10gb+me"),
+        ("A100-80GB", "1g.10gb-me", "1g.10gb"),
+        ("A100-80GB", "3g.20gb+gfx", "3g.40gb"),
     ],
 )
 def test_profile_of_another_model_is_answered_with_the_same_part_of_this_one(
@@ -127,6 +130,8 @@ def test_profile_of_another_model_is_answered_with_the_same_part_of_this_one(
         ("all-1g.10gb", "1g.10gb"),
         ("1g.10gb_me", "1g.10gb+me"),
         ("3.40gb", "3g.40gb"),
+        ("10gb", "1g.10gb"),
+        ("20 GB", "2g.20gb"),
     ],
 )
 def test_misspelt_profile_is_answered_with_the_right_spelling(written: str, meant: str) -> None:

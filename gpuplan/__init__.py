@@ -1,3 +1,51 @@
-"""gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays."""
+"""gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
+
+From Python, `validate` and `build` do what the commands of these names do, but print and write nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
+    from gpuplan.pipeline import Build, Report, build, validate
+    from gpuplan.planning.plan import Plan
+
+__all__ = [
+    "Build",
+    "Diagnostic",
+    "GpuplanError",
+    "Plan",
+    "Report",
+    "Severity",
+    "__version__",
+    "build",
+    "validate",
+]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Build": "gpuplan.pipeline",
+    "Diagnostic": "gpuplan.diagnostics",
+    "GpuplanError": "gpuplan.diagnostics",
+    "Plan": "gpuplan.planning.plan",
+    "Report": "gpuplan.pipeline",
+    "Severity": "gpuplan.diagnostics",
+    "build": "gpuplan.pipeline",
+    "validate": "gpuplan.pipeline",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for when it is asked for (PEP 562): a command's start shows every module."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

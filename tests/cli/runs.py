@@ -8,11 +8,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from gpuplan.cli.main import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+_SCRUBBED = ("CI", "GPUPLAN_", "GITHUB_", "GITLAB_", "NO_COLOR", "FORCE_COLOR", "TERM")
+
+
+def scrub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no variable of this machine or of a CI server reach what is run."""
+    for name in os.environ:
+        if name.startswith(_SCRUBBED):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 @dataclass(frozen=True)

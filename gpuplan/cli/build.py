@@ -82,7 +82,7 @@ def command(
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    wishes = _Wishes(out=os.path.relpath(terminal.root / out, terminal.root), **options)
+    wishes = _Wishes(out=_from_root(terminal.root, out), **options)
     _refuse_contradictions(wishes)
     build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds)
     if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
@@ -91,6 +91,13 @@ def command(
         context.exit(1)
     act = _print_objects if wishes.stdout else _compare if wishes.check or wishes.diff else _write
     context.exit(act(terminal, build, wishes))
+
+
+def _from_root(root: Path, out: str) -> str:
+    """The way from the root to the output, as the file system sees both: kustomize follows links, too."""
+    if not out:
+        raise click.UsageError("--out names no folder.")
+    return os.path.relpath(os.path.realpath(root / out), os.path.realpath(root))
 
 
 def _refuse_contradictions(wishes: _Wishes) -> None:

@@ -51,9 +51,12 @@ def kustomization_text(resources: Sequence[str], components: Sequence[str] = ())
     return _TOP + _list("resources", resources) + (_list("components", components) if components else "")
 
 
-def component_paths(folder: str, components: Iterable[str]) -> tuple[str, ...]:
-    """Paths from a folder to component folders, all of them relative to the repository's root."""
-    return tuple(relpath(f"/{component}", f"/{folder}") for component in components)
+def component_paths(folder: str, components: Iterable[str], root: str = "/") -> tuple[str, ...]:
+    """Paths from a folder to component folders, all of them relative to the repository's root.
+
+    Where the root itself is matters only to a folder outside of it, whose path starts with ``..``.
+    """
+    return tuple(relpath(f"{root}/{component}", f"{root}/{folder}") for component in components)
 
 
 def _list(key: str, entries: Sequence[str]) -> str:

@@ -41,11 +41,13 @@ def render_tree(
     files: Iterable[File],
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
+    root: str = "/",
 ) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
-    repository's root, and so is ``out``. Where two things claim one name the first keeps it, and a finding names both.
+    repository's ``root``, and so is ``out``. Where two things claim one name the first keeps it, and a finding names
+    both.
     """
     tree = _Files(cluster, out)
     for manifest in manifests:
@@ -53,7 +55,7 @@ def render_tree(
     for file in files:
         tree.add_file(file)
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
-        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()))
+        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root)
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
     objects = tuple(f"{cluster}/{path}" for path in tree.applied)
     return Tree(tree.files, objects, tuple(tree.diagnostics))

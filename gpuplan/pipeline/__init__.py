@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from posixpath import normpath
 
-from gpuplan.diagnostics import Diagnostic, Finding, Rule, has_errors
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.planning.plan import Plan
@@ -60,15 +61,28 @@ def build(root: Path, clusters: Sequence[str] = (), *, out: str = "out", crds: P
     from gpuplan.pipeline.rendering import render
 
     repository = load(root, clusters)
+    _keep_apart(repository, out)
     report = _report(repository)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, out, crds)
+    rendered = render(report.plans, root.resolve(), out, crds)
     if not rendered.diagnostics:
         return Build(report, rendered.tree, rendered.objects, rendered.unchecked_kinds)
     found = tidy((*report.diagnostics, *rendered.diagnostics), ())
     failed = Report(found, report.plans, report.clusters, report.file_count)
     return Build(failed, {} if has_errors(found) else rendered.tree, rendered.objects, rendered.unchecked_kinds)
+
+
+def _keep_apart(repository: Repository, out: str) -> None:
+    """Refuse to write where policies are read from: the next run would take the output for policies."""
+    for cluster in repository.clusters:
+        target = normpath(f"{out}/{cluster}")
+        for folder in repository.folders:
+            if f"{target}/".startswith(f"{normpath(folder)}/"):
+                raise GpuplanError(
+                    f"`{target}/` would be written into `{folder}/`, from where policies are read",
+                    "name a folder that holds nothing else, such as `--out out`",
+                )
 
 
 def print_stream(build: Build) -> bytes:

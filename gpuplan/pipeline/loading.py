@@ -33,9 +33,13 @@ DEFAULT_BASES = ("policies",)
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What was read. ``is_whole`` says that no cluster was left out, so that an unused comment is really unused."""
+    """What was read, and the folders that it was read from.
+
+    ``is_whole`` says that no cluster was left out, so that an unused comment is really unused.
+    """
 
     clusters: tuple[str, ...]
+    folders: tuple[str, ...]
     plans: tuple[Plan, ...]
     diagnostics: tuple[Diagnostic, ...]
     ignores: tuple[Ignore, ...]
@@ -58,6 +62,7 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
     plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
     return Repository(
         chosen,
+        (OVERLAYS, *DEFAULT_BASES, *loader.bases),
         tuple(plans),
         tuple(loader.diagnostics),
         tuple(loader.ignores()),

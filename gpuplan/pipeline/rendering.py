@@ -25,7 +25,7 @@ class Rendered:
     unchecked_kinds: tuple[str, ...]
 
 
-def render(plans: Sequence[Plan], out: str, crds: Path | None) -> Rendered:
+def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None) -> Rendered:
     tree: dict[str, bytes] = {}
     diagnostics: list[Diagnostic] = []
     unchecked: set[str] = set()
@@ -35,7 +35,7 @@ def render(plans: Sequence[Plan], out: str, crds: Path | None) -> Rendered:
         checked = check_schemas(manifests, plan.cluster.kubernetes, crds)
         diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
         unchecked.update(checked.unchecked_kinds)
-        rendered = render_tree(plan.cluster.name, manifests, files, _components(plan, manifests), out)
+        rendered = render_tree(plan.cluster.name, manifests, files, _components(plan, manifests), out, str(root))
         diagnostics += rendered.diagnostics
         tree.update(rendered.files)
         objects += rendered.objects

@@ -122,6 +122,48 @@ def test_the_output_may_lie_elsewhere(tmp_path: Path) -> None:
     assert not (root / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "out", ["policies", "policies/deep/er", "overlays", "overlays/dev", "link", "./out/../policies"]
+)
+def test_the_output_never_gets_among_the_policies(tmp_path: Path, out: str) -> None:
+    root = a_platform(tmp_path)
+    (root / "link").symlink_to("policies")
+    before = files(root)
+
+    done = run("build", "--out", out, cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "from where policies are read" in done.err
+    assert files(root) == before
+
+
+def test_the_root_itself_can_be_the_output_unless_a_cluster_is_called_as_an_input(tmp_path: Path) -> None:
+    assert run("build", "--out", ".", cwd=a_platform(tmp_path / "one", "dev")).code == 0
+    assert run("build", "--out", ".", cwd=a_platform(tmp_path / "two", "policies")).code == 2
+
+
+def test_no_name_is_no_folder(tmp_path: Path) -> None:
+    assert run("build", "--out", "", cwd=a_platform(tmp_path)).code == 2
+
+
+@pytest.mark.parametrize("out", ["out", "deep/er", "../rendered", "link", "ABSOLUTE"])
+def test_components_are_found_from_wherever_the_output_is(tmp_path: Path, out: str) -> None:
+    root = a_platform(tmp_path / "fleet")
+    (tmp_path / "far/away").mkdir(parents=True)
+    (root / "link").symlink_to("../far/away")
+    component = root / "overlays/dev/kustomize/scheduling"
+    text = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [config.yaml]\n"
+    write(component / "kustomization.yaml", text)
+    write(component / "config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: y}\n")
+    folder = out.replace("ABSOLUTE", str(tmp_path / "absolute"))
+
+    assert run("build", "--out", folder, cwd=root).code == 0
+
+    scheduling = (root / folder / "dev/scheduling").resolve()
+    (path,) = yaml.safe_load((scheduling / "kustomization.yaml").read_text())["components"]
+    assert (scheduling / path).resolve() == component.resolve()
+
+
 def test_custom_resources_that_nothing_checked_are_named(tmp_path: Path) -> None:
     assert "NodeFeatureRule" in run("build", cwd=a_platform(tmp_path)).err
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.planning.node_patterns import LONGEST_NAME
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, NodeLabels, Plan
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Mig,
+    NodeLabels,
+    Plan,
+    Pool,
+)
 from gpuplan.policy.models import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
@@ -57,21 +65,31 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for key, value in pool.node_labels.items():
-            if key in _OWN_LABELS and value != pool.labels[key]:
+            own = _own_value(pool, key)
+            if key in _OWN_LABELS and value != own:
                 yield Finding(
                     pool.at / "nodeLabels" / key,
-                    f"node label `{key}` would have two values",
-                    label=f"gpuplan writes `{pool.labels[key]}`",
+                    f"node label `{key}` would have two values" if own else f"{pool.gpu.id} has no MIG to configure",
+                    label=f"gpuplan writes `{own}`" if own else "gpuplan writes no such label here",
                     notes=(f"it stands for {_OWN_LABELS[key]} and follows from the policy",),
                     help="remove the label; change `sharing` to change what nodes get",
                 )
 
 
+def _own_value(pool: Pool, key: str) -> str | None:
+    """What gpuplan gives the label, which hides what the policy says; None where it leaves nodes without."""
+    is_unset = key == MIG_CONFIG_LABEL and not pool.gpu.supports_mig and not isinstance(pool.sharing, Mig)
+    return None if is_unset else pool.labels[key]
+
+
 _DISCOVERED = re.compile(
     r"nvidia\.com/(gpu\.(product|family|memory|count|replicas|compute\.(major|minor)|machine|mode|sharing-strategy|clique)"
-    r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+)"
+    r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+|gpu\.present)"
 )
-"""What GPU feature discovery (k8s-device-plugin `internal/lm`) and mig-manager write on nodes."""
+"""What GPU feature discovery (k8s-device-plugin `internal/lm`), mig-manager and the operator write on nodes."""
+
+_PAUSED = re.compile(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
+"""What mig-manager sets to `paused-for-mig-change` and back (`pkg/mig/reconfigure` in NVIDIA/mig-parted)."""
 
 
 @check("GPU150", "discovered-node-label")
@@ -82,20 +100,28 @@ def discovered_node_label(plan: Plan) -> Iterator[Finding]:
     GPU feature discovery writes `nvidia.com/gpu.product`, `gpu.count`, `gpu.memory` and the like on each node, and
     mig-manager `mig.config.state`: two writers for one label. Their values also change with the pool's own sharing:
     time-slicing appends `-SHARED` to the product and MIG `-MIG-1g.10gb`, so whatever selects nodes by them loses its
-    nodes by gpuplan's own change.
+    nodes by gpuplan's own change. By `nvidia.com/gpu.deploy.device-plugin` and the like mig-manager stops pods while it
+    repartitions: with another writer they would be started in the middle of it.
 
     ## Instead
     Select nodes by `gpuplan.dev/pool`, or give them a label of your own.
     """
     for pool in plan.pools:
         for key in pool.node_labels:
-            if _DISCOVERED.fullmatch(key):
+            is_switch = _PAUSED.fullmatch(key)
+            if is_switch or _DISCOVERED.fullmatch(key):
                 yield Finding(
                     (pool.at / "nodeLabels" / key).key,
                     f"node label `{key}` is written by the GPU Operator",
                     label="two writers for one label",
-                    notes=("it says what a node has, and changes when the pool's sharing changes",),
-                    help=f"select nodes by `{POOL_LABEL}: {pool.name}`, or use a label of your own",
+                    notes=(
+                        "mig-manager stops and starts pods by it while it repartitions"
+                        if is_switch
+                        else "it says what a node has, and changes when the pool's sharing changes",
+                    ),
+                    help="remove the label"
+                    if is_switch
+                    else f"select nodes by `{POOL_LABEL}: {pool.name}`, or use a label of your own",
                 )
 
 

@@ -58,7 +58,8 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     mode = plan.cluster.node_labels
     for pool in plan.pools:
         nodes = pool.nodes
-        if mode is NodeLabels.EXTERNAL or nodes.names or (mode is NodeLabels.NFD and nodes.name_pattern):
+        # A pattern that matches nothing, such as an empty one, is reported for itself.
+        if mode is NodeLabels.EXTERNAL or nodes.names or (mode is NodeLabels.NFD and nodes.name_pattern is not None):
             continue
         is_nfd = mode is NodeLabels.NFD
         yield Finding(

@@ -67,7 +67,8 @@ def fallback_weakens_isolation(plan: Plan) -> Iterator[Finding]:
     it at the moment when the cluster is full, and nobody would see.
 
     ## Instead
-    Fall back to a pool that isolates as strongly, or leave `fallback` out and let workloads wait.
+    Fall back to a pool that isolates as strongly, or leave `fallback` out and let workloads wait. From whole GPUs to
+    MIG partitions this is a warning: a partition is a smaller GPU, but one of its own.
     """
     for pool, fallback in _fallbacks(plan):
         weaker = _find_weaker(pool, fallback)
@@ -83,6 +84,7 @@ def fallback_weakens_isolation(plan: Plan) -> Iterator[Finding]:
                 ),
                 notes=(f"from strongest to weakest: {', '.join(Isolation)}",),
                 help=_as_strong(plan, pool),
+                severity=Severity.WARNING if there.isolation is Isolation.HARDWARE else None,
             )
 
 
@@ -282,7 +284,7 @@ def max_unavailable_over_count(plan: Plan) -> Iterator[Finding]:
                 f"more nodes of pool `{pool.name}` may be disturbed than it has",
                 label=f"more than {pool.nodes.count}",
                 related=(Label(pool.nodes.at / "count", "nodes of the pool"),),
-                help=f"write a number from 1 to {pool.nodes.count}",
+                help=f"write a number from 1 to {pool.nodes.count}" if pool.nodes.count > 1 else "write 1",
             )
 
 

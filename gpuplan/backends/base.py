@@ -17,6 +17,4 @@ class Backend(Protocol):
     The order of the answers does not matter; two back ends that answer the same object are a bug.
     """
 
-    name: str
-
     def render(self, plan: Plan) -> Iterable[Artifact]: ...

@@ -21,7 +21,7 @@ from gpuplan.planning.grants import (
 )
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant
 
-name = Stage.NAMESPACES.value
+_FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
 
@@ -43,7 +43,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     is_guarded = has_admission_policies(plan.cluster)
     for tenant in plan.tenants:
         for namespace in tenant.namespaces:
-            folder = f"{name}/{namespace}"
+            folder = f"{_FOLDER}/{namespace}"
             yield Manifest(folder, _namespace(tenant, namespace))
             yield Manifest(folder, _resource_quota(tenant, namespace, banned))
             for role, groups in _groups_by_role(tenant).items():

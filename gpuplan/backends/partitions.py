@@ -13,17 +13,18 @@ from typing import Any
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.planning.plan import NodeLabels, Plan, Pool, Stage, Taint
 
-name = Stage.PARTITIONS.value
-
-_TABLE = f"{name}/node-groups.yaml"
+_FOLDER = Stage.PARTITIONS.value
+_TABLE = f"{_FOLDER}/node-groups.yaml"
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.node_labels:
         case NodeLabels.NFD:
-            yield from (Manifest(name, _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
+            yield from (Manifest(_FOLDER, _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
         case NodeLabels.NODE:
-            yield from (Manifest(name, _node(pool, node)) for pool in plan.pools for node in sorted(pool.nodes.names))
+            yield from (
+                Manifest(_FOLDER, _node(pool, node)) for pool in plan.pools for node in sorted(pool.nodes.names)
+            )
             if any(pool.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:

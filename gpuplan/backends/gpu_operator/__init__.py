@@ -15,30 +15,30 @@ from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import HEADER, File, Manifest, object_path, to_yaml
 from gpuplan.planning.plan import Install, Plan, Stage
 
-name = Stage.GPU_OPERATOR.value
+_FOLDER = Stage.GPU_OPERATOR.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     """Both ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.EXTERNAL:
-        yield Manifest(name, namespace(plan))
+        yield Manifest(_FOLDER, namespace(plan))
     partitions = config_map("gpuplan-mig-parted", operator.namespace, mig_parted.data(plan))
-    yield Manifest(name, partitions)
+    yield Manifest(_FOLDER, partitions)
     sharing_name = ""
     if plan.pools:  # an empty ConfigMap would keep the device plugin from starting: no configuration files available
         sharing = config_map("gpuplan-device-plugin", operator.namespace, device_plugin.data(plan))
         sharing_name = sharing["metadata"]["name"]
-        yield Manifest(name, sharing)
+        yield Manifest(_FOLDER, sharing)
     names = cluster_policy.ConfigMapNames(partitions["metadata"]["name"], sharing_name)
     match operator.install:
         case Install.HELM:
-            yield File(f"{name}/{helm.FILE_NAME}", helm.render_values(plan, names))
+            yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
         case Install.OLM:
-            yield from (Manifest(name, body) for body in olm.objects(plan))
-            yield Manifest(name, cluster_policy.whole(plan, names))
+            yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
+            yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
         case Install.EXTERNAL:
-            yield _partial(Manifest(name, cluster_policy.patch(plan, names)))
+            yield _partial(Manifest(_FOLDER, cluster_policy.patch(plan, names)))
 
 
 def _partial(manifest: Manifest) -> File:

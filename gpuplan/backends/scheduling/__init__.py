@@ -18,7 +18,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Stage
 
-name = Stage.SCHEDULING.value
+_FOLDER = Stage.SCHEDULING.value
 
 # Argo CD asks before it removes these: without its class no new pod of that class starts, and without a policy every
 # tenant can use every GPU.
@@ -29,12 +29,12 @@ _CONFIRM_REMOVAL = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=con
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(name, _priority_class(priority))
+        yield Manifest(_FOLDER, _priority_class(priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(name, _system_namespace())
+        yield Manifest(_FOLDER, _system_namespace())
         for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(name, policy)
-        yield Manifest(name, devices_binding())
+            yield Manifest(_FOLDER, policy)
+        yield Manifest(_FOLDER, devices_binding())
 
 
 def _priority_class(priority: PriorityClass) -> dict[str, Any]:

@@ -229,6 +229,6 @@ def mutants(draw: st.DrawFn) -> Body:
 
 
 @given(mutants().filter(lambda body: isinstance(body.get("apiVersion"), str) and isinstance(body.get("kind"), str)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_verdicts_are_those_of_kubernetes_validate(body: Body) -> None:
     assert (problems(body) == []) is accepts(body, "1.32")

@@ -95,7 +95,7 @@ def test_a_build_after_a_first_one_that_was_killed(calls: int) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_build_after_kills_and_a_power_failure(data: st.DataObject) -> None:
     trees = st.sampled_from([OLD, NEW, OTHER, {}])
     with faulty_disk(many_folders=data.draw(st.sampled_from([1, 64]), "many folders")) as (root, faulty):

@@ -204,7 +204,7 @@ patterns = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(patterns)
 def test_matches_what_pythons_engine_matches(text: str) -> None:
     ours, theirs = pattern(text), re.compile(text)
@@ -212,7 +212,7 @@ def test_matches_what_pythons_engine_matches(text: str) -> None:
         assert ours.matches(name) == bool(theirs.fullmatch(name)), name
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(patterns, patterns)
 def test_the_common_name_is_the_shortest_there_is(one: str, other: str) -> None:
     both = [name for name in SHORT_NAMES if re.fullmatch(one, name) and re.fullmatch(other, name)]
@@ -239,7 +239,7 @@ short_patterns = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(short_patterns)
 def test_counts_as_many_names_as_there_are(text: str) -> None:
     matching = [name for name in SHORT_NAMES if re.fullmatch(text, name)]

@@ -72,7 +72,7 @@ def _tenant(index: int, granted: list[Grant]) -> str:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(platforms())
 def test_every_unit_is_capped_banned_or_unbounded(drawn: tuple[Plan, list[list[Grant]]]) -> None:
     plan, tenants = drawn

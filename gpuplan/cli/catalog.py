@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Verb, format_option
 from gpuplan.cli.terminal import Terminal
 
 
@@ -16,14 +16,7 @@ def _complete_gpu(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
 @click.command("catalog", cls=Verb)
 @click.argument("gpu", required=False, shell_complete=_complete_gpu)
-@option(
-    "--output-format",
-    "format_",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    section="Output",
-    help="For people or for programs [default: table].",
-)
+@format_option("table", "json")
 @click.pass_context
 def command(context: click.Context, gpu: str | None, format_: str) -> None:
     """List the GPU models, or one's MIG profiles and layouts.

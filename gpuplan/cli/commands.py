@@ -27,6 +27,18 @@ def option(*names: str, section: str = "Options", **attributes: Any) -> Callable
     return click.option(*names, cls=Option, section=section, **attributes)
 
 
+def format_option(people: str, *programs: str, what: str = "For people or for programs") -> Callable[[F], F]:
+    """The choice between a form for people, which is the default, and those for programs."""
+    return option(
+        "--output-format",
+        "format_",
+        type=click.Choice([people, *programs]),
+        default=people,
+        section="Output",
+        help=f"{what} [default: {people}].",
+    )
+
+
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Keep a global option's value, wherever it stands; one that is not given does not undo one that is."""
     source = context.get_parameter_source(parameter.name or "")

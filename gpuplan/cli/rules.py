@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Verb, format_option
 from gpuplan.cli.terminal import Terminal
 
 
 @click.command("rules", cls=Verb)
-@option(
-    "--output-format",
-    "format_",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    section="Output",
-    help="For people or for programs [default: table].",
-)
+@format_option("table", "json")
 @click.pass_context
 def command(context: click.Context, format_: str) -> None:
     """List the rules.

@@ -6,21 +6,14 @@ from dataclasses import replace
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Verb, format_option, option
 from gpuplan.cli.options import cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
 
 @click.command("show", cls=Verb)
 @cluster_option
-@option(
-    "--output-format",
-    "format_",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    section="Output",
-    help="A table for people, or the contract of `gpuplan schema plan` [default: table].",
-)
+@format_option("table", "json", "yaml", what="A table for people, or the contract of `gpuplan schema plan`")
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @click.pass_context
 def command(context: click.Context, clusters: tuple[str, ...], format_: str, *, summary: bool) -> None:

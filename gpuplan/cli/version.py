@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Verb, format_option
 from gpuplan.cli.terminal import Terminal
 
 
 @click.command("version", cls=Verb)
-@option(
-    "--output-format",
-    "format_",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    section="Output",
-    help="For people or for programs [default: text].",
-)
+@format_option("text", "json")
 @click.pass_context
 def command(context: click.Context, format_: str) -> None:
     """Print the version and what this gpuplan knows."""

@@ -94,7 +94,7 @@ def operator_object_by_hand(plan: Plan) -> Iterator[Finding]:
     Change the ClusterPolicy by a patch, and write layouts as MigLayout documents.
     """
     for found in read(plan).of_kind("ClusterPolicy", "GPUCluster", "ConfigMap"):
-        if fault := _fault(found):
+        if fault := _fault(found, plan.cluster.gpu_operator.install):
             yield Finding(
                 found.place("metadata", "name"),
                 f"{found.title} {fault[0]}",
@@ -104,7 +104,7 @@ def operator_object_by_hand(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _fault(found: Object) -> tuple[str, str, str] | None:
+def _fault(found: Object, install: Install) -> tuple[str, str, str] | None:
     if found.kind == "ConfigMap":
         is_stock = found.name == _STOCK_CONFIG
         return ("is reset by the operator", "undone at once", "write a MigLayout instead") if is_stock else None
@@ -112,7 +112,11 @@ def _fault(found: Object) -> tuple[str, str, str] | None:
         return None
     if found.kind == "GPUCluster":
         return "excludes the ClusterPolicy", "the operator takes one of the two", "remove it"
-    return "is a second one", "the operator obeys one ClusterPolicy", "move it from `resources` to `patches`"
+    is_charts = install is Install.HELM
+    remedy = (
+        "write the chart's values under `gpuOperator.values`" if is_charts else "move it from `resources` to `patches`"
+    )
+    return "is a second one", "the operator obeys one ClusterPolicy", remedy
 
 
 # --- Installation ------------------------------------------------------------------------------------------------

@@ -1,18 +1,28 @@
-"""Checks on hand-written objects (GPU620-625)."""
+"""Checks on hand-written objects (GPU620-625, GPU627, GPU628)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence, text
+from gpuplan.checks.handwritten.reading import Object, mapping, read, read_text, sequence, text
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
-from gpuplan.planning.plan import Plan
-from gpuplan.wording import listing
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    ClusterMigStrategy,
+    Install,
+    Mig,
+    Plan,
+    Stage,
+)
+from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.wording import closest, listing
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
 _HAMI_KEYS = re.compile(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)").fullmatch
@@ -229,6 +239,129 @@ def _written_twice(found: Object, *related: Label) -> Finding:
     )
 
 
+# --- Contradictions to what gpuplan writes -----------------------------------------------------------------------
+
+
+@check("GPU627", "cluster-policy-contradicted")
+def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
+    """A hand-written patch of the ClusterPolicy takes back what follows from the policy.
+
+    ## Why
+    The two ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. `mig.strategy`
+    overrides every pool's own; another `config.name` takes away the configurations that node labels choose from;
+    `migManager.config.default` can be `all-disabled` or empty, and the CRD refuses a layout there. With `install: helm`
+    there is no ClusterPolicy to patch: the chart makes it from the values.
+
+    ## Instead
+    Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
+    of the chart: `gpuOperator.values`.
+    """
+    install = plan.cluster.gpu_operator.install
+    for found in read(plan).of_kind("ClusterPolicy"):
+        # Kyverno has a kind ClusterPolicy, too.
+        is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
+        if not found.is_patch or not is_operators:
+            continue
+        if install is Install.HELM:
+            yield _nothing_to_patch(plan, found)
+            continue
+        for route, allowed in _decided_fields(plan).items():
+            value = _at(found.body, ("spec", *route))
+            if value is not None and value not in allowed:
+                yield Finding(
+                    found.place("spec", *route),
+                    f"`{'.'.join(route)}: {value}` in {found.title} contradicts the policy",
+                    label="gpuplan decides this one",
+                    notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
+                    help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
+                )
+
+
+def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
+    return Finding(
+        found.place("kind"),
+        "there is no ClusterPolicy to patch: the Helm chart makes it",
+        label="patches nothing",
+        related=(Label(plan.cluster.gpu_operator.at / "install", "not in this folder"),),
+        help="write the chart's values for it under `gpuOperator.values`",
+    )
+
+
+def _decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
+    """Fields below `spec`, with the values that contradict nothing."""
+    strategy = plan.cluster.gpu_operator.mig_strategy
+    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.pools)
+    return {
+        ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),
+        ("migManager", "config", "name"): (),
+        ("migManager", "config", "default"): (ALL_DISABLED,),
+        ("devicePlugin", "config", "name"): (),
+        ("devicePlugin", "config", "default"): ("",),
+        ("devicePlugin", "enabled"): (True,) if plan.pools else (True, False),
+        ("migManager", "enabled"): (True,) if has_mig else (True, False),
+    }
+
+
+def _at(body: object, route: tuple[str, ...]) -> object:
+    for part in route:
+        body = mapping(body).get(part)
+    return body
+
+
+@check("GPU628", "label-selects-nothing")
+def label_selects_nothing(plan: Plan) -> Iterator[Finding]:
+    """A hand-written node label chooses a configuration or a pool that does not exist.
+
+    ## Why
+    `nvidia.com/device-plugin.config` names a key of the device plugin's ConfigMap: where there is no such key, the
+    config-manager of a running node crash-loops, and a node that starts publishes no GPUs. `nvidia.com/mig.config`
+    names an entry of the MIG manager's file: where there is none, the node ends in the state `failed`. The entries that
+    the MIG manager generates by itself, such as `all-1g.10gb`, are gone once a ConfigMap is set.
+
+    ## Instead
+    Let gpuplan label the nodes of pools, or write a value that the finding names. Layouts carry a hash: `gpuplan show`
+    prints their full names.
+    """
+    values = _label_values(plan)
+    for found in read(plan).of_kind("Node", "NodeFeatureRule"):
+        for route, labels in _labels(found):
+            for key, known in values.items():
+                value = labels.get(key)
+                # NFD fills in values that begin with `@`.
+                if isinstance(value, str) and value not in known and not value.startswith("@"):
+                    close = closest(value, known)
+                    yield Finding(
+                        found.place(*route, key),
+                        f"`{key}: {value}` of {found.title} chooses nothing",
+                        label=f"did you mean `{close}`" if close else "does not exist",
+                        notes=(f"there are {listing(sorted(known), 8)}",) if known else (),
+                        help=f"write `{close}`"
+                        if close
+                        else "remove the label: gpuplan writes it for the nodes of pools",
+                    )
+
+
+def _label_values(plan: Plan) -> dict[str, set[str]]:
+    """The values that choose something, by label, those of hand-written ConfigMaps included."""
+    pools = {pool.name for pool in plan.pools}
+    keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
+    for found in read(plan).of_kind("ConfigMap"):
+        for key, value in mapping(found.body.get("data")).items():
+            keys.add(key)
+            for body in read_text(value) if "mig-configs" in text(value) else ():
+                entries.update(mapping(mapping(body).get("mig-configs")))
+    return {POOL_LABEL: pools, DEVICE_PLUGIN_CONFIG_LABEL: keys, MIG_CONFIG_LABEL: entries}
+
+
+def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, object]]]:
+    """The labels that a Node has or that a NodeFeatureRule gives, with their place."""
+    if found.kind == "Node":
+        yield ("metadata", "labels"), mapping(found.metadata.get("labels"))
+        return
+    for index, rule in enumerate(sequence(mapping(found.body.get("spec")).get("rules"))):
+        yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
+
+
 def _inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
     for part in route:
         body = mapping(body.get(part))
@@ -242,4 +375,6 @@ CHECKS: tuple[Check, ...] = (
     unprotected_node,
     priority_class_refused,
     object_written_by_gpuplan,
+    cluster_policy_contradicted,
+    label_selects_nothing,
 )

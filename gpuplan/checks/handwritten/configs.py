@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Severity
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.placement import fits
+from gpuplan.planning.plan import ClusterMigStrategy, Plan
 
 MOST_MPS_CLIENTS = 48
 
@@ -135,8 +137,9 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     `rename`, `devices` and the top-level `resources` are parsed and dropped with a line in the log; keys in the wrong
-    place are dropped without one. Where `timeSlicing` and `mps` stand side by side, MPS wins. The nodes then publish
-    other resources than the file says.
+    place are dropped without one. Where `timeSlicing` and `mps` stand side by side, MPS wins. A resource that the node
+    does not have is skipped: MIG devices are `nvidia.com/mig-1g.10gb` under the strategy `mixed` alone, and
+    `nvidia.com/gpu` under `single`. The nodes then publish other resources than the file says.
 
     ## Instead
     `renameByDefault` and `failRequestsGreaterThanOne` belong right under `timeSlicing` or `mps`. Sharing is the same
@@ -144,7 +147,9 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            yield from _findings(config, _plugin_warnings(config.body), "the device plugin starts without it")
+            overriding = plan.cluster.gpu_operator.mig_strategy
+            problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
+            yield from _findings(config, iter(problems), "the device plugin starts without it")
 
 
 _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
@@ -169,6 +174,23 @@ def _plugin_warnings(body: Mapping[str, object]) -> Iterator[_Problem]:
             yield from _misplaced(fields, route, name)
     yield from _misplaced(mapping(body.get("flags")), ("flags",), "timeSlicing")
     yield from _misplaced(mapping(body.get("sharing")), ("sharing",), "timeSlicing")
+
+
+def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+    """MIG devices that are to be shared by a name that they have under another strategy."""
+    own = text(mapping(body.get("flags")).get("migStrategy")) or ClusterMigStrategy.NONE.value
+    strategy = own if overriding is ClusterMigStrategy.PER_POOL else overriding.value
+    if strategy == ClusterMigStrategy.MIXED:
+        return
+    for index, resource in enumerate(sequence(_methods(body).get("timeSlicing", {}).get("resources"))):
+        name = text(mapping(resource).get("name"))
+        if name.removeprefix("nvidia.com/").startswith("mig-"):
+            yield _Problem(
+                ("sharing", "timeSlicing", "resources", index, "name"),
+                f"`{name}` is not shared: under the MIG strategy `{strategy}` no device has this name",
+                "matches nothing",
+                "write `nvidia.com/gpu`" if strategy == "single" else "write `flags: {migStrategy: mixed}` in the file",
+            )
 
 
 def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[_Problem]:
@@ -221,6 +243,25 @@ def _mig_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
             yield _Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
         for index, item in enumerate(sequence(items)):
             yield from _item_errors((*route, index), name, mapping(item))
+        yield from _mode_conflicts(route, name, [mapping(item) for item in sequence(items)])
+
+
+def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[_Problem]:
+    """Items for the same GPUs, on any board, that disagree on whether MIG is on: mig-parted fails on those GPUs."""
+    for index, item in enumerate(items):
+        for earlier in items[:index]:
+            is_for_all_boards = "device-filter" not in item and "device-filter" not in earlier
+            differ = {item.get("mig-enabled"), earlier.get("mig-enabled")} == {True, False}
+            if is_for_all_boards and differ and _share_gpus(item.get("devices"), earlier.get("devices")):
+                message = f"entry `{name}` switches MIG on and off for the same GPU"
+                yield _Problem((*route, index, "devices"), message, "named before", "name each GPU once")
+                return
+
+
+def _share_gpus(one: object, other: object) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return any(index in other for index in one)
+    return "all" in (one, other) and bool(one) and bool(other)
 
 
 _ITEM_FIELDS = ("device-filter", "devices", "mig-enabled", "mig-devices")
@@ -256,6 +297,43 @@ def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str,
         if not isinstance(count, int) or count < 1:
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
             yield _Problem((*place, profile), message, "1 or more", "leave the profile out")
+        if fault := _profile_fault(profile):
+            yield _Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
+    counts = {profile: count for profile, count in instances.items() if isinstance(count, int) and count > 0}
+    if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
+        message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
+        yield _Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
+
+
+def _profile_fault(profile: str) -> tuple[str, str, str] | None:
+    """What is wrong with a profile's name, in short, and what to do."""
+    parsed = parse_profile(profile)
+    if parsed is None:
+        return "which is no MIG profile", "the file cannot be read", "write it as `nvidia-smi mig -lgip` prints it"
+    if parsed.is_compute_instance:
+        return "a compute instance", "the device plugin exits when it finds one", f"write `{parsed.gpu_instance}`"
+    if parsed.is_long_spelling:
+        return f"reported back as `{parsed.gpu_instance}`", "never compares equal", f"write `{parsed.gpu_instance}`"
+    return None
+
+
+def _fits_nowhere(counts: Mapping[str, int], filters: object) -> bool:
+    """Whether some model has all these profiles, now or under earlier drivers, and none of them can be divided so.
+
+    With a filter only the boards behind it count; it parses the whole catalog, so it is for hand-written files alone.
+    """
+    given = {item.lower() for item in (filters if isinstance(filters, list) else [filters]) if isinstance(item, str)}
+    renamed = [
+        (gpu, {gpu.legacy_names[name].profile if name in gpu.legacy_names else name: counts[name] for name in counts})
+        for gpu in load().all()
+        if not given or given & {device.filter.lower() for device in gpu.pci}
+    ]
+    able = [(gpu, wanted) for gpu, wanted in renamed if all(gpu.find_profile(name) for name in wanted)]
+    return bool(counts and able) and not any(fits(gpu, wanted) for gpu, wanted in able)
+
+
+def _spell(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count}x `{name}`" for name, count in counts.items())
 
 
 def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[_Problem]:

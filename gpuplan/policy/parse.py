@@ -371,4 +371,4 @@ _FORMS = {
 
 
 def _plain(number: float) -> str:
-    return f"{number:g}"
+    return f"{number:.0f}" if float(number).is_integer() else f"{number:g}"

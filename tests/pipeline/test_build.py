@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build, print_stream, validate
@@ -118,3 +120,36 @@ spec:
 
 def test_custom_resources_without_definitions_are_named_as_unchecked(platform: Path) -> None:
     assert build(platform, ["dev"]).unchecked_kinds == ("NodeFeatureRule.nfd.k8s-sigs.io",)
+
+
+def test_components_join_the_folders_that_they_are_for(platform: Path) -> None:
+    kustomize = platform / "overlays/dev/kustomize"
+    write_component(kustomize / "namespaces/research")
+    write_component(kustomize / "namespaces")
+    write_component(kustomize / "scheduling")
+
+    tree = build(platform, ["dev"]).tree
+
+    all_namespaces, research, scheduling = (
+        f"overlays/dev/kustomize/{folder}" for folder in ("namespaces", "namespaces/research", "scheduling")
+    )
+    assert components(tree, "namespaces/research") == [f"../../../../{all_namespaces}", f"../../../../{research}"]
+    assert components(tree, "namespaces/development") == [f"../../../../{all_namespaces}"]
+    assert components(tree, "scheduling") == [f"../../../{scheduling}"]
+    assert components(tree, "partitions") == []
+
+
+def write_component(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kustomization.yaml").write_text("""\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: Namespace}
+  patch: '[{op: add, path: /metadata/labels/example.com~1team, value: a}]'
+""")
+
+
+def components(tree: Mapping[str, bytes], folder: str) -> list[str]:
+    found: list[str] = yaml.safe_load(tree[f"dev/{folder}/kustomization.yaml"]).get("components", [])
+    return found

@@ -90,3 +90,36 @@ def test_mps_beside_mig_is_refused_with_the_reason() -> None:
 def test_a_patch_directive_in_the_wrong_place_is_sent_to_the_right_one() -> None:
     (found,) = findings(f"{POOL}  sharing: {{exclusive: {{}}}}\n$patch: delete\n")
     assert found.help == "write it beside the name: `metadata: {name: ..., $patch: delete}`"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "label"),
+    [
+        ("sharing: []", "`spec.sharing` should be a mapping, not a list", "this is a list"),
+        ("sharing: 1.5", "`spec.sharing` should be a mapping, not a number with a decimal point", None),
+        ("sharing: mig", "`spec.sharing` should be a mapping, not text", "this is text"),
+        (
+            "sharing: {exclusive: {}}\nworkloadTypes: {a: 1}",
+            "`spec.workloadTypes` should be a list, not a mapping",
+            None,
+        ),
+        ("sharing: {timeSlicing: {replicas: true}}", "should be a whole number, not `true` or `false`", None),
+    ],
+)
+def test_what_stands_there_is_named(fields: str, message: str, label: str | None) -> None:
+    finding = only(POOL, fields)
+    assert message in finding.message
+    assert (label or "") in finding.label
+
+
+@pytest.mark.parametrize(
+    ("count", "bound"),
+    [
+        ("0", "a number of at least 1"),
+        ("2000000", "a number of at most 1000000"),
+        (str(10**30), "a number of at most 1000000"),
+    ],
+)
+def test_a_number_out_of_bounds_is_told_the_bound(count: str, bound: str) -> None:
+    finding = only(POOL.replace("count: 1", f"count: {count}"), "sharing: {exclusive: {}}")
+    assert (finding.message, finding.label) == (f"`spec.nodes.count` cannot be `{count}`", bound)

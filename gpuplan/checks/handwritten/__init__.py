@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.checks.handwritten import components, configs, objects
+from gpuplan.checks.handwritten import components, configs, objects, workloads
 from gpuplan.checks.registry import Check
 
-CHECKS: tuple[Check, ...] = (*objects.CHECKS, *configs.CHECKS, *components.CHECKS)
+CHECKS: tuple[Check, ...] = (*objects.CHECKS, *configs.CHECKS, *components.CHECKS, *workloads.CHECKS)

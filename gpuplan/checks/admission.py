@@ -56,7 +56,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     without = _value_without_class(plan)
     evicting = [found for found in plan.priority_classes if found.preempts and found.value > without]
     for tenant in plan.tenants if evicting else ():
-        if _uses_gpus(tenant) and not tenant.priority_classes and tenant.name not in plan.broken.tenants:
+        if _uses_gpus(tenant) and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
             yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.value))
 
 

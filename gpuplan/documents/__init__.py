@@ -6,10 +6,12 @@ from gpuplan.documents.document import Document, Layer, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
-from gpuplan.documents.rules import RULES
+from gpuplan.documents.rules import NOTHING_TO_DELETE, RULES, UNREAD
 
 __all__ = [
+    "NOTHING_TO_DELETE",
     "RULES",
+    "UNREAD",
     "Document",
     "Ignore",
     "Layer",

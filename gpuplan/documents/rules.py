@@ -347,13 +347,11 @@ Several codes are separated by commas: `ignore[GPU501,GPU502]`.
 """,
 )
 
+UNREAD: tuple[Rule, ...] = (SYNTAX_ERROR, NOT_TEXT, TOO_LARGE, NOT_A_FILE, REFUSED_LINK, NOT_A_MAPPING)
+"""What keeps documents of a file from being read at all."""
+
 RULES: tuple[Rule, ...] = (
-    SYNTAX_ERROR,
-    NOT_TEXT,
-    TOO_LARGE,
-    NOT_A_FILE,
-    REFUSED_LINK,
-    NOT_A_MAPPING,
+    *UNREAD,
     DUPLICATE_KEY,
     KEY_NOT_TEXT,
     ANCHOR_OR_ALIAS,

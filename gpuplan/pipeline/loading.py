@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuplan.catalog import load as load_catalog
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import (
+    NOTHING_TO_DELETE,
+    UNREAD,
     Document,
     Ignore,
     find_folders,
@@ -23,7 +25,7 @@ from gpuplan.documents import (
 from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
-from gpuplan.policy import Parsed, parse
+from gpuplan.policy import KINDS, MISSING_FIELD, Parsed, parse
 from gpuplan.wording import closest, listing
 
 OVERLAYS = "overlays"
@@ -83,13 +85,17 @@ def _way_to_platform(root: Path) -> str:
 
 @dataclass(slots=True)
 class _Loader:
-    """Reads each folder and parses each document once, however many clusters share it."""
+    """Reads each folder and parses each document once, however many clusters share it.
+
+    ``unread`` are the folders of which documents are missing.
+    """
 
     root: Path
     diagnostics: list[Diagnostic] = field(default_factory=list)
     files: dict[str, SourceFile] = field(default_factory=dict)
     bases: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     parsed: dict[int, Parsed] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
 
     def load_cluster(self, name: str) -> Plan | None:
         folder = f"{OVERLAYS}/{name}"
@@ -97,13 +103,16 @@ class _Loader:
         cluster = self._find_cluster(name, folder, overlay)
         bases = self._read_bases(cluster)
         documents, found = merge(bases, overlay)
-        self._add(found, name)
-        parsed = [self._parse(document) for document in documents]
+        is_partial = self._lacks_some(documents, (folder, *(base for _, base in _bases_of(cluster))))
+        self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
+        patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
+        parsed = [self._parse(document, is_whole=id(document) not in patches) for document in documents]
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
         others = [item for item in parsed if item.document.kind != "Cluster"]
-        plan, found = resolve(chosen, others, load_catalog(), self._read_hand_work(folder), removals(overlay))
+        hand_work, removed = self._read_hand_work(folder), removals(overlay)
+        plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
         self._add(found, name)
         return plan
 
@@ -116,20 +125,31 @@ class _Loader:
     def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
         documents, found = read_folder(self.root, folder, skip=skip)
         self.diagnostics += found
+        if any(item.rule in UNREAD for item in found):
+            self.unread.add(folder)
         for document in documents:
             self.files.setdefault(document.file.path, document.file)
         return documents
 
-    def _parse(self, document: Document) -> Parsed:
-        """Parse once: a document that no overlay changes is the same object for every cluster."""
+    def _lacks_some(self, documents: Iterable[Document], folders: Iterable[str]) -> bool:
+        """Whether a cluster should have more documents than these; there is an error on why they could not be read."""
+        return not self.unread.isdisjoint(folders) or any(document.kind not in KINDS for document in documents)
+
+    def _parse(self, document: Document, *, is_whole: bool) -> Parsed:
+        """Parse once: a document that no overlay changes is the same object for every cluster.
+
+        What one that may not be whole lacks is most likely in the document of the bases that could not be read.
+        """
         known = self.parsed.get(id(document))
         if known is None:
             known = self.parsed[id(document)] = parse(document)
-            self.diagnostics += known.diagnostics
+            self.diagnostics += (item for item in known.diagnostics if is_whole or item.rule is not MISSING_FIELD)
         return known
 
     def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
         found = [document for document in overlay if document.kind == "Cluster"]
+        if not found and self._lacks_some(overlay, (folder,)):
+            return None
         if not found:
             at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
@@ -162,6 +182,7 @@ class _Loader:
                     help="name a folder of the repository",
                 )
                 self.diagnostics.append(MISSING_BASE.report(finding))
+                self.unread.add(folder)
         return tuple(documents)
 
     def _read_base(self, folder: str) -> tuple[Document, ...]:

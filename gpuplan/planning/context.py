@@ -13,6 +13,9 @@ from gpuplan.wording import closest, listing
 
 T = TypeVar("T")
 
+_MISSPELT = 0.85
+"""How like a known name one must be to be most likely that: `h100-trainin` is, `a100-mixed` is not `a100-shared`."""
+
 
 @dataclass(slots=True)
 class Context:
@@ -20,11 +23,14 @@ class Context:
 
     ``names`` holds every document's name by kind, also of those that no policy could be made of: a reference to a
     broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
+    Where the cluster ``is_partial``, documents are missing since a file could not be read: a name that resembles no
+    other is then most likely one of theirs.
     """
 
     catalog: Catalog
     names: Mapping[str, frozenset[str]]
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
+    is_partial: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def report(self, rule: Rule, finding: Finding) -> None:
@@ -33,14 +39,16 @@ class Context:
     def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T]) -> T | None:
         """What ``name`` refers to; a finding and None when there is no such document."""
         found = known.get(name)
-        if found is None and name not in self.names.get(kind, ()):
-            self.report(UNKNOWN_REFERENCE, self._unknown(kind, name, at))
+        if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
+            self.report(UNKNOWN_REFERENCE, unknown)
         return found
 
-    def _unknown(self, kind: str, name: str, at: Origin) -> Finding:
+    def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:
         if (kind, name) in self.removed:
             return _removed(kind, name, at, self.removed[kind, name])
         names = sorted(self.names.get(kind, ()))
+        if self.is_partial and closest(name, names, likeness=_MISSPELT) is None:
+            return None
         close = closest(name, names)
         return Finding(
             at,

@@ -363,11 +363,15 @@ class Component(NamedTuple):
     at: Origin | None
 
 
+UNREAD = "?"
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """Names of documents that exist but could not be resolved: what refers to them is not wrong for it.
 
-    ``incomplete_tenants`` are in the plan, without some of their quotas.
+    `UNREAD` among them stands for documents that could not even be read. ``incomplete_tenants`` are in the plan,
+    without some of their quotas or priority classes.
     """
 
     pools: frozenset[str] = frozenset()

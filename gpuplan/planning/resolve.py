@@ -10,6 +10,7 @@ from gpuplan.diagnostics import Diagnostic, Origin
 from gpuplan.planning.context import Context
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
+    UNREAD,
     Broken,
     Cap,
     Cluster,
@@ -45,14 +46,17 @@ def resolve(
     catalog: Catalog,
     hand_work: HandWork | None = None,
     removed: Mapping[tuple[str, str], Origin] | None = None,
+    *,
+    is_partial: bool = False,
 ) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """The plan of one cluster, or None when its Cluster document cannot be read.
 
-    Documents that cannot be resolved are left out, in whole or in part, and named in `Plan.broken`.
+    Documents that cannot be resolved are left out, in whole or in part, and named in `Plan.broken`. ``is_partial`` says
+    that there may be more of them than could be read.
     """
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
-    context = Context(catalog, _names(parsed), removed or {})
+    context = Context(catalog, _names(parsed), removed or {}, is_partial)
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
     pools = _pools(context, by_kind.get("Pool", ()), layouts)
@@ -153,7 +157,7 @@ def _tenants(
         if isinstance(item.policy, models.Tenant):
             tenant = resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, cap)
             tenants[tenant.name] = tenant
-            if item.diagnostics or len(tenant.quotas) < len(item.policy.spec.quotas):
+            if item.diagnostics or _lacks_something(tenant, item.policy):
                 incomplete.add(tenant.name)
     for tenant in tenants.values():
         if tenant.parent is not None:
@@ -161,8 +165,14 @@ def _tenants(
     return tuple(tenants.values()), frozenset(incomplete)
 
 
+def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:
+    wanted = policy.spec
+    return len(tenant.quotas) < len(wanted.quotas) or len(tenant.priority_classes) < len(wanted.priority_classes)
+
+
 def _broken(context: Context, resolved: Mapping[str, Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
-    lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) for kind, found in resolved.items()}
+    unread = {UNREAD} if context.is_partial else set()
+    lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) | unread for kind, found in resolved.items()}
     return Broken(lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], incomplete_tenants)
 
 

@@ -1,6 +1,7 @@
 """The policy language: documents become typed policies, and what is not a policy becomes a finding."""
 
+from gpuplan.policy.models import KINDS
 from gpuplan.policy.parse import Parsed, parse
-from gpuplan.policy.rules import RULES
+from gpuplan.policy.rules import MISSING_FIELD, RULES
 
-__all__ = ["RULES", "Parsed", "parse"]
+__all__ = ["KINDS", "MISSING_FIELD", "RULES", "Parsed", "parse"]

@@ -1,0 +1,85 @@
+"""What cannot be read is reported once, and not again by everything that refers to it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpuplan.pipeline import validate
+
+REPOSITORY = Path(__file__).parents[2]
+POOLS = "policies/pools/partitioned.yaml"
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    """A copy of the example platform."""
+    for folder in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
+    return tmp_path
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def problems(root: Path) -> list[tuple[str, str]]:
+    """Files and codes of errors and warnings, each once."""
+    found = [item for item in validate(root).diagnostics if item.severity != "note"]
+    return sorted({(item.finding.at.locate().file.path, item.code) for item in found})
+
+
+def test_references_to_what_an_unreadable_file_may_hold_are_not_wrong(platform: Path) -> None:
+    (platform / POOLS).write_text(f"[\n{(platform / POOLS).read_text()}")
+
+    assert problems(platform) == [(POOLS, "GPU001")]
+
+
+def test_nor_are_those_to_documents_of_an_unknown_kind(platform: Path) -> None:
+    replace(platform / POOLS, "kind: Pool", "kind: Pol")
+
+    assert problems(platform) == [(POOLS, "GPU035")]
+
+
+def test_nor_are_those_to_documents_of_a_missing_base(platform: Path) -> None:
+    cluster = platform / "overlays/dev/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("spec:\n", "spec:\n  bases: [polices]\n", 1))
+
+    assert problems(platform) == [("overlays/dev/cluster.yaml", "GPU111")]
+
+
+@pytest.mark.parametrize(("text", "code"), [("kind: [\n", "GPU001"), ("kind: Clustr\n", "GPU035")])
+def test_an_overlay_that_cannot_be_read_may_have_its_cluster(platform: Path, text: str, code: str) -> None:
+    (platform / "overlays/dev/cluster.yaml").write_text(text)
+
+    found = problems(platform)
+
+    assert ("overlays/dev", "GPU110") not in found
+    assert ("overlays/dev/cluster.yaml", code) in found
+
+
+def test_a_name_that_resembles_a_known_one_is_wrong_all_the_same(platform: Path) -> None:
+    (platform / POOLS).write_text("[")
+    replace(platform / "policies/tenants/science.yaml", "pool: h100-training", "pool: h100-trainin")
+
+    assert ("policies/tenants/science.yaml", "GPU101") in problems(platform)
+
+
+def test_clusters_that_do_not_read_the_file_are_judged_in_full(platform: Path) -> None:
+    (platform / "overlays/dev/more.yaml").write_text("[")
+    replace(platform / "policies/tenants/science.yaml", "pool: h100-training", "pool: something-else")
+
+    assert problems(platform) == [
+        ("overlays/dev/more.yaml", "GPU001"),
+        ("policies/tenants/science.yaml", "GPU101"),
+    ]
+
+
+def test_a_class_that_cannot_be_resolved_is_named_all_the_same(platform: Path) -> None:
+    replace(platform / "policies/priority-classes.yaml", "value: 1000", "value: much")
+
+    assert problems(platform) == [("policies/priority-classes.yaml", "GPU032")]

@@ -9,7 +9,7 @@ import time
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import SourceFile
@@ -191,7 +191,6 @@ def test_no_changed_character_makes_reading_fail(loader: str, monkeypatch: pytes
         check_survives(SAMPLE[:place])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(SAMPLE)), st.integers(0, 12), st.text(max_size=6)), max_size=6))
 def test_no_edits_make_reading_fail(edits: list[tuple[int, int, str]]) -> None:
     text = SAMPLE
@@ -200,7 +199,6 @@ def test_no_edits_make_reading_fail(edits: list[tuple[int, int, str]]) -> None:
     check_survives(text)
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("ab01 :-?#\n\t'\"[]{}&*!|>%@,.~<y"), max_size=60))
 def test_no_text_of_yaml_signs_makes_reading_fail(text: str) -> None:
     check_survives(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import Origin, Path
@@ -150,14 +150,12 @@ def test_json_is_read_as_what_it_says(data: dict[str, Any]) -> None:
     assert documents[0].data == data
 
 
-@settings(deadline=None)
 @given(MAPPINGS, STYLES)
 def test_yaml_of_every_style_is_read_as_what_it_says(data: dict[str, Any], style: dict[str, Any]) -> None:
     documents, _ = read_text("policy.yaml", write(data, **style))
     assert documents[0].data == data
 
 
-@settings(deadline=None)
 @given(MAPPINGS, STYLES)
 def test_every_path_is_located_at_text_that_says_its_value(data: dict[str, Any], style: dict[str, Any]) -> None:
     (document,), _ = read_text("policy.yaml", "# comment\n---\n" + write(data, **style))
@@ -169,7 +167,6 @@ def test_every_path_is_located_at_text_that_says_its_value(data: dict[str, Any],
             assert meaning(underlined(Origin(document, path, on_key=True))) == key
 
 
-@settings(deadline=None)
 @given(DATA, DATA)
 def test_a_value_is_located_in_the_overlay_exactly_when_the_overlay_sets_it(base: Any, patch: Any) -> None:
     document = patched(as_pool(base), as_pool(patch))

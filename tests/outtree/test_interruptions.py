@@ -95,7 +95,7 @@ def test_a_build_after_a_first_one_that_was_killed(calls: int) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_build_after_kills_and_a_power_failure(data: st.DataObject) -> None:
     trees = st.sampled_from([OLD, NEW, OTHER, {}])
     with faulty_disk(many_folders=data.draw(st.sampled_from([1, 64]), "many folders")) as (root, faulty):
@@ -130,7 +130,6 @@ others = st.dictionaries(names.map("{}.theirs".format) | names.map("dev/{}.their
 
 
 @given(st.lists(st.tuples(trees, others, st.integers(0, CALLS)), max_size=6))
-@settings(deadline=None)
 def test_any_builds_one_after_another_touch_only_what_is_ours(steps: list[tuple[Files, Files, int]]) -> None:
     theirs: dict[str, bytes] = {}
     with faulty_disk() as (root, faulty):

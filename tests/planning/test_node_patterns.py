@@ -184,9 +184,9 @@ def test_what_cannot_be_compared_is_refused_with_its_place(text: str, reason: st
     ],
 )
 def test_hard_patterns_are_compared_in_time(one: str, other: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     common(one, other)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 # --- Against brute force and Python's own engine ------------------------------------------------------------------

@@ -29,23 +29,30 @@ def test_schema_is_a_draft_7_schema(kind: str | None) -> None:
     Draft7Validator.check_schema(schema_of(kind))
 
 
-def test_every_example_policy_fits_the_schema() -> None:
-    for file in sorted(REPOSITORY.glob("policies/**/*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
-            assert errors(schema_of(), document) == [], file
+POLICIES = sorted(REPOSITORY.glob("policies/**/*.yaml"))
+OVERLAYS = sorted(REPOSITORY.glob("overlays/*/*.yaml"))
 
 
-def test_every_example_overlay_fits_the_overlay_schema() -> None:
-    for file in sorted(REPOSITORY.glob("overlays/*/*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
-            assert errors(overlay_schema(), document) == [], file
+def from_root(file: Path) -> str:
+    return file.relative_to(REPOSITORY).as_posix()
 
 
-def test_example_files_name_their_schema_on_the_first_line() -> None:
-    for file in sorted([*REPOSITORY.glob("policies/**/*.yaml"), *REPOSITORY.glob("overlays/*/*.yaml")]):
-        first = file.read_text().split("\n", 1)[0]
-        assert first.startswith("# yaml-language-server: $schema=")
-        assert (file.parent / first.partition("=")[2]).is_file()
+@pytest.mark.parametrize("file", POLICIES, ids=from_root)
+def test_every_example_policy_fits_the_schema(file: Path) -> None:
+    assert [error for document in yaml.safe_load_all(file.read_text()) for error in errors(schema_of(), document)] == []
+
+
+@pytest.mark.parametrize("file", OVERLAYS, ids=from_root)
+def test_every_example_overlay_fits_the_overlay_schema(file: Path) -> None:
+    documents = yaml.safe_load_all(file.read_text())
+    assert [error for document in documents for error in errors(overlay_schema(), document)] == []
+
+
+@pytest.mark.parametrize("file", [*POLICIES, *OVERLAYS], ids=from_root)
+def test_example_files_name_their_schema_on_the_first_line(file: Path) -> None:
+    first = file.read_text().split("\n", 1)[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (file.parent / first.partition("=")[2]).is_file()
 
 
 def test_misspelt_field_is_an_error_of_the_meant_kind_only() -> None:

@@ -42,29 +42,29 @@ class CountedFile:
 # --- Loading -----------------------------------------------------------------------------------------------------
 
 
-def test_the_catalog_is_loaded_once():
+def test_the_catalog_is_loaded_once() -> None:
     assert load() is load()
 
 
-def test_ids_are_sorted():
+def test_ids_are_sorted() -> None:
     ids = load().ids()
     assert list(ids) == sorted(ids)
 
 
-def test_asking_for_ids_reads_no_file():
+def test_asking_for_ids_reads_no_file() -> None:
     file = CountedFile(A_CARD)
     assert Catalog({"CARD-8GB": file}).ids() == ("CARD-8GB",)
     assert file.reads == 0
 
 
-def test_a_model_is_read_once_and_its_neighbours_never():
+def test_a_model_is_read_once_and_its_neighbours_never() -> None:
     wanted, neighbour = CountedFile(A_CARD), CountedFile(A_CARD)
     catalog = Catalog({"CARD-8GB": wanted, "OTHER-8GB": neighbour})
     assert catalog.find("CARD-8GB") is catalog.find("CARD-8GB")
     assert (wanted.reads, neighbour.reads) == (1, 0)
 
 
-def test_importing_the_catalog_imports_neither_pydantic_nor_difflib():
+def test_importing_the_catalog_imports_neither_pydantic_nor_difflib() -> None:
     code = "import sys, gpuplan.catalog; print({'pydantic', 'difflib', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -73,7 +73,7 @@ def test_importing_the_catalog_imports_neither_pydantic_nor_difflib():
 # --- Models ------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_without_mig():
+def test_a_model_without_mig() -> None:
     gpu = read_gpu(A_CARD)
     assert (gpu.id, gpu.compute_capability, gpu.memory_gib, gpu.memory_mib) == ("CARD-8GB", (12, 3), 8, None)
     assert not gpu.supports_mig
@@ -84,14 +84,14 @@ def test_a_model_without_mig():
     assert gpu.pci[0].filter == "0x000110DE"
 
 
-def test_a_model_whose_mig_is_not_known_well_enough():
+def test_a_model_whose_mig_is_not_known_well_enough() -> None:
     gpu = read_gpu(A_CARD + "mig: {incomplete: nobody has looked}\n")
     assert gpu.supports_mig
     assert not gpu.is_complete
     assert gpu.incomplete_reason == "nobody has looked"
 
 
-def test_a_profile():
+def test_a_profile() -> None:
     profile = load().get("A100-80GB").find_profile("3g.40gb")
     assert profile is not None
     assert profile.placements == (Placement(0, 4), Placement(4, 4))
@@ -100,36 +100,36 @@ def test_a_profile():
     assert (profile.sm, profile.ce, profile.dec, profile.enc, profile.jpeg, profile.ofa) == (42, 3, 2, 0, 0, 0)
 
 
-def test_the_same_name_is_another_share_elsewhere():
+def test_the_same_name_is_another_share_elsewhere() -> None:
     on_80, on_40 = (load().get(id_).find_profile("1g.10gb") for id_ in ("A100-80GB", "A100-40GB"))
     assert on_80 is not None
     assert on_40 is not None
     assert (on_80.max_instances, on_40.max_instances) == (7, 4)
 
 
-def test_what_nobody_has_read_is_none_and_not_zero():
+def test_what_nobody_has_read_is_none_and_not_zero() -> None:
     profile = load().get("B300-269GB").find_profile("1g.34gb")
     assert profile is not None
     assert (profile.memory_gib, profile.memory_mib, profile.sm, profile.dec) == (None, None, None, None)
 
 
-def test_plain_profiles_have_no_attributes():
+def test_plain_profiles_have_no_attributes() -> None:
     gpu = load().get("RTX-PRO-6000-96GB")
     assert [profile.name for profile in gpu.plain_profiles] == ["1g.24gb", "2g.48gb", "4g.96gb"]
 
 
-def test_base_profiles_leave_out_double_memory():
+def test_base_profiles_leave_out_double_memory() -> None:
     gpu = load().get("A100-80GB")
     assert [profile.name for profile in gpu.base_profiles] == ["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
 
 
-def test_media_profiles():
+def test_media_profiles() -> None:
     gpu = load().get("RTX-PRO-6000-96GB")
     media = [profile.name for profile in gpu.profiles if profile.is_media]
     assert media == ["1g.24gb+me", "1g.24gb+me.all", "2g.48gb+me.all"]
 
 
-def test_early_names_of_gb200():
+def test_early_names_of_gb200() -> None:
     legacy = load().get("GB200-186GB").legacy_names
     assert {name: old.profile for name, old in legacy.items()} == {
         "1g.24gb": "1g.23gb",
@@ -153,12 +153,12 @@ def test_early_names_of_gb200():
         ("A100-80GB", "nonsense", []),
     ],
 )
-def test_profiles_like_another_models(id_: str, name: str, similar: list[str]):
+def test_profiles_like_another_models(id_: str, name: str, similar: list[str]) -> None:
     assert [profile.name for profile in load().get(id_).similar_profiles(name)] == similar
 
 
 @pytest.mark.parametrize(("placement", "text"), [(Placement(4, 4), "4-7"), (Placement(6, 1), "6")])
-def test_a_placement_is_spelt_by_its_slices(placement: Placement, text: str):
+def test_a_placement_is_spelt_by_its_slices(placement: Placement, text: str) -> None:
     assert str(placement) == text
 
 
@@ -187,31 +187,31 @@ def test_a_placement_is_spelt_by_its_slices(placement: Placement, text: str):
         ("H100-80G", ("H100-80GB",)),
     ],
 )
-def test_what_a_name_may_stand_for(name: str, ids: tuple[str, ...]):
+def test_what_a_name_may_stand_for(name: str, ids: tuple[str, ...]) -> None:
     assert load().suggest(name) == ids
 
 
-def test_swapped_letters_still_lead_to_the_model_first():
+def test_swapped_letters_still_lead_to_the_model_first() -> None:
     assert load().suggest("A100-80BG")[0] == "A100-80GB"
 
 
 @pytest.mark.parametrize("name", ["", "-", "quantum", "RTX-4090"])
-def test_what_stands_for_nothing(name: str):
+def test_what_stands_for_nothing(name: str) -> None:
     assert load().suggest(name) == ()
 
 
 @pytest.mark.parametrize("name", ["A100", "a100-80gb", "NVIDIA-A100-SXM4-80GB", ""])
-def test_only_an_id_finds_a_model(name: str):
+def test_only_an_id_finds_a_model(name: str) -> None:
     assert load().find(name) is None
 
 
-def test_asking_for_an_unknown_model_is_trouble_that_helps():
+def test_asking_for_an_unknown_model_is_trouble_that_helps() -> None:
     with pytest.raises(GpuplanError, match="no GPU model `A100` in the catalog") as trouble:
         load().get("A100")
     assert trouble.value.hint == "did you mean `A100-40GB` or `A100-80GB`?"
 
 
-def test_asking_for_a_model_like_no_other_points_to_the_list():
+def test_asking_for_a_model_like_no_other_points_to_the_list() -> None:
     with pytest.raises(GpuplanError) as trouble:
         load().get("quantum")
     assert trouble.value.hint == "`gpuplan catalog` lists the models"

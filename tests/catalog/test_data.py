@@ -23,7 +23,7 @@ PROFILE_FIELDS = set(Profile._fields) | {"starts"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
-def test_models_with_mig_and_how_many_profiles_they_have():
+def test_models_with_mig_and_how_many_profiles_they_have() -> None:
     assert {gpu.id: len(gpu.profiles) for gpu in MIG_GPUS} == {
         "A100-40GB": 7,
         "A100-80GB": 7,
@@ -44,11 +44,11 @@ def test_models_with_mig_and_how_many_profiles_they_have():
     }
 
 
-def test_models_with_mig_that_cannot_be_judged():
+def test_models_with_mig_that_cannot_be_judged() -> None:
     assert [gpu.id for gpu in GPUS if not gpu.is_complete] == ["RTX-PRO-4500-32GB", "RTX-PRO-5000-48GB", "THOR-IGPU"]
 
 
-def test_models_without_mig():
+def test_models_without_mig() -> None:
     assert {gpu.id: gpu.compute_capability for gpu in GPUS if not gpu.supports_mig} == {
         "A10-24GB": (8, 6),
         "A10G-24GB": (8, 6),
@@ -68,47 +68,47 @@ def test_models_without_mig():
 
 
 @pytest.mark.parametrize("id_", load().ids())
-def test_a_file_is_named_for_the_id_in_it(id_: str):
+def test_a_file_is_named_for_the_id_in_it(id_: str) -> None:
     assert load().get(id_).id == id_
 
 
 @each_gpu
-def test_a_model_names_its_sources(gpu: Gpu):
+def test_a_model_names_its_sources(gpu: Gpu) -> None:
     assert gpu.sources
     assert all(source.citation for source in gpu.sources)
     assert re.fullmatch(r"20\d\d-\d\d", gpu.read_on)
 
 
 @each_gpu
-def test_a_model_has_no_slices_or_profiles_unless_its_mig_is_known(gpu: Gpu):
+def test_a_model_has_no_slices_or_profiles_unless_its_mig_is_known(gpu: Gpu) -> None:
     knows_mig = gpu.supports_mig and gpu.is_complete
     assert knows_mig == bool(gpu.profiles) == bool(gpu.compute_slices) == bool(gpu.memory_slices)
 
 
 @each_gpu
-def test_reported_memory_is_near_the_size_in_the_name(gpu: Gpu):
+def test_reported_memory_is_near_the_size_in_the_name(gpu: Gpu) -> None:
     if gpu.memory_mib is not None:
         assert 0.93 <= gpu.memory_mib / (gpu.memory_gib * 1024) <= 1.001
 
 
 @each_gpu
-def test_a_device_filter_is_a_device_id_followed_by_the_vendor_id(gpu: Gpu):
+def test_a_device_filter_is_a_device_id_followed_by_the_vendor_id(gpu: Gpu) -> None:
     for device in gpu.pci:
         assert re.fullmatch(r"0x[0-9A-F]{4}10DE", device.filter)
 
 
 @each_gpu
-def test_product_labels_are_label_values(gpu: Gpu):
+def test_product_labels_are_label_values(gpu: Gpu) -> None:
     for product in gpu.products:
         assert LABEL_VALUE.fullmatch(product.label)
 
 
-def test_no_device_id_is_in_two_models():
+def test_no_device_id_is_in_two_models() -> None:
     devices = Counter(device.device for gpu in GPUS for device in gpu.pci)
     assert devices.most_common(1)[0][1] == 1
 
 
-def test_no_product_label_is_in_two_models():
+def test_no_product_label_is_in_two_models() -> None:
     labels = Counter(product.label for gpu in GPUS for product in gpu.products)
     assert labels.most_common(1)[0][1] == 1
 
@@ -117,37 +117,37 @@ def test_no_product_label_is_in_two_models():
 
 
 @each_mig_gpu
-def test_the_models_name_is_the_reported_memory_rounded_up(gpu: Gpu):
+def test_the_models_name_is_the_reported_memory_rounded_up(gpu: Gpu) -> None:
     if gpu.memory_mib is not None:
         assert ceil(gpu.memory_mib / 1024) == gpu.memory_gib
 
 
 @each_mig_gpu
-def test_profile_names_are_unique(gpu: Gpu):
+def test_profile_names_are_unique(gpu: Gpu) -> None:
     assert len({profile.name for profile in gpu.profiles}) == len(gpu.profiles)
 
 
 @each_mig_gpu
-def test_profiles_are_in_the_order_of_their_size(gpu: Gpu):
+def test_profiles_are_in_the_order_of_their_size(gpu: Gpu) -> None:
     for one, next_ in pairwise(gpu.plain_profiles):
         assert (one.compute_slices, one.memory_slices) < (next_.compute_slices, next_.memory_slices)
 
 
 @each_mig_gpu
-def test_the_whole_board_is_a_profile(gpu: Gpu):
+def test_the_whole_board_is_a_profile(gpu: Gpu) -> None:
     whole = gpu.base_profiles[-1]
     assert (whole.compute_slices, whole.memory_slices, whole.starts) == (gpu.compute_slices, gpu.memory_slices, (0,))
     assert whole.parsed.gigabytes == gpu.memory_gib
 
 
 @each_mig_gpu
-def test_board_totals_of_engines_are_those_of_the_whole_board_profile(gpu: Gpu):
+def test_board_totals_of_engines_are_those_of_the_whole_board_profile(gpu: Gpu) -> None:
     if gpu.engines.ofa is not None:
         assert gpu.engines == gpu.base_profiles[-1].engines
 
 
 @each_mig_gpu
-def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu):
+def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu) -> None:
     for name, legacy in gpu.legacy_names.items():
         assert gpu.find_profile(name) is None
         profile = gpu.find_profile(legacy.profile)
@@ -158,7 +158,7 @@ def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu):
 
 
 @each_mig_gpu
-def test_a_model_with_borrowed_placements_says_so_where_it_is_read(gpu: Gpu):
+def test_a_model_with_borrowed_placements_says_so_where_it_is_read(gpu: Gpu) -> None:
     reads_own = {"A30-24GB", "A100-40GB", "H100-80GB", "H100-94GB", "RTX-PRO-6000-96GB"}
     assert gpu.has_derived_placements == (gpu.id not in reads_own)
 
@@ -167,7 +167,7 @@ def test_a_model_with_borrowed_placements_says_so_where_it_is_read(gpu: Gpu):
 
 
 @each_row
-def test_placements_are_inside_the_axis(gpu: Gpu, profile: Profile):
+def test_placements_are_inside_the_axis(gpu: Gpu, profile: Profile) -> None:
     assert profile.placements
     for placement in profile.placements:
         assert placement.start >= 0
@@ -176,12 +176,12 @@ def test_placements_are_inside_the_axis(gpu: Gpu, profile: Profile):
 
 
 @each_row
-def test_placements_are_distinct_and_in_order(gpu: Gpu, profile: Profile):
+def test_placements_are_distinct_and_in_order(gpu: Gpu, profile: Profile) -> None:
     assert list(profile.placements) == sorted(set(profile.placements))
 
 
 @each_row
-def test_the_maximum_is_what_placements_allow_or_one_for_the_media_engines(gpu: Gpu, profile: Profile):
+def test_the_maximum_is_what_placements_allow_or_one_for_the_media_engines(gpu: Gpu, profile: Profile) -> None:
     assert profile.max_instances == (1 if profile.is_media else most_disjoint(profile))
 
 
@@ -195,55 +195,55 @@ def most_disjoint(profile: Profile) -> int:
 
 
 @each_row
-def test_the_name_says_the_compute_slices(gpu: Gpu, profile: Profile):
+def test_the_name_says_the_compute_slices(gpu: Gpu, profile: Profile) -> None:
     assert profile.parsed.compute_slices == profile.compute_slices <= gpu.compute_slices
     assert profile.parsed.compute_instance_slices is None
 
 
 @each_row
-def test_the_name_follows_from_the_share_of_memory(gpu: Gpu, profile: Profile):
+def test_the_name_follows_from_the_share_of_memory(gpu: Gpu, profile: Profile) -> None:
     if "name" not in profile.derived:
         eighths = ceil(profile.memory_slices / gpu.memory_slices * 8)
         assert profile.parsed.gigabytes == floor(eighths / 8 * gpu.memory_gib + 0.5)
 
 
 @each_row
-def test_usable_memory_is_below_the_name_and_above_four_fifths_of_it(gpu: Gpu, profile: Profile):
+def test_usable_memory_is_below_the_name_and_above_four_fifths_of_it(gpu: Gpu, profile: Profile) -> None:
     if profile.memory_gib is not None:
         assert 0.8 < profile.memory_gib / profile.parsed.gigabytes < 1
 
 
 @each_row
-def test_memory_in_mib_and_gib_agree(gpu: Gpu, profile: Profile):
+def test_memory_in_mib_and_gib_agree(gpu: Gpu, profile: Profile) -> None:
     if profile.memory_gib is not None and profile.memory_mib is not None:
         assert profile.memory_mib == pytest.approx(profile.memory_gib * 1024, rel=0.02)
 
 
 @each_row
-def test_engines_of_a_part_are_within_the_board(gpu: Gpu, profile: Profile):
+def test_engines_of_a_part_are_within_the_board(gpu: Gpu, profile: Profile) -> None:
     for engine, total in gpu.engines.items():
         if total is not None:
             assert 0 <= getattr(profile, engine) <= total
 
 
 @each_row
-def test_only_media_profiles_and_the_whole_board_have_optical_flow(gpu: Gpu, profile: Profile):
+def test_only_media_profiles_and_the_whole_board_have_optical_flow(gpu: Gpu, profile: Profile) -> None:
     is_whole = profile.compute_slices == gpu.compute_slices
     if profile.ofa is not None:
         assert profile.ofa == int(profile.is_media or is_whole)
 
 
 @each_row
-def test_a_row_names_sources_of_its_model(gpu: Gpu, profile: Profile):
+def test_a_row_names_sources_of_its_model(gpu: Gpu, profile: Profile) -> None:
     assert profile.sources
     assert set(profile.sources) <= {source.key for source in gpu.sources}
 
 
 @each_row
-def test_what_is_derived_is_a_field(gpu: Gpu, profile: Profile):
+def test_what_is_derived_is_a_field(gpu: Gpu, profile: Profile) -> None:
     assert set(profile.derived) <= PROFILE_FIELDS
 
 
 @each_row
-def test_resource_suffixes_are_label_values(gpu: Gpu, profile: Profile):
+def test_resource_suffixes_are_label_values(gpu: Gpu, profile: Profile) -> None:
     assert LABEL_VALUE.fullmatch(f"all-{profile.resource_suffix}")

@@ -18,7 +18,7 @@ BASE = tuple(profile.name for profile in A100.base_profiles)
 
 
 @pytest.mark.parametrize("gpu", SEVEN_SLICE_GPUS, ids=lambda gpu: gpu.id)
-def test_layouts_of_seven_slice_boards(gpu: Gpu):
+def test_layouts_of_seven_slice_boards(gpu: Gpu) -> None:
     base = [profile.name for profile in gpu.base_profiles]
     assert len(valid_layouts(gpu, base)) == 37
     assert len(valid_layouts(gpu)) == 77
@@ -28,7 +28,7 @@ def test_layouts_of_seven_slice_boards(gpu: Gpu):
 
 
 @each_mig_gpu
-def test_valid_layouts_are_those_of_brute_force(gpu: Gpu):
+def test_valid_layouts_are_those_of_brute_force(gpu: Gpu) -> None:
     judge = board(gpu.id)
     ours = [judge.vector(dict(layout)) for layout in valid_layouts(gpu, judge.names)]
     assert len(ours) == len(set(ours))
@@ -36,7 +36,7 @@ def test_valid_layouts_are_those_of_brute_force(gpu: Gpu):
 
 
 @each_mig_gpu
-def test_maximal_layouts_are_those_of_brute_force(gpu: Gpu):
+def test_maximal_layouts_are_those_of_brute_force(gpu: Gpu) -> None:
     judge = board(gpu.id)
     valid = valid_vectors(gpu.id)
     maximal = {vector for vector in valid if not any(_one_more(vector, at) in valid for at in range(len(vector)))}
@@ -47,7 +47,7 @@ def _one_more(vector: tuple[int, ...], at: int) -> tuple[int, ...]:
     return (*vector[:at], vector[at] + 1, *vector[at + 1 :])
 
 
-def test_the_twelve_maximal_layouts_of_the_base_profiles_in_order():
+def test_the_twelve_maximal_layouts_of_the_base_profiles_in_order() -> None:
     assert [dict(layout) for layout in maximal_layouts(A100, BASE)] == [
         {"7g.80gb": 1},
         {"4g.40gb": 1, "3g.40gb": 1},
@@ -71,11 +71,11 @@ def test_the_twelve_maximal_layouts_of_the_base_profiles_in_order():
         ("RTX-PRO-6000-96GB", [{"4g.96gb": 1}, {"2g.48gb": 2}, {"2g.48gb": 1, "1g.24gb": 2}, {"1g.24gb": 4}]),
     ],
 )
-def test_the_four_shapes_of_a_board_in_quarters(gpu_id: str, layouts: list[dict[str, int]]):
+def test_the_four_shapes_of_a_board_in_quarters(gpu_id: str, layouts: list[dict[str, int]]) -> None:
     assert [dict(layout) for layout in maximal_layouts(load().get(gpu_id))] == layouts
 
 
-def test_a_layout_names_its_largest_profile_first():
+def test_a_layout_names_its_largest_profile_first() -> None:
     assert [list(layout) for layout in maximal_layouts(A100, ["1g.10gb", "3g.40gb"])] == [
         ["3g.40gb"],
         ["3g.40gb", "1g.10gb"],
@@ -83,7 +83,7 @@ def test_a_layout_names_its_largest_profile_first():
     ]
 
 
-def test_a_model_without_mig_has_no_layouts():
+def test_a_model_without_mig_has_no_layouts() -> None:
     assert maximal_layouts(load().get("L4-24GB")) == ()
 
 
@@ -101,11 +101,11 @@ def test_a_model_without_mig_has_no_layouts():
     ],
     ids=str,
 )
-def test_what_can_still_be_added(counts: dict[str, int], names: list[str]):
+def test_what_can_still_be_added(counts: dict[str, int], names: list[str]) -> None:
     assert [profile.name for profile in room_left(A100, counts)] == names
 
 
-def test_media_profiles_can_be_asked_for():
+def test_media_profiles_can_be_asked_for() -> None:
     assert [profile.name for profile in room_left(A100, {"1g.10gb": 6}, ["1g.10gb+me"])] == ["1g.10gb+me"]
 
 
@@ -138,30 +138,30 @@ def test_media_profiles_can_be_asked_for():
     ],
     ids=str,
 )
-def test_the_nearest_layouts(gpu_id: str, counts: dict[str, int], nearest: list[dict[str, int]]):
+def test_the_nearest_layouts(gpu_id: str, counts: dict[str, int], nearest: list[dict[str, int]]) -> None:
     assert [dict(layout) for layout in nearest_layouts(load().get(gpu_id), counts)] == nearest
 
 
-def test_a_layout_that_fits_is_its_own_nearest():
+def test_a_layout_that_fits_is_its_own_nearest() -> None:
     assert nearest_layouts(A100, {"1g.10gb": 2}) == ({"1g.10gb": 2},)
 
 
-def test_a_media_instance_is_kept():
+def test_a_media_instance_is_kept() -> None:
     assert nearest_layouts(A100, {"1g.10gb+me": 2})[0] == {"1g.10gb+me": 1}
 
 
-def test_the_limit_is_kept():
+def test_the_limit_is_kept() -> None:
     assert len(nearest_layouts(A100, {"3g.40gb": 2, "1g.10gb": 1}, limit=1)) == 1
 
 
 @given(requests)
-def test_nearest_layouts_always_fit_and_differ(request_: tuple[Gpu, dict[str, int]]):
+def test_nearest_layouts_always_fit_and_differ(request_: tuple[Gpu, dict[str, int]]) -> None:
     gpu, counts = request_
     nearest = nearest_layouts(gpu, counts)
     assert all(layout and fits(gpu, layout) for layout in nearest)
     assert len({frozenset(layout.items()) for layout in nearest}) == len(nearest) <= 3
 
 
-def test_every_model_has_something_near_its_own_whole_board_twice():
+def test_every_model_has_something_near_its_own_whole_board_twice() -> None:
     twice = [(gpu, gpu.base_profiles[-1].name) for gpu in MIG_GPUS]
     assert [nearest_layouts(gpu, {name: 2})[0] for gpu, name in twice] == [{name: 1} for _, name in twice]

@@ -19,12 +19,12 @@ def refusal_of(gpu_id: str, **counts: int) -> Refusal:
     return refusal
 
 
-def test_a_model_without_mig():
+def test_a_model_without_mig() -> None:
     refusal = refusal_of("L4-24GB", **{"1g.5gb": 1})
     assert (refusal.rule, refusal.summary) == (RefusedBy.NO_MIG, "L4-24GB has no MIG")
 
 
-def test_a_model_that_cannot_be_judged():
+def test_a_model_that_cannot_be_judged() -> None:
     refusal = refusal_of("RTX-PRO-5000-48GB", **{"1g.24gb": 1})
     assert refusal.rule is RefusedBy.INCOMPLETE_MODEL
     assert refusal.summary == "MIG layouts cannot be judged on RTX-PRO-5000-48GB"
@@ -33,7 +33,7 @@ def test_a_model_that_cannot_be_judged():
     )
 
 
-def test_a_profile_of_another_model():
+def test_a_profile_of_another_model() -> None:
     refusal = refusal_of("A30-24GB", **{"1g.5gb": 4, "1g.6gb": 1})
     assert refusal.rule is RefusedBy.UNKNOWN_PROFILE
     assert refusal.profiles == ("1g.5gb",)
@@ -41,7 +41,7 @@ def test_a_profile_of_another_model():
     assert refusal.facts == ("profiles of A30-24GB: `1g.6gb`, `1g.6gb+me`, `2g.12gb`, `2g.12gb+me` and `4g.24gb`",)
 
 
-def test_a_legacy_name():
+def test_a_legacy_name() -> None:
     refusal = refusal_of("GB200-186GB", **{"7g.189gb": 1})
     assert refusal.rule is RefusedBy.UNKNOWN_PROFILE
     assert refusal.facts[0] == (
@@ -49,7 +49,7 @@ def test_a_legacy_name():
     )
 
 
-def test_two_profiles_over_their_maximum():
+def test_two_profiles_over_their_maximum() -> None:
     refusal = refusal_of("A100-80GB", **{"4g.40gb": 2, "1g.20gb": 5})
     assert refusal.rule is RefusedBy.TOO_MANY
     assert refusal.profiles == ("1g.20gb", "4g.40gb")
@@ -60,13 +60,13 @@ def test_two_profiles_over_their_maximum():
     )
 
 
-def test_a_second_media_instance():
+def test_a_second_media_instance() -> None:
     refusal = refusal_of("A100-80GB", **{"1g.10gb+me": 2})
     assert refusal.rule is RefusedBy.TOO_MANY
     assert refusal.facts == ("`1g.10gb+me` takes the optical flow engine, and a GPU has one to give away",)
 
 
-def test_media_instances_of_two_sizes():
+def test_media_instances_of_two_sizes() -> None:
     refusal = refusal_of("A30-24GB", **{"1g.6gb+me": 1, "2g.12gb+me": 1})
     assert refusal.rule is RefusedBy.ENGINES
     assert refusal.summary == "needs 2 of 1 JPEG engines and 2 of 1 optical flow engines"
@@ -76,13 +76,13 @@ def test_media_instances_of_two_sizes():
     )
 
 
-def test_all_media_engines_in_one_instance():
+def test_all_media_engines_in_one_instance() -> None:
     refusal = refusal_of("RTX-PRO-6000-96GB", **{"1g.24gb+me.all": 1, "1g.24gb": 1, "1g.24gb-me": 1})
     assert refusal.rule is RefusedBy.ENGINES
     assert refusal.profiles == ("1g.24gb", "1g.24gb+me.all")
 
 
-def test_instances_that_have_one_arrangement_without_the_last():
+def test_instances_that_have_one_arrangement_without_the_last() -> None:
     refusal = refusal_of("A100-80GB", **{"4g.40gb": 1, "1g.10gb": 4})
     assert refusal.summary == "no start is left for another `1g.10gb` beside `4g.40gb` and 3x `1g.10gb`"
     collision, sums = refusal.facts[-2:]
@@ -93,7 +93,7 @@ def test_instances_that_have_one_arrangement_without_the_last():
     assert sums == "`4g.40gb` and 4x `1g.10gb` add up to 8 of 7 compute slices and 8 of 8 memory slices"
 
 
-def test_instances_that_have_several_arrangements_without_the_last():
+def test_instances_that_have_several_arrangements_without_the_last() -> None:
     refusal = refusal_of("A100-80GB", **{"3g.40gb": 1, "2g.20gb": 1, "1g.20gb": 1, "1g.10gb": 1})
     ways, none_left = refusal.facts[3:5]
     assert ways == (
@@ -103,13 +103,13 @@ def test_instances_that_have_several_arrangements_without_the_last():
     assert none_left == "`1g.10gb` can start only at 0-6: none is left in any of them"
 
 
-def test_the_proof_leaves_out_what_does_not_collide():
+def test_the_proof_leaves_out_what_does_not_collide() -> None:
     refusal = refusal_of("A100-80GB", **{"4g.40gb": 1, "2g.20gb": 2, "1g.10gb": 3})
     assert refusal.profiles == ("4g.40gb", "2g.20gb")
 
 
 @pytest.mark.parametrize("gpu", MIG_GPUS, ids=lambda gpu: gpu.id)
-def test_the_profiles_of_a_proof_are_enough_to_refuse(gpu: Gpu):
+def test_the_profiles_of_a_proof_are_enough_to_refuse(gpu: Gpu) -> None:
     judge = board(gpu.id)
     fullest = max(map(sum, valid_vectors(gpu.id)))
     for vector in all_vectors(gpu.id, most=min(fullest + 1, 5)):
@@ -120,7 +120,7 @@ def test_the_profiles_of_a_proof_are_enough_to_refuse(gpu: Gpu):
 
 
 @given(requests)
-def test_a_refusal_says_what_and_why(request_: tuple[Gpu, dict[str, int]]):
+def test_a_refusal_says_what_and_why(request_: tuple[Gpu, dict[str, int]]) -> None:
     gpu, counts = request_
     refusal = place(gpu, counts)
     if not isinstance(refusal, Placed):

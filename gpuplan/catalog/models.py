@@ -200,6 +200,10 @@ class Gpu:
     def find_profile(self, name: str) -> Profile | None:
         return next((profile for profile in self.profiles if profile.name == name), None)
 
+    def current_name(self, name: str) -> str:
+        """The profile's name today, for one that some driver reports or once reported; any other as it is."""
+        return self.legacy_names[name].profile if name in self.legacy_names else name
+
     def similar_profiles(self, name: str) -> tuple[Profile, ...]:
         """This model's profiles for another model's name: as many compute slices, same attributes, nearest size first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
@@ -72,6 +72,11 @@ def instances_at(entry: LayoutEntry) -> Origin:
 def positive(entry: LayoutEntry) -> dict[str, int]:
     """The instances that are really asked for."""
     return {name: count for name, count in entry.instances.items() if count > 0}
+
+
+def written(gpu: Gpu, entry: LayoutEntry, profiles: Iterable[str]) -> list[str]:
+    """The names under which the layout has these profiles: some drivers report other ones."""
+    return [name for name in positive(entry) if gpu.current_name(name) in profiles]
 
 
 def nearest_that_fit(gpu: Gpu, entry: LayoutEntry) -> str:

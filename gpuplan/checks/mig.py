@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
 from gpuplan.checks import layout_devices, mig_drivers, profiles
-from gpuplan.checks.layouts import instances_at, layout_uses, mig_pools, nearest_that_fit, partitioned, positive, spell
+from gpuplan.checks.layouts import (
+    instances_at,
+    layout_uses,
+    mig_pools,
+    nearest_that_fit,
+    partitioned,
+    positive,
+    spell,
+    written,
+)
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
@@ -136,12 +145,12 @@ def layout_does_not_fit(plan: Plan) -> Iterator[Finding]:
     for use, entry in partitioned(plan):
         refusal = entry.placed
         if isinstance(refusal, Refusal) and refusal.rule is RefusedBy.NO_ARRANGEMENT:
-            at = instances_at(entry)
+            at, names = instances_at(entry), written(use.layout.gpu, entry, refusal.profiles)
             yield Finding(
                 at.key,
                 f"{use.name} does not fit on {use.layout.gpu.id}",
                 label=refusal.summary,
-                related=tuple(Label(at / name, f"{entry.instances[name]}x `{name}`") for name in refusal.profiles),
+                related=tuple(Label(at / name, f"{entry.instances[name]}x `{name}`") for name in names),
                 notes=refusal.facts,
                 help=nearest_that_fit(use.layout.gpu, entry),
             )

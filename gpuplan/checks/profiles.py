@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
-from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned
+from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.placement import Refusal, RefusedBy, place
+from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
 from gpuplan.planning.plan import LayoutEntry, Plan
 from gpuplan.wording import closest, listing
 
@@ -254,16 +254,24 @@ def too_many_instances(plan: Plan) -> Iterator[Finding]:
     Ask for as many as fit on one GPU; gpuplan multiplies by `gpusPerNode` and `count`.
     """
     for line in _lines(plan):
-        profile = line.gpu.find_profile(line.name)
+        profile = line.gpu.find_profile(line.gpu.current_name(line.name))
         if profile is not None and line.count > profile.max_instances:
-            proof = place(line.gpu, {line.name: line.count})
+            proof = place(line.gpu, {profile.name: line.count})
             yield Finding(
                 line.at,
                 f"{line.count}x `{line.name}` do not fit on one {line.gpu.id}",
                 label=f"at most {profile.max_instances}",
                 notes=(*(proof.facts if isinstance(proof, Refusal) else ()), "counts are per GPU, not per node"),
-                help=f"write `{line.name}: {profile.max_instances}`",
+                help=_fewer(line, profile),
             )
+
+
+def _fewer(line: _Written, profile: Profile) -> str:
+    """As many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
+    rest = {line.gpu.current_name(name): count for name, count in positive(line.entry).items()}
+    if fits(line.gpu, {**rest, profile.name: profile.max_instances}):
+        return f"write `{line.name}: {profile.max_instances}`"
+    return nearest_that_fit(line.gpu, line.entry)
 
 
 @check("GPU209", "media-engines-exceeded")
@@ -281,12 +289,12 @@ def media_engines_exceeded(plan: Plan) -> Iterator[Finding]:
     for use, entry in partitioned(plan):
         refusal = entry.placed
         if isinstance(refusal, Refusal) and refusal.rule is RefusedBy.ENGINES:
-            at = instances_at(entry)
+            at, names = instances_at(entry), written(use.layout.gpu, entry, refusal.profiles)
             yield Finding(
                 at.key,
                 f"{use.name} asks for more media engines than {use.layout.gpu.id} has",
                 label=refusal.summary,
-                related=tuple(Label(at / name, "takes media engines") for name in refusal.profiles),
+                related=tuple(Label(at / name, "takes media engines") for name in names),
                 notes=refusal.facts,
                 help=nearest_that_fit(use.layout.gpu, entry),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuplan.catalog import Gpu
@@ -52,6 +53,9 @@ def _device_entry(at: Origin, gpu: Gpu, device: Devices) -> LayoutEntry:
 def _entry(
     at: Origin, gpu: Gpu, gpus: tuple[int, ...] | None, instances: Mapping[str, int], *, is_enabled: bool
 ) -> LayoutEntry:
-    wanted = {name: count for name, count in instances.items() if count > 0}
+    wanted: Counter[str] = Counter()
+    for name, count in instances.items():
+        wanted[gpu.current_name(name)] += max(count, 0)
+    wanted = +wanted
     is_judged = is_enabled and gpu.supports_mig and gpu.is_complete and wanted
     return LayoutEntry(at, gpus, is_enabled, dict(instances), place(gpu, wanted) if is_judged else None)

@@ -202,7 +202,7 @@ def gpu_memory_mib(gpu: Gpu) -> int:
 
 
 def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
-    profile = gpu.find_profile(name)
+    profile = gpu.find_profile(gpu.current_name(name))
     if profile is None:
         return None
     if profile.memory_mib is not None:
@@ -216,7 +216,7 @@ def _compute_slices(gpu: Gpu, name: str) -> int:
     (`pkg/scheduler/api/common_info/resources/mig.go` there.) Under `single` the name is `nvidia.com/gpu`, of which it
     counts one for each (`ResourceFromResourceList` in `pkg/scheduler/api/resource_info/resource_info.go`).
     """
-    profile = gpu.find_profile(name)
+    profile = gpu.find_profile(gpu.current_name(name))
     if profile is not None:
         return profile.compute_slices
     parsed = parse_profile(name)

@@ -150,6 +150,22 @@ def test_finding_points_at_the_key_of_the_profile() -> None:
     assert location.file.lines[start.line - 1][start.column - 1 : end.column - 1] == '"1g.5gb"'
 
 
+def test_fewer_of_one_profile_are_proposed_where_they_fit_beside_the_rest() -> None:
+    def help_on(instances: dict[str, int]) -> str:
+        return the_finding(a_layout("A100-80GB", instances)).finding.help
+
+    assert help_on({"2g.20gb": 4, "1g.10gb": 1}) == "write `2g.20gb: 3`"
+    assert help_on({"3g.40gb": 3, "1g.10gb": 2}).startswith("nearest that fit: `{3g.40gb: 1, 2g.20gb: 1, 1g.10gb: 2}`")
+
+
+def test_a_name_of_an_older_driver_is_judged_as_what_it_stands_for() -> None:
+    text = a_layout("A100-80GB", {"3g.39gb": 2, "1g.10gb": 1}) + a_pool("a", "layout")
+    found = findings(text)
+    assert [item.code for item in found] == ["GPU203", "GPU221"]
+    assert [label.text for label in found[0].finding.related] == ["2x `3g.39gb`", "1x `1g.10gb`"]
+    assert [item.code for item in findings(a_layout("A100-80GB", {"3g.39gb": 3}))] == ["GPU208", "GPU221"]
+
+
 def test_uncovered_gpus_come_with_the_entry_to_add() -> None:
     text = """\
     apiVersion: gpuplan.dev/v1

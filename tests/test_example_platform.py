@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from gpuplan.pipeline import build
+from gpuplan.pipeline import Build, build
 from tests.kustomizing import kustomize
 
 REPOSITORY = Path(__file__).parents[1]
@@ -16,22 +17,22 @@ FOLDERS = sorted(path.parent for path in OUT.glob("**/kustomization.yaml"))
 
 
 @pytest.fixture(scope="module")
-def built():
+def built() -> Build:
     return build(REPOSITORY)
 
 
-def test_no_finding_is_worse_than_a_note(built) -> None:
+def test_no_finding_is_worse_than_a_note(built: Build) -> None:
     assert [item for item in built.report.diagnostics if item.severity != "note"] == []
 
 
-def test_committed_output_is_what_the_policies_make(built) -> None:
+def test_committed_output_is_what_the_policies_make(built: Build) -> None:
     found = {path.relative_to(OUT).as_posix(): path.read_bytes() for path in OUT.rglob("*") if path.is_file()}
     found = {name: data for name, data in found.items() if not name.startswith(".gpuplan/")}
     assert sorted(found) == sorted(built.tree)
     assert [name for name, data in found.items() if data != built.tree[name]] == []
 
 
-def test_clusters_are_the_overlays(built) -> None:
+def test_clusters_are_the_overlays(built: Build) -> None:
     assert built.report.clusters == ("dev", "openshift", "prod")
 
 
@@ -58,6 +59,6 @@ def test_every_folder_of_the_output_has_a_kustomization() -> None:
     assert folders - set(FOLDERS) == set()
 
 
-def identity(body: dict) -> tuple[str, str, str, str]:
+def identity(body: dict[str, Any]) -> tuple[str, str, str, str]:
     metadata = body["metadata"]
     return body["apiVersion"], body["kind"], metadata.get("namespace", ""), metadata["name"]

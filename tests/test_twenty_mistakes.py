@@ -92,7 +92,8 @@ def test_sarif() -> None:
 
 def test_junit() -> None:
     failures = ET.fromstring(validate("junit")).iter("failure")
-    found = [tuple(re.search(r"(\S+?):(\d+):(\d+)", failure.text or "").groups()) for failure in failures]
+    places = (re.search(r"(\S+?):(\d+):(\d+)", failure.text or "") for failure in failures)
+    found = [place.groups() for place in places if place]
     assert [(path, int(line), int(column)) for path, line, column in found] == [place[:3] for place in EXPECTED]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -52,13 +53,14 @@ def test_ids_are_sorted() -> None:
 
 
 def test_asking_for_ids_reads_no_file() -> None:
-    file = CountedFile(A_CARD)
+    file: Any = CountedFile(A_CARD)
     assert Catalog({"CARD-8GB": file}).ids() == ("CARD-8GB",)
     assert file.reads == 0
 
 
 def test_a_model_is_read_once_and_its_neighbours_never() -> None:
-    wanted, neighbour = CountedFile(A_CARD), CountedFile(A_CARD)
+    wanted: Any = CountedFile(A_CARD)
+    neighbour: Any = CountedFile(A_CARD)
     catalog = Catalog({"CARD-8GB": wanted, "OTHER-8GB": neighbour})
     assert catalog.find("CARD-8GB") is catalog.find("CARD-8GB")
     assert (wanted.reads, neighbour.reads) == (1, 0)

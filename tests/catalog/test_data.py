@@ -153,7 +153,9 @@ def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu) -> None:
         profile = gpu.find_profile(legacy.profile)
         assert profile is not None
         assert gpu.similar_profiles(name) == (profile,)
-        assert parse_profile(name).compute_slices == profile.compute_slices
+        parsed = parse_profile(name)
+        assert parsed is not None
+        assert parsed.compute_slices == profile.compute_slices
         assert legacy.note
 
 

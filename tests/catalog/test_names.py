@@ -25,8 +25,14 @@ def test_a_name_with_a_removed_attribute() -> None:
     assert parse_profile("1g.24gb-me") == ProfileName(1, 24, exclusions=("me",))
 
 
+def read(text: str) -> ProfileName:
+    name = parse_profile(text)
+    assert name is not None
+    return name
+
+
 def test_a_compute_instance() -> None:
-    name = parse_profile("1c.3g.20gb")
+    name = read("1c.3g.20gb")
     assert name == ProfileName(3, 20, compute_instance_slices=1)
     assert name.is_compute_instance
     assert not name.is_long_spelling
@@ -34,14 +40,14 @@ def test_a_compute_instance() -> None:
 
 
 def test_the_long_spelling_of_a_gpu_instance() -> None:
-    name = parse_profile("7c.7g.80gb")
+    name = read("7c.7g.80gb")
     assert name.is_long_spelling
     assert not name.is_compute_instance
     assert name.gpu_instance == "7g.80gb"
 
 
 def test_the_short_spelling_is_neither() -> None:
-    name = parse_profile("7g.80gb")
+    name = read("7g.80gb")
     assert not name.is_long_spelling
     assert not name.is_compute_instance
 

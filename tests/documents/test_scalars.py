@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from typing import Any
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuplan.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, NUMBER_OUT_OF_RANGE
-from gpuplan.documents.scalars import read_plain
+from gpuplan.documents.scalars import Doubt, read_plain
 
 
 @pytest.mark.parametrize(
@@ -137,15 +138,21 @@ def test_words_that_yaml_1_1_reads_differently_stay_text_and_are_reported(text: 
     assert (doubt.rule, doubt.message) == (AMBIGUOUS_TEXT, f"plain `{text}` is text here, but {reading} in YAML 1.1")
 
 
+def doubt_about(text: str) -> Doubt:
+    doubt = read_plain(text).doubt
+    assert doubt is not None
+    return doubt
+
+
 def test_help_says_what_to_type() -> None:
-    assert read_plain("012").doubt.help == 'write `12`, or `"012"` for text'
-    assert read_plain("1_000").doubt.help == 'write the number in plain decimal digits, or `"1_000"` for text'
-    assert read_plain("yes").doubt.help == 'write `"yes"` for text, or `true`'
-    assert read_plain("22:30").doubt.help == 'write `"22:30"`'
+    assert doubt_about("012").help == 'write `12`, or `"012"` for text'
+    assert doubt_about("1_000").help == 'write the number in plain decimal digits, or `"1_000"` for text'
+    assert doubt_about("yes").help == 'write `"yes"` for text, or `true`'
+    assert doubt_about("22:30").help == 'write `"22:30"`'
 
 
 def test_long_text_is_shortened_in_messages() -> None:
-    assert len(read_plain("1" + "_" * 10_000).doubt.message) < 150
+    assert len(doubt_about("1" + "_" * 10_000).message) < 150
 
 
 NUMBER_LIKE = st.text(alphabet="0123456789+-._:eExXobTZ yn", min_size=1, max_size=12).map(str.strip).filter(bool)
@@ -176,7 +183,7 @@ def test_numbers_as_yaml_writes_them_are_read_back(number: float) -> None:
 
 def legacy_reading(text: str) -> object:
     """What PyYAML makes of a plain scalar; text where it finds a type but no value."""
-    loader = yaml.SafeLoader("")
+    loader: Any = yaml.SafeLoader("")
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     try:
         return loader.construct_object(yaml.ScalarNode(tag, text))

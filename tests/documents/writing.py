@@ -37,7 +37,7 @@ class Dumper(yaml.SafeDumper):
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         reading = read_plain(text)
-        is_plain = reading.value == text and isinstance(reading.value, str) and reading.doubt is None
+        is_plain = reading.value == text and reading.doubt is None
         style = None if is_plain and text != "<<" else "'"  # in double quotes PyYAML misplaces some line breaks
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -46,7 +46,7 @@ Dumper.add_representer(str, Dumper.represent_text)
 
 
 def write(data: Any, **style: Any) -> str:
-    return yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, **style)
+    return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, **style))
 
 
 def walk(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

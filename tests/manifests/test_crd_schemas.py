@@ -246,7 +246,7 @@ def real_crds() -> Path:
     return Path(folder)
 
 
-NODE_FEATURE_RULE = {
+NODE_FEATURE_RULE: dict[str, Any] = {
     "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
     "kind": "NodeFeatureRule",
     "metadata": {"name": "gpuplan-pool-a"},

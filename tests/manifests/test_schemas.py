@@ -205,7 +205,7 @@ def routes(value: object, route: tuple[str | int, ...] = ()) -> Iterator[tuple[s
         yield from routes(inner, (*route, key))
 
 
-JUNK = [None, True, 0, -1, 1.5, 10**20, "", "text", [], ["a"], [{}], {}, {"a": "b"}, {"name": "a"}]
+JUNK: list[object] = [None, True, 0, -1, 1.5, 10**20, "", "text", [], ["a"], [{}], {}, {"a": "b"}, {"name": "a"}]
 junk = st.sampled_from(JUNK).map(copy.deepcopy)
 
 
@@ -223,8 +223,9 @@ def mutants(draw: st.DrawFn) -> Body:
                 here[last] = draw(junk)
             case "remove":
                 del here[last]
-            case _ if isinstance(here, dict):
-                here[draw(st.sampled_from(["name", "spec", "status", "unknown"]))] = draw(junk)
+            case _:
+                if isinstance(here, dict):
+                    here[draw(st.sampled_from(["name", "spec", "status", "unknown"]))] = draw(junk)
     return body
 
 

@@ -41,7 +41,7 @@ NASTY = [
 class CoreLoader(yaml.CSafeLoader):
     """Reads scalars by the core schema of YAML 1.2 (chapter 10.3)."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]  # PyYAML declares it on instances
 
 
 for _tag, _pattern in {
@@ -53,7 +53,7 @@ for _tag, _pattern in {
     CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), None)
 CoreLoader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value, 10))
 
-READERS = [yaml.CSafeLoader, yaml.SafeLoader, CoreLoader]
+READERS: list[Any] = [yaml.CSafeLoader, yaml.SafeLoader, CoreLoader]
 
 
 def assert_reads_back(document: dict[str, Any]) -> str:
@@ -257,7 +257,7 @@ def test_kubectl_reads_the_same(tmp_path: Path) -> None:
         "data": data,
     }
     (tmp_path / "configmap.yaml").write_text(to_yaml(body), encoding="utf-8")
-    command = ["kubectl", "annotate", "--local", "-f", tmp_path / "configmap.yaml", "-o", "json", "mark=1"]
+    command = ["kubectl", "annotate", "--local", "-f", str(tmp_path / "configmap.yaml"), "-o", "json", "mark=1"]
     environment = {**os.environ, "KUBECONFIG": os.devnull}
     result = subprocess.run(command, capture_output=True, check=True, env=environment)
     read = json.loads(result.stdout)

@@ -179,7 +179,8 @@ class TestInventory:
         self, tmp_path: Path, path: str, section: str
     ) -> None:
         put(tmp_path, "victim", "v")
-        sections = {"files": {path: "sha256:0"}} if section == "files" else {"files": {}, "replaced": {path: []}}
+        files, replaced = ({path: "sha256:0"}, {}) if section == "files" else ({}, {path: list[str]()})
+        sections = {"files": files, "replaced": replaced}
         put(tmp_path / "out", INVENTORY, json.dumps(sections))
         error = trouble(build, tmp_path / "out", {}, force=True)
         assert path in error.message

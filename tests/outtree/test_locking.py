@@ -63,7 +63,8 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(
     """Another writer ends between the moments when we open its file and when we lock it."""
     import fcntl
 
-    flock, calls = fcntl.flock, []
+    flock = fcntl.flock
+    calls: list[int] = []
 
     def ends_first(handle: int, operation: int) -> None:
         if not calls:

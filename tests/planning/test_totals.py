@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from gpuplan.planning.plan import Quota
 from tests.plans import a_plan
 
 POOL = """\
@@ -68,7 +69,7 @@ def test_parents_in_a_cycle_end_the_search() -> None:
     assert [total.guaranteed for total in plan.totals] == [0]
 
 
-def quota(line: str, namespaces: str = "[one, two]"):
+def quota(line: str, namespaces: str = "[one, two]") -> Quota:
     plan = a_plan(
         POOL
         + f"""\

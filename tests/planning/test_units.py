@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpuplan.planning.plan import Isolation, Pool, Unit
+from gpuplan.planning.plan import Isolation, Mig, Pool, Unit
 from tests.plans import a_plan
 
 
@@ -98,12 +98,17 @@ def test_memory_of_a_share_is_an_even_part() -> None:
     assert unit.memory_mib == whole.memory_mib // 4
 
 
+def config_name(pool: Pool) -> str:
+    assert isinstance(pool.sharing, Mig)
+    return pool.sharing.layout.config_name
+
+
 def test_mig_pool_is_labelled_with_its_layout() -> None:
     pool = a_pool("{mig: {instances: {1g.10gb: 7}}}")
     assert pool.labels == {
         "gpuplan.dev/pool": "p",
         "nvidia.com/device-plugin.config": "p",
-        "nvidia.com/mig.config": pool.sharing.layout.config_name,
+        "nvidia.com/mig.config": config_name(pool),
     }
 
 
@@ -116,7 +121,7 @@ def test_gpus_without_mig_get_no_mig_label() -> None:
 
 
 def layout_name(instances: str) -> str:
-    return a_pool(f"{{mig: {{instances: {instances}}}}}").sharing.layout.config_name
+    return config_name(a_pool(f"{{mig: {{instances: {instances}}}}}"))
 
 
 def test_config_name_changes_with_the_content_only() -> None:
@@ -127,7 +132,7 @@ def test_config_name_changes_with_the_content_only() -> None:
 
 def test_config_name_does_not_change_with_the_order_of_devices() -> None:
     def name(devices: str) -> str:
-        return a_pool(f"{{mig: {{devices: {devices}}}}}").sharing.layout.config_name
+        return config_name(a_pool(f"{{mig: {{devices: {devices}}}}}"))
 
     one, other = "{gpus: [0, 1], instances: {1g.10gb: 7}}", "{gpus: [2, 3, 4, 5, 6, 7], enabled: false}"
     assert name(f"[{one}, {other}]") == name(f"[{other}, {one}]")

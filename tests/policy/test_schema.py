@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from gpuplan.policy.models import KINDS
 from gpuplan.policy.schema import overlay_schema, schema_of
 
 REPOSITORY = Path(__file__).parents[2]
-POOL = {
+POOL: dict[str, Any] = {
     "apiVersion": "gpuplan.dev/v1",
     "kind": "Pool",
     "metadata": {"name": "a100"},
@@ -20,7 +21,7 @@ POOL = {
 }
 
 
-def errors(schema: dict, document: object) -> list[str]:
+def errors(schema: dict[str, Any], document: object) -> list[str]:
     return [error.json_path for error in Draft7Validator(schema).iter_errors(document)]
 
 

@@ -152,7 +152,7 @@ def test_a_whole_cluster_policy_fits_its_definition(plan: Plan) -> None:
 def test_a_patch_lacks_nothing_but_what_the_owner_has(plan: Plan) -> None:
     body = cluster_policy(plan)
     required = crds.schema(CLUSTER_POLICIES)["properties"]["spec"]["required"]
-    owners = {part: {} for part in required if part not in body["spec"]}
+    owners: dict[str, object] = {part: {} for part in required if part not in body["spec"]}
     completed = {**body, "spec": {**owners, **body["spec"]}}
     assert crds.problems([Manifest("gpu-operator", completed)]) == []
 

@@ -20,7 +20,7 @@ def as_number(quantity: str) -> int:
     return int(digits) * SUFFIXES[quantity[len(digits) :]]
 
 
-KUBERNETES_FUNCTIONS = {
+KUBERNETES_FUNCTIONS: dict[str, Any] = {
     "split": lambda text, separator: celtypes.ListType(map(celtypes.StringType, text.split(separator))),
     "join": lambda items, separator: celtypes.StringType(separator.join(items)),
     "quantity": as_number,
@@ -46,7 +46,7 @@ def refusals(
     request = {"operation": "CREATE" if old is None else "UPDATE"} | (
         {"subResource": subresource} if subresource else {}
     )
-    bindings = {"object": pod, "oldObject": old, "request": request}
+    bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request}
     if parameters is not None:
         bindings["params"] = {"data": dict(parameters)}
     context = {name: json_to_cel(value) for name, value in bindings.items()}
@@ -118,13 +118,15 @@ def _compiled(expression: str) -> Any:
 class StrictEvaluator(Evaluator):
     """`has(a.b.c)` fails when `a.b` is missing, as in Kubernetes; cel-python alone would answer false."""
 
-    def sub_evaluator(self, ast: lark.Tree) -> Evaluator:
+    def sub_evaluator(self, ast: lark.Tree[Any]) -> Evaluator:
         return StrictEvaluator(ast, activation=self.activation)
 
-    def macro_has_eval(self, exprlist: lark.Tree) -> Any:
+    def macro_has_eval(self, exprlist: lark.Tree[Any]) -> Any:
         selection = exprlist
         while selection.data != "member_dot":
             (selection,) = selection.children
         owner_tree, field = selection.children
+        assert isinstance(field, lark.Token)
+        assert isinstance(field, lark.Token)
         owner = self.visit(owner_tree)
         return owner if isinstance(owner, CELEvalError) else celtypes.BoolType(field.value in owner)

@@ -20,9 +20,9 @@ SHARE, SMALL, LARGE, WHOLE = (
     "nvidia.com/mig-3g.40gb",
     "nvidia.com/gpu",
 )
-RESEARCH = {"priority_class": "research"}
-IN_SHARED = {"pool": "shared", **RESEARCH}
-IN_SPLIT = {"pool": "split", **RESEARCH}
+RESEARCH: dict[str, Any] = {"priority_class": "research"}
+IN_SHARED: dict[str, Any] = {"pool": "shared", **RESEARCH}
+IN_SPLIT: dict[str, Any] = {"pool": "split", **RESEARCH}
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-6d4", "uid": "0", "controller": True}
 

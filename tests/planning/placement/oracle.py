@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import yaml
 
@@ -17,7 +18,7 @@ class Board:
     """A model as its data file says it."""
 
     names: tuple[str, ...]
-    rows: tuple[dict, ...]
+    rows: tuple[dict[str, Any], ...]
     memory_slices: int
     engines: dict[str, int]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import yaml
@@ -97,12 +99,12 @@ def test_generated_all_balanced_fits(gpu_id: str, counts: dict[str, int]) -> Non
 
 
 @pytest.mark.parametrize("row", KNOWN["observed"], ids=lambda row: f"{row['gpu']}-{row['instances']}")
-def test_observed_layouts_fit(row: dict) -> None:
+def test_observed_layouts_fit(row: dict[str, Any]) -> None:
     assert isinstance(place(load().get(row["gpu"]), row["instances"]), Placed)
 
 
 @pytest.mark.parametrize("row", KNOWN["refused"], ids=lambda row: f"{row['gpu']}-{row['instances']}")
-def test_impossible_layouts_are_refused_by_the_right_rule(row: dict) -> None:
+def test_impossible_layouts_are_refused_by_the_right_rule(row: dict[str, Any]) -> None:
     refusal = place(load().get(row["gpu"]), row["instances"])
     assert isinstance(refusal, Refusal)
     assert refusal.rule == row["rule"]
@@ -220,7 +222,7 @@ def test_any_request_is_judged_as_brute_force_judges_it(request: tuple[Gpu, dict
 
 
 @given(requests, st.randoms(use_true_random=False))
-def test_the_order_of_a_layout_does_not_matter(request: tuple[Gpu, dict[str, int]], random) -> None:
+def test_the_order_of_a_layout_does_not_matter(request: tuple[Gpu, dict[str, int]], random: Random) -> None:
     gpu, counts = request
     shuffled = list(counts.items())
     random.shuffle(shuffled)

@@ -26,7 +26,7 @@ def write_files(out: Path, files: Mapping[str, bytes]) -> None:
         if folder not in made:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - the floor does no more than it must
             made.add(folder)
-        with open(target, "wb") as stream:  # noqa: PTH123
+        with open(target, "wb") as stream:  # noqa: PTH123 - nor here
             stream.write(data)
 
 

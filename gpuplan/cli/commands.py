@@ -97,7 +97,12 @@ class Verbs(_Sections, click.Group):
     ``sections`` maps a heading to its verbs, and a verb to the line that the help shows, so that help loads none.
     """
 
-    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - click's
+        sections: Mapping[str, Mapping[str, str]],
+        **kwargs: Any,  # noqa: ANN401 - click's
+    ) -> None:
         super().__init__(*args, context_settings=CONTEXT, **kwargs)
         self.sections = sections
         self.params += _global_options()

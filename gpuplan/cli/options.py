@@ -48,7 +48,12 @@ class OutputType(click.ParamType[Output]):
             self._refuse(f"there is no folder to write {file!r} in.", param, ctx)
         return Output(format_, file or None)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002 - click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
         return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
 
     def _refuse(self, message: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:

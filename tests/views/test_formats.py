@@ -15,7 +15,7 @@ from junitparser import JUnitXml
 from sarif_pydantic import Sarif
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan.diagnostics import Label
+from gpuplan.diagnostics import Diagnostic, Label
 from gpuplan.pipeline import Report
 from gpuplan.views.fingerprint import fingerprints
 from gpuplan.views.formats import Format, findings
@@ -191,10 +191,10 @@ def test_a_fingerprint_outlives_lines_that_move_and_items_that_are_sorted() -> N
     ],
     ids=["rule", "file", "field", "text", "name"],
 )
-def test_a_fingerprint_tells_findings_apart_by(other: object) -> None:
+def test_a_fingerprint_tells_findings_apart_by(other: Diagnostic) -> None:
     one = a_diagnostic(at("a: «4»\n"), "`x` is wrong")
 
-    assert fingerprints([one]) != fingerprints([other])  # type: ignore[list-item]
+    assert fingerprints([one]) != fingerprints([other])
 
 
 # --- SARIF -------------------------------------------------------------------------------------------------------

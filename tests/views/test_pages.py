@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from gpuplan.catalog import load
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, Rule
 from gpuplan.pipeline import rules
 from gpuplan.policy.fields import field_paths
 from gpuplan.policy.models import KINDS as MODELS
@@ -61,8 +61,8 @@ def test_a_rule_is_explained_by_code_and_by_name(subject: str) -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
-def test_every_rule_can_be_explained(rule: object) -> None:
-    assert explain(rule.code, PLAIN)  # type: ignore[attr-defined]
+def test_every_rule_can_be_explained(rule: Rule) -> None:
+    assert explain(rule.code, PLAIN)
 
 
 # --- Fields ------------------------------------------------------------------------------------------------------

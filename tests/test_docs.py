@@ -24,6 +24,7 @@ PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_PATH = re.compile(r"`((?:docs|gpuplan|overlays|policies|tests|tools)/[\w./-]*)`")
 _CODE = re.compile(r"`(gpuplan [^`\n]+)`")
 
 
@@ -90,6 +91,12 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A page\n[a](page.md) [b](#a-page) [c](#another) [d](gone.md) [e](https://example.com)\n")
     assert broken_links(page) == ["#another", "gone.md"]
+
+
+@pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
+def test_paths_named_in_prose_exist(page: Path) -> None:
+    named = _PATH.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
+    assert [path for path in named if not (REPOSITORY / path).exists() and "GPU249" not in path] == []
 
 
 # --- Commands ----------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ class Catalog:
     def __init__(self, files: Mapping[str, Path]) -> None:
         self._files = files
         self._gpus: dict[str, Gpu] = {}
+        self._suggestions: dict[str, tuple[str, ...]] = {}
 
     def ids(self) -> tuple[str, ...]:
         """Every model's id, sorted."""
@@ -60,9 +61,11 @@ class Catalog:
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Ids that a misspelt name may stand for, best first; parses all files, so only for findings."""
-        from gpuplan.catalog.suggestions import suggest
+        if name not in self._suggestions:
+            from gpuplan.catalog.suggestions import suggest
 
-        return suggest(name, self.all())
+            self._suggestions[name] = suggest(name, self.all())
+        return self._suggestions[name]
 
 
 def read_gpu(text: str) -> Gpu:

@@ -13,6 +13,8 @@ from gpuplan.wording import closest, listing
 
 T = TypeVar("T")
 
+_MOST_COMPARISONS = 20_000
+"""Of wrong names with known ones, in one cluster: half a second at most."""
 _MISSPELT = 0.85
 """How like a known name one must be to be most likely that: `h100-trainin` is, `a100-mixed` is not `a100-shared`."""
 
@@ -32,6 +34,8 @@ class Context:
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
     is_partial: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    _sorted: dict[str, Sequence[str]] = field(default_factory=dict)
+    _compared: int = 0
 
     def report(self, rule: Rule, finding: Finding) -> None:
         self.diagnostics.append(rule.report(finding))
@@ -46,10 +50,10 @@ class Context:
     def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:
         if (kind, name) in self.removed:
             return _removed(kind, name, at, self.removed[kind, name])
-        names = sorted(self.names.get(kind, ()))
-        if self.is_partial and closest(name, names, likeness=_MISSPELT) is None:
+        names = self._known(kind)
+        close = self._guess(name, names)
+        if self.is_partial and close is None:
             return None
-        close = closest(name, names)
         return Finding(
             at,
             f"unknown {kind} `{name}`",
@@ -57,6 +61,18 @@ class Context:
             notes=(_there_are(kind, names),),
             help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
         )
+
+    def _known(self, kind: str) -> Sequence[str]:
+        if kind not in self._sorted:
+            self._sorted[kind] = sorted(self.names.get(kind, ()))
+        return self._sorted[kind]
+
+    def _guess(self, name: str, names: Sequence[str]) -> str | None:
+        """What a name was meant to be. Where thousands are wrong at once it is not their spelling, and takes long."""
+        self._compared += len(names)
+        if self._compared > _MOST_COMPARISONS:
+            return None
+        return closest(name, names, likeness=_MISSPELT) if self.is_partial else closest(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         gpu = self.catalog.find(name)

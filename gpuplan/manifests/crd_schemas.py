@@ -65,12 +65,15 @@ def _served_versions(spec: Mapping[str, Any]) -> dict[str, Schema]:
 def _read_texts(folder: Path) -> dict[Path, str]:
     try:
         files = sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file())
-        return {file: file.read_text(encoding="utf-8") for file in files}
+        texts = {file: file.read_text(encoding="utf-8") for file in files}
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise GpuplanError(f"cannot read CRDs from `{error.filename or folder}`: {reason}", _HINT) from error
     except UnicodeDecodeError as error:
         raise GpuplanError(f"cannot read CRDs from `{folder}`: a file in it is not UTF-8", _HINT) from error
+    if not any("CustomResourceDefinition" in text for text in texts.values()):
+        raise GpuplanError(f"there is no CustomResourceDefinition in `{folder}`", _HINT)
+    return texts
 
 
 def _parse_specs(file: Path, text: str) -> Iterator[Mapping[str, Any]]:

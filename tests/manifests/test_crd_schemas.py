@@ -218,7 +218,7 @@ def test_definitions_come_in_yaml_of_several_documents_and_in_json(tmp_path: Pat
     ],
 )
 def test_a_file_that_cannot_be_understood_is_trouble(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "widgets.yaml").write_text(text + "\n# example.com Widget\n")
+    (tmp_path / "widgets.yaml").write_text(text + "\n# CustomResourceDefinition of example.com Widget\n")
     with pytest.raises(GpuplanError, match=message) as caught:
         problems(tmp_path, a_widget({}))
     assert "widgets.yaml" in caught.value.message
@@ -229,6 +229,15 @@ def test_a_missing_folder_is_trouble_even_when_nothing_needs_it(tmp_path: Path) 
     with pytest.raises(GpuplanError, match=r"cannot read CRDs from .*/none`: no such file or directory") as caught:
         check_schemas([], "1.32", tmp_path / "none")
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", [None, "kind: ConfigMap\n"])
+def test_a_folder_that_defines_nothing_is_trouble(tmp_path: Path, text: str | None) -> None:
+    """Otherwise a misspelt folder would look like a check that passed."""
+    if text is not None:
+        (tmp_path / "file.yaml").write_text(text)
+    with pytest.raises(GpuplanError, match="there is no CustomResourceDefinition in"):
+        check_schemas([], "1.32", tmp_path)
 
 
 def test_a_file_that_is_not_text_is_trouble(tmp_path: Path) -> None:

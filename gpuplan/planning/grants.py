@@ -14,6 +14,9 @@ SYSTEM_NAMESPACE = "gpuplan-system"
 GRANTS_POLICY = "gpuplan-grants"
 """The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
 
+FRACTION = "fraction"
+"""What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
+
 _POLICIES_SINCE_MINOR = 30
 """ValidatingAdmissionPolicy is `admissionregistration.k8s.io/v1` since Kubernetes 1.30."""
 
@@ -26,7 +29,7 @@ def has_admission_policies(cluster: Cluster) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A resource that pods of one namespace may ask for in one pool.
+    """A resource, or `FRACTION`, that pods of one namespace may ask for in one pool.
 
     ``most_per_container`` is None where a container may ask for any number.
     """
@@ -37,19 +40,19 @@ class Grant:
 
 
 def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
-    """What a namespace may use, sorted; a cap of zero there grants nothing, and a fraction has no resource."""
-    found = {
-        (quota.pool.name, quota.unit.resource): Grant(
-            quota.pool.name, quota.unit.resource, _most_per_container(tenant, quota)
-        )
-        for quota in tenant.quotas
-        if quota.unit.resource is not None and quota.caps.get(namespace, 0) != 0
-    }
+    """What a namespace may use, sorted; a cap of zero there grants nothing."""
+    found = {}
+    for quota in tenant.quotas:
+        if quota.caps.get(namespace, 0) != 0:
+            resource = quota.unit.resource or FRACTION
+            found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
     return tuple(found[key] for key in sorted(found))
 
 
 def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
-    return 1 if refuses_more_than_one(quota.pool) else tenant.units_per_container
+    if refuses_more_than_one(quota.pool):
+        return 1
+    return tenant.units_per_container if quota.unit.resource else None
 
 
 def refuses_more_than_one(pool: Pool) -> bool:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import AdmissionRule, admission_policy
-from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
+from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDULERS, AdmissionRule, admission_policy
+from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 _POLICY = "gpuplan-devices"
 _ANNOTATIONS = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
@@ -58,9 +58,28 @@ _VARIABLES = {
 }
 
 
+# The webhook of a scheduler that hands out fractions gives their pods the variable from a ConfigMap of its own
+# (`AddVisibleDevicesEnvVars` in KAI-Scheduler's `pkg/binder/common`), and NVIDIA's runtime class
+# (`pkg/admission/webhook/v1alpha2/runtimeenforcement`). A tenant that may have fractions can do so by hand as well, and
+# change the ConfigMap: fractions are no isolation.
+_FRACTION_VARIABLES = {
+    "asksFraction": ASKS_FRACTION,
+    **_VARIABLES,
+    "deviceVariables": f"""
+        variables.containers.map(c, has(c.env)
+          ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
+              ? !(has(e.value) && e.value in ['void', 'none']) &&
+                !(variables.asksFraction && has(e.valueFrom) && has(e.valueFrom.configMapKeyRef))
+              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+          : [])
+        """,
+}
+
+
 def devices_policy(plan: Plan) -> dict[str, Any]:
+    variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
     match = {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}
-    return admission_policy(_POLICY, _ANNOTATIONS, match, _VARIABLES, tuple(_rules(plan)), has_parameters=False)
+    return admission_policy(_POLICY, _ANNOTATIONS, match, variables, tuple(_rules(plan)), has_parameters=False)
 
 
 def devices_binding() -> dict[str, Any]:
@@ -84,8 +103,10 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     yield _NO_CLAIMS
     yield _NO_DEVICE_CLASSES
     yield _NO_NODE_NAME
-    yield _NO_IDLE_RUNTIME_CLASS
-    if plan.cluster.scheduler.kind in (SchedulerKind.KUBERNETES, SchedulerKind.KUEUE):
+    if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS:
+        yield _NO_IDLE_RUNTIME_CLASS_WITHOUT_FRACTION
+    else:
+        yield _NO_IDLE_RUNTIME_CLASS
         yield _NO_FRACTIONS
 
 
@@ -133,16 +154,22 @@ _NO_NODE_NAME = AdmissionRule(
     "nodeName must not be set: it bypasses the scheduler; choose a pool by nodeSelector",
 )
 
+
 # Under NVIDIA's runtime the variables of a CUDA image give it all GPUs. The operator's runtime classes are `nvidia`,
 # `nvidia-cdi` and `nvidia-legacy`.
-_NO_IDLE_RUNTIME_CLASS = AdmissionRule(
-    """
+_IS_NO_IDLE_RUNTIME_CLASS = """
     !variables.isNew || !has(object.spec.runtimeClassName) ||
     !object.spec.runtimeClassName.startsWith('nvidia') ||
     variables.containers.exists(c, has(c.resources) && has(c.resources.limits) &&
       c.resources.limits.exists(r, r.startsWith('nvidia.com/') && c.resources.limits[r] != '0'))
-    """,
+    """
+_NO_IDLE_RUNTIME_CLASS = AdmissionRule(
+    _IS_NO_IDLE_RUNTIME_CLASS,
     "a runtimeClassName of NVIDIA is for pods that ask for GPUs in resources.limits",
+)
+_NO_IDLE_RUNTIME_CLASS_WITHOUT_FRACTION = AdmissionRule(
+    f"\n    variables.asksFraction ||{_IS_NO_IDLE_RUNTIME_CLASS}",
+    "a runtimeClassName of NVIDIA is for pods that ask for GPUs in resources.limits or for a fraction of one",
 )
 
 # Without a scheduler that knows them these do nothing: the pod would start, without a GPU.

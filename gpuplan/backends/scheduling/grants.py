@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import AdmissionRule, admission_policy
-from gpuplan.planning.grants import GRANTS_POLICY
+from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDULERS, AdmissionRule, admission_policy
+from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
 
 _ANNOTATIONS = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
@@ -51,10 +51,17 @@ _VARIABLES = {
 }
 
 
+_FRACTION_VARIABLES = {
+    **_VARIABLES,
+    "asksFraction": ASKS_FRACTION,
+    "usesGpus": "variables.asksFraction || variables.asks.exists(ask, size(ask) > 0)",
+}
+
+
 def grants_policy(plan: Plan) -> dict[str, Any]:
-    return admission_policy(
-        GRANTS_POLICY, _ANNOTATIONS, {"pods": ["CREATE"]}, _VARIABLES, tuple(_rules(plan)), has_parameters=True
-    )
+    variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
+    match = {"pods": ["CREATE"]}
+    return admission_policy(GRANTS_POLICY, _ANNOTATIONS, match, variables, tuple(_rules(plan)), has_parameters=True)
 
 
 def _rules(plan: Plan) -> Iterator[AdmissionRule]:
@@ -66,6 +73,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
         yield _POOL_CHOSEN
     yield _POOL_GRANTED
     yield _RESOURCE_GRANTED_IN_POOL
+    if kind in FRACTION_SCHEDULERS:
+        yield _FRACTION_GRANTED
     yield _ONE_KIND_PER_CONTAINER
     yield _MOST_PER_CONTAINER
     yield _PRIORITY_CLASS_NAMED
@@ -111,6 +120,17 @@ _RESOURCE_GRANTED_IN_POOL = AdmissionRule(
     variables.here.map(grant, grant[1]).join(' or ') + ', not for ' +
     variables.asks.map(ask, ask.filter(r, !variables.here.exists(grant, grant[1] == r)).join(' and '))
       .filter(names, names != '').join(' and ')
+    """,
+)
+
+_FRACTION_GRANTED = AdmissionRule(
+    f"!variables.asksFraction || variables.here.exists(grant, grant[1] == '{FRACTION}')",
+    "the pod asks for a fraction of a GPU that its tenant has no quota on",
+    f"""
+    'tenant ' + variables.tenant + ' has no quota on fractions of GPUs' +
+    (variables.pool == '' ? '' : ' in pool ' + variables.pool) + '; it may ask for ' +
+    (!variables.grants.exists(grant, grant[1] == '{FRACTION}') ? 'none' : 'fractions in pool ' +
+      variables.grants.filter(grant, grant[1] == '{FRACTION}').map(grant, grant[0]).join(' or '))
     """,
 )
 

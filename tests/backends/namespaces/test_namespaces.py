@@ -201,7 +201,7 @@ spec:
         more=pool,
     )
     assert hard(plan) == NOTHING
-    assert only(plan, "ConfigMap")["data"]["grants"] == ""
+    assert only(plan, "ConfigMap")["data"]["grants"] == "fractions fraction any\n"
 
 
 # --- Members -----------------------------------------------------------------------------------------------------

@@ -424,7 +424,6 @@ def test_a_bound_holds_without_a_pool() -> None:
 @pytest.mark.parametrize(("scheduler", "name"), [("kai", "kai-scheduler"), ("runai", "runai-scheduler")])
 def test_the_clusters_own_scheduler_may_be_named(scheduler: str, name: str) -> None:
     assert judge(pod(schedulerName=name), scheduler=scheduler) == []
-    assert judge(pod(annotations={"gpu-fraction": "0.5"}, schedulerName=name), scheduler=scheduler) == []
 
 
 # --- The expressions themselves ----------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ BODIES = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(BODIES, min_size=1, max_size=3), BODIES)
 def test_no_shape_makes_a_check_fail(bodies: list[object], kustomization: object) -> None:
     plan = with_files(kustomization=kustomization, **{f"f{index}": body for index, body in enumerate(bodies)})

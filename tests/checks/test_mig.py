@@ -64,7 +64,7 @@ layouts = st.sampled_from(MODELS).flatmap(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(layouts)
 def test_a_layout_is_refused_exactly_when_it_cannot_be_placed(case: tuple[catalog.Gpu, dict[str, int]]) -> None:
     gpu, instances = case
@@ -72,7 +72,7 @@ def test_a_layout_is_refused_exactly_when_it_cannot_be_placed(case: tuple[catalo
     assert bool(errors) == (not fits(gpu, instances))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.sampled_from(MODELS), st.text("0123456789cgb.+-_me MIG/", min_size=1, max_size=14))
 def test_a_name_that_is_no_profile_of_the_model_is_one_error(gpu: catalog.Gpu, name: str) -> None:
     codes = [found.code for found in findings(a_layout(gpu.id, {name: 1})) if found.is_error]

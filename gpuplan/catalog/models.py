@@ -192,11 +192,6 @@ class Gpu:
             smallest.setdefault(profile.compute_slices, profile)
         return tuple(smallest.values())
 
-    @property
-    def has_derived_placements(self) -> bool:
-        """No board of this model showed where every profile may start; another model's placements stand in."""
-        return any({"placements", "starts"} & set(profile.derived) for profile in self.profiles)
-
     def find_profile(self, name: str) -> Profile | None:
         return next((profile for profile in self.profiles if profile.name == name), None)
 

@@ -37,11 +37,6 @@ class Document:
         return self.layers[0].file
 
     @property
-    def is_patched(self) -> bool:
-        """Whether an overlay changes the document."""
-        return len(self.layers) > 1
-
-    @property
     def origin(self) -> Origin:
         return Origin(self)
 

@@ -162,7 +162,7 @@ def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu) -> None:
 @each_mig_gpu
 def test_a_model_with_borrowed_placements_says_so_where_it_is_read(gpu: Gpu) -> None:
     reads_own = {"A30-24GB", "A100-40GB", "H100-80GB", "H100-94GB", "RTX-PRO-6000-96GB"}
-    assert gpu.has_derived_placements == (gpu.id not in reads_own)
+    assert any({"placements", "starts"} & set(profile.derived) for profile in gpu.profiles) == (gpu.id not in reads_own)
 
 
 # --- Every row ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from gpuplan.documents import (
     read_manifests,
     removals,
 )
-from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE
+from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.policy import KINDS, MISSING_FIELD, Parsed, parse
@@ -106,7 +106,7 @@ class _Loader:
         is_partial = self._lacks_some(documents, (folder, *(base for _, base in _bases_of(cluster))))
         self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
-        parsed = [self._parse(document, is_whole=id(document) not in patches) for document in documents]
+        parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
@@ -135,15 +135,22 @@ class _Loader:
         """Whether a cluster should have more documents than these; there is an error on why they could not be read."""
         return not self.unread.isdisjoint(folders) or any(document.kind not in KINDS for document in documents)
 
-    def _parse(self, document: Document, *, is_whole: bool) -> Parsed:
+    def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
         """Parse once: a document that no overlay changes is the same object for every cluster.
 
-        What one that may not be whole lacks is most likely in the document of the bases that could not be read.
+        What one that may not be whole lacks is most likely in the document of the bases that could not be read, or that
+        it was meant to change.
         """
         known = self.parsed.get(id(document))
         if known is None:
             known = self.parsed[id(document)] = parse(document)
-            self.diagnostics += (item for item in known.diagnostics if is_whole or item.rule is not MISSING_FIELD)
+            lacks_fields = is_whole and any(item.rule is MISSING_FIELD for item in known.diagnostics)
+            unmatched = _unmatched(document, bases) if lacks_fields else None
+            is_explained = unmatched is not None or not is_whole
+            self.diagnostics += (
+                item for item in known.diagnostics if not (is_explained and item.rule is MISSING_FIELD)
+            )
+            self.diagnostics += filter(None, (unmatched,))
         return known
 
     def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
@@ -221,6 +228,22 @@ class _Loader:
                 found.append(_component(stage, None, folder, kinds))
             found += (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
         return tuple(found)
+
+
+def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
+    """A finding when the document looks like a change of one in the bases whose name is misspelt."""
+    names = {base.name for base in bases if base.kind == document.kind}
+    close = None if document.name in names else closest(document.name, names)
+    if close is None:
+        return None
+    finding = Finding(
+        document.origin / "metadata" / "name",
+        f"the bases have no {document.kind} `{document.name}` to change",
+        label=f"did you mean `{close}`",
+        notes=("for a new document it lacks fields",),
+        help=f"write `name: {close}`, or add what a {document.kind} needs",
+    )
+    return UNMATCHED_OVERLAY.report(finding)
 
 
 def _component(stage: str, namespace: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:

@@ -67,6 +67,22 @@ Correct `kubernetes`, or upgrade the package kubernetes-validate, which brings t
     ignorable=False,
 )
 
+UNMATCHED_OVERLAY = Rule(
+    "GPU114",
+    "overlay-of-no-document",
+    Severity.ERROR,
+    """A document of an overlay has the name of none in the bases, nearly that of one, and is no whole document itself.
+
+## Why
+A document with the kind and name of one in the bases changes it; any other is a new one and must be complete. Most
+likely the name is misspelt, and the document that was meant stays as it is.
+
+## Instead
+Write the name as the bases have it.
+""",
+    ignorable=False,
+)
+
 INVALID_OBJECT = Rule(
     "GPU690",
     "invalid-object",
@@ -84,4 +100,4 @@ gpuplan: report the object and the message.
     ignorable=False,
 )
 
-RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, UNKNOWN_KUBERNETES, INVALID_OBJECT)
+RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, UNKNOWN_KUBERNETES, UNMATCHED_OVERLAY, INVALID_OBJECT)

@@ -53,8 +53,8 @@ def test_components_are_named_from_the_folder_that_includes_them() -> None:
 
 
 def test_the_way_to_a_component_from_outside_of_the_repository_names_its_root() -> None:
-    assert component_paths("../abs/dev", ["overlays/a"], "/home/fleet") == ("../../fleet/overlays/a",)
-    assert component_paths("out/dev", ["overlays/a"], "/home/fleet") == ("../../overlays/a",)
+    assert component_paths("../abs/dev", ["overlays/a"], "/srv/fleet") == ("../../fleet/overlays/a",)
+    assert component_paths("out/dev", ["overlays/a"], "/srv/fleet") == ("../../overlays/a",)
 
 
 def a_namespace(name: str) -> Manifest:

@@ -21,6 +21,7 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.placement import Refusal
 from gpuplan.planning.plan import (
     Amount,
     Cap,
@@ -457,7 +458,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
     for pool in plan.pools:
         idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
-        if idle:
+        if idle and not _is_refused(pool):
             names = listing([unit.name for unit in idle])
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
             yield Finding(
@@ -467,6 +468,12 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
                 notes=("tenants may use only what they have a quota on",),
                 help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, {_whole_grant(plan, idle[0])}}}`",
             )
+
+
+def _is_refused(pool: Pool) -> bool:
+    """Whether the pool's units are those of a layout that is reported for not fitting."""
+    entries = pool.sharing.layout.entries if isinstance(pool.sharing, Mig) else ()
+    return any(isinstance(entry.placed, Refusal) for entry in entries)
 
 
 def _whole_grant(plan: Plan, unit: Unit) -> str:

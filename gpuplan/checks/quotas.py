@@ -75,7 +75,7 @@ def _over_capacity(total: Total) -> Finding:
     return Finding(
         quota.at / "guaranteed",
         f"guarantees on `{unit.name}` of pool `{pool.name}` add up to {promised} of {capacity}",
-        label=f"too much by {number(-total.free)} with that of `{tenant.name}`",
+        label=f"`{tenant.name}` makes it {number(-total.free)} too much",
         related=(Label(nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),),
         notes=(f"{listed} of {capacity}",),
         help=f"lower the guarantees by {number(-total.free)}, or raise `nodes.count` of pool `{pool.name}` to "
@@ -122,7 +122,7 @@ def _over_parent(envelope: Envelope) -> Finding:
         quota.at / "guaranteed",
         f"children of `{parent.name}` have guarantees of {number(total)} on `{quota.unit.name}` of pool "
         f"`{quota.pool.name}`, {over} more than `{parent.name}` has",
-        label=f"too much with that of `{tenant.name}`",
+        label=f"`{tenant.name}` makes it too much",
         related=(Label(envelope.quota.at / "guaranteed", f"`{parent.name}` has {held} to divide"),),
         notes=(f"{listed} of {held}",),
         help=f"lower them by {over}, or raise that of `{parent.name}` to {number(total)}",

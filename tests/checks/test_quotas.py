@@ -26,7 +26,7 @@ def test_the_sum_and_the_capacity_are_shown() -> None:
 def test_the_finding_stands_at_the_guarantee_that_is_too_much() -> None:
     tenants = [a_tenant(name, f"guaranteed: {amount}") for name, amount in (("a", 7), ("b", 9), ("c", 1), ("d", 1))]
     finding = only(find(quotas.guarantees_over_capacity, *tenants))
-    assert finding.label == "too much by 2 with that of `c`"
+    assert finding.label == "`c` makes it 2 too much"
     assert lines(finding) == ["quotas: [{pool: a100, guaranteed: 1}]"]
 
 

@@ -41,7 +41,7 @@ def described(text: str, **extra: Any) -> Any:  # noqa: ANN401 - pydantic's own 
 
 
 def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
-    """Raise unless exactly one of the fields is set; the message is `gpuplan.policy.parse`'s business."""
+    """Raise unless exactly one of the fields is set; the message is `gpuplan.policy.problems`' business."""
     given = [name for name in names if getattr(model, name) is not None]
     if len(given) != 1:
         raise PydanticCustomError(

@@ -1,27 +1,15 @@
-"""Turn a document into a policy model, and each thing that is wrong with it into a finding."""
+"""Turn a document into a policy model."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.policy.fields import nested_model
-from gpuplan.policy.models import API_VERSION, KINDS, Policy
-from gpuplan.policy.rules import (
-    MISSING_FIELD,
-    NOT_EXACTLY_ONE,
-    UNKNOWN_API_VERSION,
-    UNKNOWN_FIELD,
-    UNKNOWN_KIND,
-    VALUE_NOT_ALLOWED,
-    WRONG_TYPE,
-)
-from gpuplan.wording import closest
+from gpuplan.diagnostics import Diagnostic, Path
+from gpuplan.policy.models import KINDS, Policy
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -45,14 +33,16 @@ def parse(document: Document) -> Parsed:
     """Read one document as the kind that it says it is."""
     model = KINDS.get(document.kind)
     if model is None:
-        return Parsed(document, None, (_unknown_kind(document),))
+        from gpuplan.policy.problems import unknown_kind
+
+        return Parsed(document, None, (unknown_kind(document),))
     try:
         return Parsed(document, model.model_validate(document.data), ())
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=True)
-        problems = _by_place(document, errors)
-        found = tuple(_describe(document, model, place, problems[place]) for place in _telling(problems))
-        return Parsed(document, _without(model, document.data, problems), found)
+        from gpuplan.policy.problems import describe, problems_by_place
+
+        problems = problems_by_place(document, error)
+        return Parsed(document, _without(model, document.data, problems), describe(document, model, problems))
 
 
 def _without(model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]) -> Policy | None:
@@ -73,302 +63,3 @@ def _pruned(data: Any, here: Path, wrong: frozenset[Path]) -> Any:  # noqa: ANN4
     if isinstance(data, list):
         return [_pruned(v, (*here, i), wrong) for i, v in enumerate(data) if (*here, i) not in wrong]
     return data
-
-
-def _by_place(document: Document, errors: Iterable[ErrorDetails]) -> dict[Path, ErrorDetails]:
-    """The errors by the path in the document that they are about; a union reports once per member."""
-    problems: dict[Path, list[ErrorDetails]] = {}
-    for error in errors:
-        problems.setdefault(_place(document.data, error), []).append(error)
-    return {place: _join(found) for place, found in problems.items()}
-
-
-def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
-    for place, error in problems.items():
-        if error["type"] != "literal_error" or not any(_is_below(other, place) for other in problems):
-            yield place
-
-
-def _is_below(path: Path, place: Path) -> bool:
-    return len(path) > len(place) and path[: len(place)] == place
-
-
-def _join(errors: list[ErrorDetails]) -> ErrorDetails:
-    """The error of the member that the value was most likely meant for, with what another one takes as `or`."""
-    telling = [error for error in errors if error["type"] != "none_required"] or errors
-    words = next((error for error in telling if error["type"] == "literal_error"), None)
-    other = next((error for error in telling if error is not words), None)
-    if words is None or other is None:
-        return telling[-1]
-    if isinstance(words["input"], str) and not _is_number(words["input"]):
-        return {**words, "ctx": {**words.get("ctx", {}), "or": _EXPECTED_TYPES.get(other["type"], "")}}
-    return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
-
-
-def _place(data: Any, error: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML data
-    """The path in the document: pydantic's `loc` also holds union members and `[key]`, which are not in the file."""
-    path: Path = ()
-    loc = error["loc"]
-    for index, part in enumerate(loc):
-        if _holds(data, part):
-            path, data = (*path, part), data[part]
-        elif error["type"] == "missing" and index == len(loc) - 1:
-            path = (*path, part)
-    return path
-
-
-def _get(data: Any, path: Path) -> object:  # noqa: ANN401 - plain YAML data
-    for part in path:
-        data = data[part]
-    return data
-
-
-def _holds(data: object, part: str | int) -> bool:
-    if isinstance(data, list):
-        return isinstance(part, int) and part < len(data)
-    return isinstance(data, dict) and part in data
-
-
-def _describe(document: Document, model: type[BaseModel], place: Path, error: ErrorDetails) -> Diagnostic:
-    at = Origin(document, place)
-    context = error.get("ctx", {})
-    match error["type"]:
-        case "extra_forbidden":
-            return UNKNOWN_FIELD.report(_unknown_field(at, model))
-        case "missing":
-            return MISSING_FIELD.report(_missing_field(at))
-        case "exactly_one":
-            return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
-        case "literal_error" if place == ("apiVersion",):
-            return UNKNOWN_API_VERSION.report(_unknown_api_version(at, error["input"]))
-        case kind if kind in _EXPECTED_TYPES:
-            return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", "")))
-        case kind:
-            return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
-
-
-# --- One function for each kind of error -------------------------------------------------------------------------
-
-
-def _unknown_kind(document: Document) -> Diagnostic:
-    at = document.origin / "kind"
-    known = ", ".join(f"`{kind}`" for kind in KINDS)
-    if not document.kind:
-        finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",))
-        return UNKNOWN_KIND.report(finding)
-    close = closest(document.kind, KINDS)
-    return UNKNOWN_KIND.report(
-        Finding(
-            at,
-            f"unknown kind `{document.kind}`",
-            label="not a kind of gpuplan.dev/v1",
-            notes=(f"the kinds are {known}",),
-            help=f"write `kind: {close}`" if close else "plain Kubernetes objects go to overlays/<cluster>/kustomize/",
-        )
-    )
-
-
-def _unknown_api_version(at: Origin, value: object) -> Finding:
-    return Finding(at, f"unknown apiVersion `{value}`", help=f"write `apiVersion: {API_VERSION}`")
-
-
-def _unknown_field(at: Origin, model: type[BaseModel]) -> Finding:
-    name = str(at.path[-1])
-    parent = nested_model(model, at.path[:-1])
-    known = tuple(field.alias or key for key, field in parent.model_fields.items()) if parent else ()
-    elsewhere = _ELSEWHERE.get(name, "")
-    close = elsewhere if elsewhere in known else closest(name, known)
-    return Finding(
-        at.key,
-        f"unknown field `{name}`",
-        label=f"did you mean `{close}`" if close else "not a field here",
-        notes=(f"the fields here are {_listed(known)}",) if known else (),
-        help=_REMEDIES.get(at.path[-2:], f"write `{close}:`" if close else f"remove `{name}`"),
-    )
-
-
-_ELSEWHERE = {
-    "globalDefault": "default",
-    "mig-devices": "instances",
-    "mig-enabled": "enabled",
-    "migDevices": "instances",
-    "preemptionPolicy": "preempts",
-    "profiles": "instances",
-    "renameByDefault": "rename",
-}
-"""What fields are called in the files of the GPU Operator and of Kubernetes, and what here."""
-
-_REMEDIES: Mapping[Path, str] = {
-    ("$patch",): "write it beside the name: `metadata: {name: ..., $patch: delete}`",
-    ("mig", "mps"): "remove `mps`, which does not work on MIG devices; `timeSlicing` does",
-}
-"""What to do about fields that are wrong for a reason, by the end of their path."""
-
-
-def _missing_field(at: Origin) -> Finding:
-    name = at.path[-1]
-    where = f"`{Origin(at.source, at.path[:-1])}`" if len(at.path) > 1 else "the document"
-    parent = Origin(at.source, at.path[:-1])
-    return Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
-
-
-def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:
-    at, given = Origin(document, place), context["given"]
-    if not given:
-        return _none_given(at, model, context, _get(document.data, place))
-    both = " and ".join(f"`{name}`" for name in given)
-    message = f"{context['what']} is given {len(given)} times: {both}"
-    notes = (f"exactly one of {_listed(context['fields'])} may stand here", *_mps_note(given))
-    kept = [name for name in given if (at / name).key.locate().file is document.file]
-    added = [name for name in given if name not in kept]
-    if not kept or not added:
-        first, second, *_ = given
-        return Finding((at / second).key, message, f"beside `{first}`", notes=notes, help=f"keep one of {both}")
-    return Finding(
-        (at / added[0]).key,
-        message,
-        label=f"`{kept[0]}` stays beside it",
-        related=(Label((at / kept[0]).key, "what the base says"),),
-        notes=notes,
-        help=f"add `{kept[0]}: null` here to remove what the base says",
-    )
-
-
-def _mps_note(given: list[str]) -> tuple[str, ...]:
-    return (
-        ("MPS does not work on MIG devices; `timeSlicing` inside of `mig` does",) if {"mps", "mig"} <= {*given} else ()
-    )
-
-
-def _none_given(at: Origin, model: type[BaseModel], context: Mapping[str, Any], data: object) -> Finding:
-    """None is there, or one without a value: `exclusive:` is null, and only `exclusive: {}` is something."""
-    what, fields = context["what"], context["fields"]
-    empty = next((name for name in fields if _holds(data, name)), None)
-    if empty is None:
-        return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
-    inner = nested_model(model, (*at.path, empty))
-    return Finding(
-        (at / empty).key,
-        f"{what} is missing: `{empty}` has no value",
-        label="empty",
-        help=f"write `{empty}: {{}}`"
-        if inner is not None and not inner.model_fields
-        else f"write below `{empty}` what it is, or remove it",
-    )
-
-
-_EXPECTED_TYPES = {
-    "bool_type": "`true` or `false`",
-    "dict_type": "a mapping",
-    "float_type": "a number",
-    "int_from_float": "a whole number",
-    "int_type": "a whole number",
-    "list_type": "a list",
-    "model_attributes_type": "a mapping",
-    "model_type": "a mapping",
-    "string_type": "text",
-}
-
-
-def _wrong_type(at: Origin, kind: str, value: object, alternative: str) -> Finding:
-    expected = f"{_EXPECTED_TYPES[kind]} or {alternative}" if alternative else _EXPECTED_TYPES[kind]
-    return Finding(
-        at,
-        f"`{at}` should be {expected}, not {_type_name(value)}",
-        label=f"this is {_type_name(value)}",
-        help=_type_help(kind, value),
-    )
-
-
-def _type_help(kind: str, value: object) -> str:
-    if kind == "string_type" and isinstance(value, bool | int):
-        return f'put it in quotes: "{str(value).lower()}"'
-    if kind == "string_type" and isinstance(value, float):
-        return 'put the value in quotes, as it was written, such as "1.30"'
-    if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number(value):
-        return f"write {value} without quotes"
-    if kind in ("int_type", "int_from_float") and isinstance(value, float) and value.is_integer():
-        return f"write {value:.0f}"
-    if kind == "list_type":
-        return "write a list: one `- ` item per line, or `[]`"
-    if kind in ("model_type", "model_attributes_type", "dict_type"):
-        return "write `field: value` lines below it, or `{}`"
-    return f"write {_EXPECTED_TYPES[kind]}"
-
-
-def _type_name(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "`true` or `false`"
-        case int():
-            return "a number"
-        case float():
-            return "a number with a decimal point"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
-
-
-def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[str, Any]) -> Finding:
-    shown = f"`{value}`" if isinstance(value, str | int | float) else "this value"
-    alternative = f", or {context['or']}" if context.get("or") else ""
-    if kind in ("enum", "literal_error"):
-        allowed = _words(context)
-        close = closest(str(value), allowed)
-        return Finding(
-            at,
-            f"`{at}` cannot be {shown}",
-            label=f"did you mean `{close}`" if close else "not one of its values",
-            notes=(f"its values are {_listed(allowed)}{alternative}",),
-            help=f"write `{close}`"
-            if close
-            else f"write {'one of ' if allowed[1:] else ''}{_listed(allowed)}{alternative}",
-        )
-    limit = _limit(kind, context) + alternative
-    return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {limit}")
-
-
-def _words(context: Mapping[str, Any]) -> list[str]:
-    """The words that a field may hold; pydantic gives them as one text."""
-    return re.findall(r"'([^']*)'", str(context.get("expected", "")))
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _is_number(text: str) -> bool:
-    return bool(re.fullmatch(r"[0-9]+", text))
-
-
-def _limit(kind: str, context: Mapping[str, Any]) -> str:
-    match kind:
-        case "greater_than_equal":
-            return f"a number of at least {_plain(context['ge'])}"
-        case "less_than_equal":
-            return f"a number of at most {_plain(context['le'])}"
-        case "string_pattern_mismatch":
-            return _FORMS.get(context["pattern"], f"text that matches `{context['pattern']}`")
-        case "finite_number":
-            return "a finite number"
-        case "int_parsing_size":
-            return "a smaller number"
-        case _:
-            return "another value"
-
-
-_FORMS = {
-    r"^1\.[0-9]+$": 'a Kubernetes minor version in quotes, such as "1.34"',
-    r"^v?[0-9]+\.[0-9]+\.[0-9]+$": "a release of three numbers, such as v26.7.0",
-    r"^([0-9]+(s|m|h))+$": "a duration, such as 30s, 10m or 4h",
-}
-
-
-def _plain(number: float) -> str:
-    return f"{number:.0f}" if float(number).is_integer() else f"{number:g}"

@@ -50,7 +50,8 @@ clean: ## Remove the virtual environment and caches
 
 # Each stamp stands for one set of locked packages; a larger set serves the smaller ones too.
 $(BIN)/python:
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 $(BIN)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@test -e $(BIN)/.dev || { echo "installing into .venv ..." && \

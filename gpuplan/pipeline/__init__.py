@@ -78,7 +78,7 @@ def _keep_apart(repository: Repository, out: str) -> None:
     for cluster in repository.clusters:
         target = normpath(f"{out}/{cluster}")
         for folder in repository.folders:
-            if f"{target}/".startswith(f"{normpath(folder)}/"):
+            if f"{target}/".startswith(f"{folder}/"):
                 raise GpuplanError(
                     f"`{target}/` would be written into `{folder}/`, from where policies are read",
                     "name a folder that holds nothing else, such as `--out out`",
@@ -126,5 +126,6 @@ def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:
     if not has_schemas(plan.cluster.kubernetes):
         oldest, newest = kubernetes_versions()
         at, message = plan.cluster.at / "kubernetes", f"there are no schemas for Kubernetes {plan.cluster.kubernetes}"
-        finding = Finding(at, message, label=f"{oldest} to {newest} are known", help=f'write "{newest}" or below')
+        help_ = f'write one from "{oldest}" to "{newest}"'
+        finding = Finding(at, message, label=f"{oldest} to {newest} are known", help=help_)
         yield Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,))

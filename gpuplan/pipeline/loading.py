@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import normpath
 
 from gpuplan.catalog import load as load_catalog
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
@@ -182,11 +183,12 @@ class _Loader:
                 documents += self._read_base(folder)
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
+                close = closest(folder, find_folders(self.root, "."))
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
-                    label="no such folder",
-                    help="name a folder of the repository",
+                    label=f"did you mean `{close}`" if close else "no such folder",
+                    help=f"write `{close}`" if close else "name a folder of the repository",
                 )
                 self.diagnostics.append(MISSING_BASE.report(finding))
                 self.unread.add(folder)
@@ -261,4 +263,4 @@ def _bases_of(cluster: Document | None) -> list[tuple[int | None, str]]:
     bases = spec.get("bases") if isinstance(spec, dict) else None
     if not isinstance(bases, list):
         return [(None, folder) for folder in DEFAULT_BASES]
-    return [(index, base.strip("/")) for index, base in enumerate(bases) if isinstance(base, str)]
+    return [(index, normpath(base)) for index, base in enumerate(bases) if isinstance(base, str)]

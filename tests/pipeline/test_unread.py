@@ -52,6 +52,25 @@ def test_nor_are_those_to_documents_of_a_missing_base(platform: Path) -> None:
     assert problems(platform) == [("overlays/dev/cluster.yaml", "GPU111")]
 
 
+def test_a_misspelt_base_is_guessed(platform: Path) -> None:
+    cluster = platform / "overlays/dev/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("spec:\n", "spec:\n  bases: [./polices/, /etc]\n", 1))
+
+    found = [item.finding for item in validate(platform).diagnostics if item.code == "GPU111"]
+
+    assert [(item.message, item.label) for item in found] == [
+        ("base `polices` does not exist", "did you mean `policies`"),
+        ("base `/etc` does not exist", "no such folder"),
+    ]
+
+
+def test_a_base_named_twice_is_read_once(platform: Path) -> None:
+    cluster = platform / "overlays/dev/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("spec:\n", "spec:\n  bases: [policies, ./policies/]\n", 1))
+
+    assert problems(platform) == []
+
+
 @pytest.mark.parametrize(("text", "code"), [("kind: [\n", "GPU001"), ("kind: Clustr\n", "GPU035")])
 def test_an_overlay_that_cannot_be_read_may_have_its_cluster(platform: Path, text: str, code: str) -> None:
     (platform / "overlays/dev/cluster.yaml").write_text(text)

@@ -62,7 +62,7 @@ def resolve(
     pools = _pools(context, by_kind.get("Pool", ()), layouts)
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    settings = _cluster(cluster.document.origin / "spec", cluster.policy)
+    settings = _cluster(cluster.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,
@@ -107,7 +107,7 @@ def _layouts(context: Context, parsed: Iterable[Parsed]) -> dict[str, Layout]:
     layouts: dict[str, Layout] = {}
     for item in parsed:
         if isinstance(item.policy, models.MigLayout):
-            at, spec, name = item.document.origin / "spec", item.policy.spec, item.policy.metadata.name
+            at, spec, name = item.origin / "spec", item.policy.spec, item.policy.metadata.name
             gpu = context.find_gpu(spec.gpu, at / "gpu")
             if gpu is not None:
                 layouts[name] = make_layout(at, name, gpu, spec.instances, spec.devices)
@@ -118,7 +118,7 @@ def _pools(context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout
     pools: dict[str, Pool] = {}
     for item in parsed:
         if isinstance(item.policy, models.Pool):
-            pool = resolve_pool(context, item.document.origin / "spec", item.policy, layouts)
+            pool = resolve_pool(context, item.origin / "spec", item.policy, layouts)
             if pool is not None:
                 pools[pool.name] = pool
     return pools
@@ -136,7 +136,7 @@ def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
         if isinstance(item.policy, models.PriorityClass):
             spec, name = item.policy.spec, item.policy.metadata.name
             classes[name] = PriorityClass(
-                at=item.document.origin / "spec",
+                at=item.origin / "spec",
                 name=name,
                 value=spec.value,
                 preemptible=spec.preemptible,
@@ -155,7 +155,7 @@ def _tenants(
     incomplete: set[str] = set()
     for item in parsed:
         if isinstance(item.policy, models.Tenant):
-            tenant = resolve_tenant(context, item.document.origin / "spec", item.policy, pools, classes, cap)
+            tenant = resolve_tenant(context, item.origin / "spec", item.policy, pools, classes, cap)
             tenants[tenant.name] = tenant
             if item.diagnostics or _lacks_something(tenant, item.policy):
                 incomplete.add(tenant.name)

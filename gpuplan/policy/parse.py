@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from gpuplan.diagnostics import Diagnostic, Path
+from gpuplan.diagnostics import Diagnostic, Location, Origin, Path
 from gpuplan.policy.models import KINDS, Policy
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from gpuplan.documents import Document
 
 
@@ -22,11 +20,43 @@ class Parsed:
     """A document and the policy that it holds; ``policy`` is None when no policy can be made of it.
 
     A policy may stand beside errors: wrong optional values are left out, so that the rest can still be judged.
+    ``origin`` finds the policy's values in the document, where items of lists that were left out still count.
     """
 
     document: Document
     policy: Policy | None
     diagnostics: tuple[Diagnostic, ...]
+    left_out: frozenset[Path] = frozenset()
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(_Renumbered(self.document, self.left_out)) if self.left_out else self.document.origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Renumbered:
+    """A document of whose lists some items are left out; it is asked by the numbers that the others then have."""
+
+    document: Document
+    left_out: frozenset[Path]
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:
+        return self.document.locate(self._written(path), on_key=on_key)
+
+    def _written(self, path: Path) -> Path:
+        here: Path = ()
+        for part in path:
+            here = (*here, self._index(here, part) if isinstance(part, int) else part)
+        return here
+
+    def _index(self, items: Path, number: int) -> int:
+        """The index of the item that has this number among those that are left."""
+        index = number
+        for left_out in sorted(
+            place[-1] for place in self.left_out if place[:-1] == items and isinstance(place[-1], int)
+        ):
+            index += left_out <= index
+        return index
 
 
 def parse(document: Document) -> Parsed:
@@ -42,19 +72,50 @@ def parse(document: Document) -> Parsed:
         from gpuplan.policy.problems import describe, problems_by_place
 
         problems = problems_by_place(document, error)
-        return Parsed(document, _without(model, document.data, problems), describe(document, model, problems))
+        policy, left_out = _without(model, document.data, problems)
+        return Parsed(document, policy, describe(document, model, problems), left_out)
 
 
-def _without(model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]) -> Policy | None:
-    """The policy that is left when the wrong values are taken out, if they can be done without."""
-    if any(problem["type"] == "missing" for problem in problems.values()):
-        return None
+def _without(
+    model: type[BaseModel], data: Mapping[str, Any], problems: Iterable[Path]
+) -> tuple[Policy | None, frozenset[Path]]:
+    """The policy without the wrong values, if it still says what it is about, and what was left out."""
+    wrong = frozenset(map(_item_around, problems))
+    if any(place[1 : len(route) + 1] == route for place in wrong for route in _ESSENTIAL[model.__name__]):
+        return None, wrong
     try:
-        policy: Any = model.model_validate(_pruned(data, (), frozenset(problems)))
+        policy: Any = model.model_validate(_pruned(data, (), wrong))
     except ValidationError:
-        return None
+        return None, wrong
     else:
-        return policy  # type: ignore[no-any-return]  # one of KINDS
+        return policy, wrong
+
+
+_ESSENTIAL: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "Cluster": (("platform",), ("nodeLabels",), ("scheduler", "kind")),
+    "Pool": (
+        ("nodes", "names"),
+        ("nodes", "namePattern"),
+        ("sharing", "mig", "instances"),
+        ("sharing", "mig", "devices"),
+        ("sharing", "mig", "strategy"),
+    ),
+    "MigLayout": (("instances",), ("devices",)),
+    "PriorityClass": (("preemptible",), ("preempts",), ("default",)),
+    "Tenant": (("namespaces",),),
+}
+"""Fields below `spec` whose defaults mean something else: with them, checks would find what nobody wrote."""
+
+_INDEPENDENT = frozenset(("members", "quotas", "taints", "windows"))
+"""Lists of which an item more or less does not make the others wrong."""
+
+
+def _item_around(place: Path) -> Path:
+    """The item of an independent list that the place is in, or the place itself."""
+    for length in range(len(place), 1, -1):
+        if isinstance(place[length - 1], int) and place[length - 2] in _INDEPENDENT:
+            return place[:length]
+    return place
 
 
 def _pruned(data: Any, here: Path, wrong: frozenset[Path]) -> Any:  # noqa: ANN401 - plain YAML data

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _START = Span(Position(1, 1), Position(1, 1))
 _ELLIPSIS = "..."
 _LONGEST_BLOCK = 5
+_MOST = 1000
 _MOST_NOTES = 3
 _NARROWEST = 24
 
@@ -25,22 +26,29 @@ _NARROWEST = 24
 def full(report: Report, theme: Theme) -> str:
     """Every finding with its code frame, and an empty line after it.
 
-    Of many notes of one rule the first few stand for the others, which are counted at the end.
+    Of many findings of one rule the first ones stand for the others, which are counted at the end.
     """
-    notes: Counter[Rule] = Counter()
+    found: Counter[tuple[Rule, Severity]] = Counter()
     shown: list[str] = []
     for diagnostic in report.diagnostics:
-        is_note = diagnostic.severity is Severity.NOTE
-        notes[diagnostic.rule] += is_note
-        if not is_note or notes[diagnostic.rule] <= _MOST_NOTES:
+        kind = diagnostic.rule, diagnostic.severity
+        found[kind] += 1
+        if found[kind] <= _most(diagnostic.severity):
             shown.append(frame(diagnostic, theme, report.clusters))
-    shown += (_rest(rule, number - _MOST_NOTES, theme) for rule, number in notes.items() if number > _MOST_NOTES)
+    for (rule, severity), number in found.items():
+        if number > _most(severity):
+            shown.append(_rest(rule, severity, number - _most(severity), theme))
     return "".join(f"{text}\n" for text in shown)
 
 
-def _rest(rule: Rule, number: int, theme: Theme) -> str:
-    kind = theme.paint(f"note[{rule.code}]", Style.NOTE)
-    return f"{kind}: {count(number, 'more note')} like these; `--output-format concise` lists all\n"
+def _most(severity: Severity) -> int:
+    """How many findings of one rule are shown. Nobody reads more, and CI servers cut off what is longer."""
+    return _MOST_NOTES if severity is Severity.NOTE else _MOST
+
+
+def _rest(rule: Rule, severity: Severity, number: int, theme: Theme) -> str:
+    kind = theme.paint(f"{severity}[{rule.code}]", SEVERITY_STYLES[severity])
+    return f"{kind}: {count(number, f'more {severity}')} like these; `--output-format concise` lists all\n"
 
 
 def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) -> str:

@@ -254,6 +254,13 @@ def test_many_notes_of_one_rule_are_counted_instead() -> None:
     assert text.endswith("\n\nnote[GPU120]: 2 more notes like these; `--output-format concise` lists all\n\n")
 
 
+def test_a_thousand_errors_of_one_rule_are_shown_and_the_rest_counted() -> None:
+    text = full(a_report(*[a_diagnostic(at("«a»\n"))] * 1002), PLAIN)
+
+    assert text.count(" --> ") == 1000
+    assert text.endswith("\n\nerror[GPU203]: 2 more errors like these; `--output-format concise` lists all\n\n")
+
+
 def test_a_few_notes_are_all_shown() -> None:
     text = full(notes(3), PLAIN)
 

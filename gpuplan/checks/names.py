@@ -69,7 +69,7 @@ _Named = tuple[_Kind, str, Origin]
 # --- Spelling and length -----------------------------------------------------------------------------------------
 
 
-@check("GPU120", "invalid-name")
+@check("GPU120", "invalid-name", ignorable=False)
 def invalid_name(plan: Plan) -> Iterator[Finding]:
     """A name has characters that Kubernetes does not take.
 

@@ -102,7 +102,7 @@ def _home_note(name: str) -> tuple[str, ...]:
     return (f"`{name}` is a profile of {listing(homes)}",) if homes else ()
 
 
-@check("GPU205", "unreadable-profile")
+@check("GPU205", "unreadable-profile", ignorable=False)
 def unreadable_profile(plan: Plan) -> Iterator[Finding]:
     """A layout names something that is not spelt like a MIG profile.
 

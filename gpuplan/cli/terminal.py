@@ -77,7 +77,10 @@ def way_to(folder: Path) -> str:
     """The way from here to a folder, ready to be put before a path: empty, or ending in ``/``."""
     from pathlib import Path
 
-    here, there = Path.cwd(), folder.resolve()
+    try:
+        here, there = Path.cwd(), folder.resolve()
+    except FileNotFoundError:  # somebody has removed the folder that we are in, and paths lead nowhere
+        return ""
     if there == here:
         return ""
     return f"{there.relative_to(here) if there.is_relative_to(here) else there}/"

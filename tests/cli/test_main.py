@@ -191,6 +191,21 @@ def test_a_stream_that_is_closed_or_full_gives_no_traceback(tmp_path: Path, comm
     assert done.returncode == code
 
 
+def test_a_folder_that_is_gone_is_trouble(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        ["sh", "-c", f"rmdir ../gone && exec {sys.executable} -m gpuplan.cli validate"],
+        cwd=tmp_path / "gone",
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+
+
 def test_a_terminal_that_cannot_show_a_character_gets_its_number(tmp_path: Path) -> None:
     done = spawn("explain", "日本", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
 

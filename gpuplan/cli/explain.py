@@ -8,8 +8,14 @@ from gpuplan.cli.commands import Verb
 from gpuplan.cli.terminal import Terminal
 
 
+def _complete_subject(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from gpuplan.views.explain import subjects
+
+    return [name for name in subjects() if name.lower().startswith(incomplete.lower())]
+
+
 @click.command("explain", cls=Verb)
-@click.argument("subject", metavar="CODE|FIELD|GPU")
+@click.argument("subject", metavar="CODE|FIELD|GPU", shell_complete=_complete_subject)
 @click.pass_context
 def command(context: click.Context, subject: str) -> None:
     """Explain a rule, a field or a GPU.

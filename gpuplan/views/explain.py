@@ -34,13 +34,17 @@ def _find_rule(subject: str) -> Rule | None:
     return next((rule for rule in rules() if subject.lower() in (rule.code.lower(), rule.name)), None)
 
 
-def _hint(subject: str) -> str:
+def subjects() -> list[str]:
+    """All that can be explained."""
     from gpuplan.policy.fields import field_paths
 
-    names = [name for rule in rules() for name in (rule.code, rule.name)]
-    paths = list(field_paths())
-    near = [path for path in paths if path.lower().endswith(f".{subject.lower()}")]
-    near += get_close_matches(subject, [*names, *paths, *load().ids()], n=3)
+    return [*(name for rule in rules() for name in (rule.code, rule.name)), *field_paths(), *load().ids()]
+
+
+def _hint(subject: str) -> str:
+    known = subjects()
+    near = [name for name in known if name.lower().endswith(f".{subject.lower()}")]
+    near += get_close_matches(subject, known, n=3)
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
     if near:
         return f"did you mean {listing(near[:3], last='or')}?"

@@ -111,6 +111,7 @@ def test_completion_scripts_are_scripts(shell: str, tmp_path: Path) -> None:
         ("gpuplan validate --cluster p", ["prod"]),
         ("gpuplan validate --output-format s", ["sarif"]),
         ("gpuplan catalog a30", ["A30-24GB"]),
+        ("gpuplan explain pool.spec.g", ["Pool.spec.gpu"]),
     ],
 )
 def test_completion_knows_verbs_clusters_formats_and_models(tmp_path: Path, words: str, found: list[str]) -> None:

@@ -132,8 +132,8 @@ def test_a_bug_shows_its_traceback_when_asked(
 
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     program = (
-        "import gpuplan.pipeline as pipeline, os, signal\n"
-        "pipeline.validate = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import gpuplan.pipeline as pipeline, os, signal, time\n"
+        "pipeline.validate = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "import sys; sys.argv = ['gpuplan', 'validate']\n"
         "from gpuplan.cli import entry; entry()"
     )

@@ -21,6 +21,7 @@ from gpuplan.policy.models import (
     Cap,
     ClusterMigStrategy,
     Effect,
+    FluxSourceKind,
     Install,
     MigStrategy,
     NodeLabels,
@@ -67,6 +68,8 @@ class GpuOperator(NamedTuple):
     driver_enabled: bool
     driver_version: str
     reboots_on_mig_change: bool
+    installs_nfd: bool
+    chart_repo_url: str
     values: Mapping[str, object]
 
 
@@ -79,6 +82,57 @@ class Scheduler(NamedTuple):
     cap: Cap
 
 
+class Argocd(NamedTuple):
+    """How Argo CD syncs the cluster; either ``server`` or ``cluster_name`` is empty. ``path`` is that of `out/`."""
+
+    at: Origin
+    repo_url: str
+    revision: str
+    path: str
+    namespace: str
+    project: str
+    server: str
+    cluster_name: str
+    labels: Mapping[str, str]
+    operator_approval: Approval
+
+
+class Flux(NamedTuple):
+    """How Flux syncs the cluster. ``path`` is that of `out/`; names that are not given are empty."""
+
+    at: Origin
+    source_kind: FluxSourceKind
+    source_name: str
+    source_namespace: str
+    path: str
+    namespace: str
+    interval: str
+    service_account: str
+    kube_config_secret: str
+    labels: Mapping[str, str]
+
+
+class Dashboards(NamedTuple):
+    """How dashboards are found; ``folder`` may be empty."""
+
+    at: Origin
+    namespace: str
+    labels: Mapping[str, str]
+    folder: str
+
+
+class Monitoring(NamedTuple):
+    """Who watches the cluster, and how."""
+
+    at: Origin
+    namespace: str
+    labels: Mapping[str, str]
+    honors_labels: bool
+    alert_labels: Mapping[str, str]
+    disabled_alerts: tuple[str, ...]
+    dashboards: Dashboards
+
+
 class Cluster(NamedTuple):
     """A cluster. ``kubernetes`` is the minor version as text, such as ``1.34``."""
 
@@ -89,6 +143,9 @@ class Cluster(NamedTuple):
     gpu_operator: GpuOperator
     node_labels: NodeLabels
     scheduler: Scheduler
+    argocd: Argocd | None
+    flux: Flux | None
+    monitoring: Monitoring | None
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -411,14 +468,18 @@ class Plan:
 __all__ = [
     "Amount",
     "Approval",
+    "Argocd",
     "Broken",
     "Cap",
     "Cluster",
     "ClusterMigStrategy",
     "Component",
+    "Dashboards",
     "Disruption",
     "Effect",
     "Exclusive",
+    "Flux",
+    "FluxSourceKind",
     "Fraction",
     "GpuOperator",
     "HandWritten",
@@ -429,6 +490,7 @@ __all__ = [
     "Member",
     "Mig",
     "MigStrategy",
+    "Monitoring",
     "Mps",
     "NodeLabels",
     "Nodes",

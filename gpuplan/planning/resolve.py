@@ -7,23 +7,19 @@ from dataclasses import dataclass
 
 from gpuplan.catalog import Catalog
 from gpuplan.diagnostics import Diagnostic, Origin
+from gpuplan.planning.clusters import resolve_cluster
 from gpuplan.planning.context import Context
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
     UNREAD,
     Broken,
     Cap,
-    Cluster,
     Component,
-    GpuOperator,
     HandWritten,
-    Install,
     Layout,
     Plan,
-    Platform,
     Pool,
     PriorityClass,
-    Scheduler,
     Tenant,
 )
 from gpuplan.planning.pools import resolve_pool
@@ -62,7 +58,7 @@ def resolve(
     pools = _pools(context, by_kind.get("Pool", ()), layouts)
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    settings = _cluster(cluster.origin / "spec", cluster.policy)
+    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,
@@ -174,35 +170,3 @@ def _broken(context: Context, resolved: Mapping[str, Iterable[str]], incomplete_
     unread = {UNREAD} if context.is_partial else set()
     lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) | unread for kind, found in resolved.items()}
     return Broken(lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], incomplete_tenants)
-
-
-def _cluster(at: Origin, cluster: models.Cluster) -> Cluster:
-    spec = cluster.spec
-    scheduler_at = at / "scheduler"
-    return Cluster(
-        at=at,
-        name=cluster.metadata.name,
-        kubernetes=spec.kubernetes,
-        platform=spec.platform,
-        gpu_operator=_gpu_operator(at / "gpuOperator", spec),
-        node_labels=spec.node_labels,
-        scheduler=Scheduler(scheduler_at, spec.scheduler.kind, spec.scheduler.on_loss, spec.scheduler.cap),
-    )
-
-
-def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
-    operator = spec.gpu_operator
-    # NVIDIA's OpenShift documentation and bundle use these names; the Helm chart's CR is `cluster-policy`.
-    is_openshift = spec.platform is Platform.OPENSHIFT or operator.install is Install.OLM
-    return GpuOperator(
-        at=at,
-        install=operator.install,
-        version=operator.version if operator.version.startswith("v") else f"v{operator.version}",
-        namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
-        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
-        mig_strategy=operator.mig_strategy,
-        driver_enabled=operator.driver.enabled,
-        driver_version=operator.driver.version or "",
-        reboots_on_mig_change=operator.reboot_on_mig_change,
-        values=operator.values,
-    )

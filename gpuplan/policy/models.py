@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 API_VERSION = "gpuplan.dev/v1"
+NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
 
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -193,6 +194,17 @@ class GpuOperator(Model):
         "Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it.",
         default=False,
     )
+    nfd: bool = described(
+        "Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own "
+        "Subscription with `olm`. `false` where the cluster has it already: without its labels the operator finds no GPU.",
+        default=True,
+    )
+    chart_repo_url: str = described(
+        "The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or "
+        "`flux`).",
+        default=NVIDIA_CHARTS,
+        alias="chartRepoURL",
+    )
     values: dict[str, Any] = described(
         "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
         "chart version does not know are reported: the chart itself ignores them silently.",
@@ -214,6 +226,131 @@ class Scheduler(Model):
     )
 
 
+class Approval(StrEnum):
+    """Whether a disruptive change waits for a person."""
+
+    MANUAL = "manual"
+    AUTOMATIC = "automatic"
+
+
+class Destination(Model):
+    """The cluster as Argo CD knows it: by its server's address or by its name."""
+
+    server: str | None = described(
+        "The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in.",
+        default=None,
+    )
+    name: str | None = described("The cluster's name in Argo CD, in place of its address.", default=None)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Destination":
+        _needs_exactly_one(self, ("server", "name"), "a destination")
+        return self
+
+
+class Argocd(Model):
+    """Argo CD syncs this cluster: gpuplan writes its AppProject, Applications and ApplicationSet to `out/argocd/`."""
+
+    repo_url: str = described(
+        "The address of the repository that holds `out/`, as Argo CD knows it.", alias="repoURL", min_length=1
+    )
+    revision: str = described("The branch, tag or commit that Argo CD follows.", default="main", min_length=1)
+    path: str = described("Where `out/` lies in the repository.", default="out", min_length=1)
+    namespace: Subdomain | None = described(
+        "Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`.", default=None
+    )
+    project: Subdomain | None = described(
+        "The name of the AppProject that gpuplan writes. Default `gpuplan-<cluster>`.", default=None
+    )
+    destination: Destination = described(
+        "The cluster that the Applications sync to. Default: the one that Argo CD runs in.",
+        default=Destination.model_construct(server="https://kubernetes.default.svc", name=None),
+    )
+    labels: dict[str, str] = described("Labels for every Argo CD object.", default_factory=dict)
+    operator_approval: Annotated[Approval, Field(strict=False)] = described(
+        "`manual`: a person starts each sync of the GPU Operator, which can restart drivers. With `automatic` new "
+        "ConfigMaps are there before a person lets a pool use them.",
+        default=Approval.AUTOMATIC,
+    )
+
+
+class FluxSourceKind(StrEnum):
+    """A kind of source that Flux reads files from."""
+
+    GIT_REPOSITORY = "GitRepository"
+    OCI_REPOSITORY = "OCIRepository"
+    BUCKET = "Bucket"
+
+
+class FluxSource(Model):
+    """The source object that holds `out/`; it exists already, made by `flux bootstrap` or by hand."""
+
+    kind: Annotated[FluxSourceKind, Field(strict=False)] = described(
+        "The source's kind.", default=FluxSourceKind.GIT_REPOSITORY
+    )
+    name: Subdomain = described("The source's name.", default="flux-system")
+    namespace: Subdomain | None = described(
+        "The source's namespace, where it is not that of the Kustomizations.", default=None
+    )
+
+
+class Flux(Model):
+    """Flux syncs this cluster: gpuplan writes its Kustomizations and HelmRelease to `out/flux/`."""
+
+    source: FluxSource = described(
+        "The source that holds `out/`.",
+        default=FluxSource.model_construct(kind=FluxSourceKind.GIT_REPOSITORY, name="flux-system", namespace=None),
+    )
+    path: str = described("Where `out/` lies in the source.", default="out", min_length=1)
+    namespace: Subdomain = described("The namespace of the Flux objects.", default="flux-system")
+    interval: Duration = described("How often Flux compares the cluster with the source.", default="10m")
+    service_account_name: Subdomain | None = described(
+        "The ServiceAccount that Flux acts as, which bounds what it may do.", default=None
+    )
+    kube_config_secret: Subdomain | None = described(
+        "The Secret with a kubeconfig for the cluster, where Flux runs in another one.", default=None
+    )
+    labels: dict[str, str] = described("Labels for every Flux object.", default_factory=dict)
+
+
+class Dashboards(Model):
+    """How dashboards are found."""
+
+    namespace: Subdomain | None = described(
+        "The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`.",
+        default=None,
+    )
+    labels: dict[str, str] | None = described(
+        'The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console.',
+        default=None,
+    )
+    folder: str | None = described("The Grafana folder, as the annotation `grafana_folder`.", default=None)
+
+
+class Monitoring(Model):
+    """Prometheus and Grafana watch this cluster: gpuplan writes alerts, recording rules and a dashboard."""
+
+    namespace: Subdomain | None = described(
+        "The namespace of the PrometheusRules. Default `monitoring`, on OpenShift the GPU Operator's.", default=None
+    )
+    labels: dict[str, str] = described(
+        "Labels by which Prometheus selects rules and monitors, such as `release: kube-prometheus-stack`.",
+        default_factory=dict,
+    )
+    honor_labels: bool = described(
+        "Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`.",
+        default=False,
+    )
+    alert_labels: dict[str, str] = described(
+        "More labels on every alert, for instance to route them.", default_factory=dict
+    )
+    disabled_alerts: list[str] = described("Alerts to leave out, by name.", default_factory=list)
+    dashboards: Dashboards = described(
+        "How dashboards are found.",
+        default=Dashboards.model_construct(namespace=None, labels=None, folder=None),
+    )
+
+
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
@@ -231,6 +368,15 @@ class ClusterSpec(Model):
     scheduler: Scheduler = described(
         "The scheduler that divides the GPUs.",
         default=Scheduler.model_construct(kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT),
+    )
+    argocd: Argocd | None = described(
+        "Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and "
+        "who applies it is up to you.",
+        default=None,
+    )
+    flux: Flux | None = described("Flux syncs this cluster; not together with `argocd`.", default=None)
+    monitoring: Monitoring | None = described(
+        "Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written.", default=None
     )
     bases: list[str] = described(
         "Folders of policies that this cluster starts from.", default_factory=lambda: ["policies"]
@@ -330,13 +476,6 @@ class Sharing(Model):
     def _one_kind(self) -> "Sharing":
         _needs_exactly_one(self, ("exclusive", "time_slicing", "mps", "mig", "fraction"), "a sharing kind")
         return self
-
-
-class Approval(StrEnum):
-    """Whether a disruptive change to a pool waits for a person."""
-
-    MANUAL = "manual"
-    AUTOMATIC = "automatic"
 
 
 class Window(Model):

@@ -1,0 +1,118 @@
+"""A cluster's settings, with defaults filled in."""
+
+from __future__ import annotations
+
+from posixpath import normpath
+
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.plan import (
+    Argocd,
+    Cluster,
+    Dashboards,
+    Flux,
+    GpuOperator,
+    Install,
+    Monitoring,
+    Platform,
+    Scheduler,
+)
+from gpuplan.policy import models
+
+
+def resolve_cluster(at: Origin, cluster: models.Cluster) -> Cluster:
+    """The settings of a cluster; ``at`` is its `spec`."""
+    spec, name = cluster.spec, cluster.metadata.name
+    operator = _gpu_operator(at / "gpuOperator", spec)
+    return Cluster(
+        at=at,
+        name=name,
+        kubernetes=spec.kubernetes,
+        platform=spec.platform,
+        gpu_operator=operator,
+        node_labels=spec.node_labels,
+        scheduler=Scheduler(at / "scheduler", spec.scheduler.kind, spec.scheduler.on_loss, spec.scheduler.cap),
+        argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd) if spec.argocd else None,
+        flux=_flux(at / "flux", spec.flux) if spec.flux else None,
+        monitoring=_monitoring(at / "monitoring", spec, operator.namespace, spec.monitoring)
+        if spec.monitoring
+        else None,
+    )
+
+
+def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
+    operator = spec.gpu_operator
+    # NVIDIA's OpenShift documentation and bundle use these names; the Helm chart's CR is `cluster-policy`.
+    is_openshift = spec.platform is Platform.OPENSHIFT or operator.install is Install.OLM
+    return GpuOperator(
+        at=at,
+        install=operator.install,
+        version=operator.version if operator.version.startswith("v") else f"v{operator.version}",
+        namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
+        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
+        mig_strategy=operator.mig_strategy,
+        driver_enabled=operator.driver.enabled,
+        driver_version=operator.driver.version or "",
+        reboots_on_mig_change=operator.reboot_on_mig_change,
+        installs_nfd=operator.nfd,
+        chart_repo_url=operator.chart_repo_url,
+        values=operator.values,
+    )
+
+
+def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd) -> Argocd:
+    # OpenShift GitOps runs its default instance in `openshift-gitops`.
+    is_openshift = platform is Platform.OPENSHIFT
+    return Argocd(
+        at=at,
+        repo_url=argocd.repo_url,
+        revision=argocd.revision,
+        path=normpath(argocd.path),
+        namespace=argocd.namespace or ("openshift-gitops" if is_openshift else "argocd"),
+        project=argocd.project or f"gpuplan-{cluster}",
+        server=argocd.destination.server or "",
+        cluster_name=argocd.destination.name or "",
+        labels=argocd.labels,
+        operator_approval=argocd.operator_approval,
+    )
+
+
+def _flux(at: Origin, flux: models.Flux) -> Flux:
+    return Flux(
+        at=at,
+        source_kind=flux.source.kind,
+        source_name=flux.source.name,
+        source_namespace=flux.source.namespace or "",
+        path=normpath(flux.path),
+        namespace=flux.namespace,
+        interval=flux.interval,
+        service_account=flux.service_account_name or "",
+        kube_config_secret=flux.kube_config_secret or "",
+        labels=flux.labels,
+    )
+
+
+# OpenShift's console shows dashboards of this namespace with these labels; its Prometheus reads the rules of namespaces
+# that have the label `openshift.io/cluster-monitoring`, as the GPU Operator's has.
+_CONSOLE_NAMESPACE = "openshift-config-managed"
+_CONSOLE_LABELS = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
+
+
+def _monitoring(at: Origin, platform: Platform, operator: GpuOperator, monitoring: models.Monitoring) -> Monitoring:
+    is_openshift = platform is Platform.OPENSHIFT
+    namespace = monitoring.namespace or (operator.namespace if is_openshift else "monitoring")
+    dashboards = monitoring.dashboards
+    labels = _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}
+    return Monitoring(
+        at=at,
+        namespace=namespace,
+        labels=monitoring.labels,
+        honors_labels=monitoring.honor_labels,
+        alert_labels=monitoring.alert_labels,
+        disabled_alerts=tuple(monitoring.disabled_alerts),
+        dashboards=Dashboards(
+            at=at / "dashboards",
+            namespace=dashboards.namespace or (_CONSOLE_NAMESPACE if is_openshift else namespace),
+            labels=labels if dashboards.labels is None else dashboards.labels,
+            folder=dashboards.folder or "",
+        ),
+    )

@@ -33,7 +33,7 @@ def resolve_cluster(at: Origin, cluster: models.Cluster) -> Cluster:
         scheduler=Scheduler(at / "scheduler", spec.scheduler.kind, spec.scheduler.on_loss, spec.scheduler.cap),
         argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd) if spec.argocd else None,
         flux=_flux(at / "flux", spec.flux) if spec.flux else None,
-        monitoring=_monitoring(at / "monitoring", spec, operator.namespace, spec.monitoring)
+        monitoring=_monitoring(at / "monitoring", spec.platform, operator, spec.monitoring)
         if spec.monitoring
         else None,
     )

@@ -196,7 +196,7 @@ class GpuOperator(Model):
     )
     nfd: bool = described(
         "Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own "
-        "Subscription with `olm`. `false` where the cluster has it already: without its labels the operator finds no GPU.",
+        "Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.",
         default=True,
     )
     chart_repo_url: str = described(

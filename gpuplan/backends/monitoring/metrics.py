@@ -1,0 +1,190 @@
+"""How pools, units, tenants and workloads are named in PromQL.
+
+Names of recorded series follow `level:metric:operations`. What they have in common:
+
+- `pool`, `tenant`, `node` and `namespace` are names as in the policy and in the cluster.
+- `unit` is the policy's name of a unit. Units that a pool publishes as one resource are one, such as `1g.10gb+gpu`.
+- `resource` is the extended resource as kube-state-metrics spells it: `nvidia_com_mig_1g_10gb`.
+- `profile` is the MIG profile as the driver spells it; series of whole GPUs have no such label.
+
+Which pool a node is in is known by its label `gpuplan.dev/pool`, through `NODE_POOL`: the extended resource alone does
+not tell, since pools share resource names. kube-state-metrics shows that label only when it is told to; see
+`NODE_LABELS`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Cluster,
+    Monitoring,
+    Pool,
+)
+
+# --- Recorded series ---------------------------------------------------------------------------------------------
+
+NODE_POOL: Final = "node:gpuplan_pool:info"
+"""{node, pool}: 1 for each node that carries the label of a pool."""
+NAMESPACE_TENANT: Final = "namespace:gpuplan_tenant:info"
+"""{namespace, tenant}: 1 for each namespace of a tenant."""
+POOL_MIG_CONFIG: Final = "pool:gpuplan_mig_config:info"
+"""{pool, mig_config}: 1 for the value of `nvidia.com/mig.config` by the plan; pools without that label have none."""
+
+POOL_PLANNED_NODES: Final = "pool:gpuplan_planned_nodes:sum"
+"""{pool}: nodes by the plan."""
+POOL_PLANNED_UNITS: Final = "pool:gpuplan_planned_units:sum"
+"""{pool, unit, resource}: the pool's capacity by the plan."""
+NODE_PLANNED_UNITS: Final = "node:gpuplan_planned_units:sum"
+"""{node, pool, unit, resource}: what each node that is there has to publish by the plan."""
+TENANT_GUARANTEED_UNITS: Final = "tenant:gpuplan_guaranteed_units:sum"
+"""{tenant, pool, unit, resource}: what the tenant is guaranteed."""
+TENANT_LIMIT_UNITS: Final = "tenant:gpuplan_limit_units:sum"
+"""{tenant, pool, unit, resource}: what the tenant may have at most; absent where unbounded."""
+
+NODE_ALLOCATABLE_UNITS: Final = "node:gpuplan_allocatable_units:sum"
+"""{node, pool, unit, resource}: what the node publishes of what it has to."""
+POOL_ALLOCATABLE_UNITS: Final = "pool:gpuplan_allocatable_units:sum"
+"""{pool, unit, resource}: what the pool's nodes publish."""
+POOL_REQUESTED_UNITS: Final = "pool:gpuplan_requested_units:sum"
+"""{pool, unit, resource}: what pods on the pool's nodes have; absent where there are none."""
+POOL_FREE_UNITS: Final = "pool:gpuplan_free_units:sum"
+"""{pool, unit, resource}: what is published and not taken."""
+TENANT_REQUESTED_UNITS: Final = "tenant:gpuplan_requested_units:sum"
+"""{tenant, pool, unit, resource}: what the tenant's pods have; absent where there are none."""
+WAITING_UNITS: Final = "resource:gpuplan_waiting_units:sum"
+"""{resource}: what pods request that the scheduler finds no node for; absent where there are none."""
+
+POOL_ENGINE_ACTIVE: Final = "pool:gpuplan_engine_active:avg"
+"""{pool, profile}: the part of time, 0 to 1, that compute engines are busy; per MIG device where there are such."""
+POOL_DRAM_ACTIVE: Final = "pool:gpuplan_dram_active:avg"
+"""{pool, profile}: the part of time, 0 to 1, that the memory interface is busy."""
+POOL_MEMORY_USED: Final = "pool:gpuplan_memory_used_bytes:sum"
+"""{pool, profile}: framebuffer in use."""
+TENANT_ENGINE_ACTIVE: Final = "tenant:gpuplan_engine_active:avg"
+"""{tenant, pool, profile}: as `POOL_ENGINE_ACTIVE`, of devices that the tenant's pods have."""
+TENANT_DRAM_ACTIVE: Final = "tenant:gpuplan_dram_active:avg"
+"""{tenant, pool, profile}: as `POOL_DRAM_ACTIVE`, of devices that the tenant's pods have."""
+TENANT_MEMORY_USED: Final = "tenant:gpuplan_memory_used_bytes:sum"
+"""{tenant, pool, profile}: framebuffer in use on devices that the tenant's pods have; a shared one counts whole."""
+
+# --- Units as resources ------------------------------------------------------------------------------------------
+
+
+class Published(NamedTuple):
+    """An extended resource of a pool's nodes, with the units that it stands for; ``capacity`` is the pool's."""
+
+    resource: str
+    unit: str
+    per_node: int
+    capacity: int
+
+    @property
+    def label(self) -> str:
+        """The value of the label `resource`."""
+        return sanitized(self.resource)
+
+
+def published(pool: Pool) -> tuple[Published, ...]:
+    """What a pool's nodes publish, in the order of its units.
+
+    Fractions are cut from GPUs that the nodes publish whole, and counted in GPUs.
+    """
+    found: dict[str, Published] = {}
+    for unit in pool.units:
+        resource = unit.resource or GPU_RESOURCE
+        if resource in found:
+            other = found[resource]
+            both = f"{other.unit}+{unit.name}"
+            found[resource] = Published(resource, both, other.per_node + unit.per_node, other.capacity + unit.capacity)
+        else:
+            found[resource] = Published(resource, unit.name, unit.per_node, unit.capacity)
+    return tuple(found.values())
+
+
+def sanitized(name: str) -> str:
+    """A resource's name as kube-state-metrics writes it (`SanitizeLabelName` in internal/store/utils.go).
+
+    That is so for nodes and pods; the resources of `kube_resourcequota` keep their names (internal/store/
+    resourcequota.go).
+    """
+    return re.sub(r"[^a-zA-Z0-9_]", "_", name)
+
+
+# --- Labels of nodes ---------------------------------------------------------------------------------------------
+
+MIG_STATE_LABEL: Final = f"{MIG_CONFIG_LABEL}.state"
+"""mig-manager's word on its last attempt: pending, rebooting, success or failed."""
+
+NODE_LABELS: Final = (POOL_LABEL, MIG_CONFIG_LABEL, MIG_STATE_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+"""The node labels that kube-state-metrics has to show: `--metric-labels-allowlist=nodes=[...]`."""
+
+
+def node_label(key: str) -> str:
+    """A label of `kube_node_labels`: sanitised, and in snake case (`labelName` in internal/store/utils.go)."""
+    return "label_" + re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", sanitized(key)).lower()
+
+
+# --- Labels of workloads -----------------------------------------------------------------------------------------
+
+
+class WorkloadLabels(NamedTuple):
+    """The labels by which the DCGM exporter's series name the pod that has a device.
+
+    ``is_set`` are matchers that leave series without a workload out.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    is_set: str
+
+
+def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
+    """Prometheus puts `exported_` before labels that the target has too, unless it honours those of the series.
+
+    Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
+    """
+    if monitoring.honors_labels:
+        is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
+        return WorkloadLabels("namespace", "pod", "container", is_set)
+    return WorkloadLabels("exported_namespace", "exported_pod", "exported_container", matchers(exported_pod__ne=""))
+
+
+# --- Text --------------------------------------------------------------------------------------------------------
+
+_OPERATORS: Final = {"": "=", "ne": "!=", "re": "=~", "nre": "!~"}
+
+
+def matchers(**values: str) -> str:
+    """Label matchers without braces: ``matchers(pool="a", profile__ne="")`` is `pool="a",profile!=""`.
+
+    A suffix names the operator: `__ne` is `!=`, `__re` is `=~`, `__nre` is `!~`.
+    """
+    parts = []
+    for key, value in values.items():
+        label, _, operator = key.partition("__")
+        parts.append(f"{label}{_OPERATORS[operator]}{quoted(value)}")
+    return ",".join(parts)
+
+
+def series(metric: str, **values: str) -> str:
+    """A selector, such as `pool:gpuplan_planned_units:sum{pool="a"}`."""
+    return f"{metric}{{{matchers(**values)}}}" if values else metric
+
+
+def quoted(text: str) -> str:
+    """A string of PromQL."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def one_of(values: Iterable[str]) -> str:
+    """A regular expression for these values and no others; Prometheus ties it to both ends."""
+    return "|".join(re.sub(r"[!-,./:-@\[-^`{-~]", r"\\\g<0>", value) for value in values)

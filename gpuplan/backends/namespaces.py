@@ -25,14 +25,6 @@ _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
 
-# Losing a Namespace loses everything in it, so Argo CD asks before it prunes one or deletes it with its Application:
-# https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#resource-pruning-with-confirmation
-# Other tools ignore the annotation.
-_CONFIRMED = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"}
-
-# A wave that fails holds up the next: without its parameters a binding would refuse every pod of the namespace.
-_AFTER_PARAMETERS = {"argocd.argoproj.io/sync-wave": "1"}
-
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -66,7 +58,6 @@ def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
                 "pod-security.kubernetes.io/enforce": level,
                 "pod-security.kubernetes.io/warn": level,
             },
-            "annotations": _CONFIRMED,
         },
     }
 
@@ -160,7 +151,7 @@ def _policy_binding(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}", "annotations": _AFTER_PARAMETERS},
+        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}"},
         "spec": {
             "policyName": GRANTS_POLICY,
             "paramRef": {

@@ -1,8 +1,8 @@
 """The back end of the stage `partitions`: labels and taints on nodes, the switch that repartitions GPUs.
 
 A changed `nvidia.com/mig.config` makes mig-manager repartition every node that carries it, at once and without
-draining; a removed one makes the operator write `all-disabled`, which does the same. So this stage is a folder of its
-own, and nothing in it disappears without a person's consent.
+draining; a removed one makes the operator write `all-disabled`, which does the same. So each pool has a folder of its
+own, which can be synced at its own time, and nothing in it disappears without a person's consent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ _TABLE = f"{_FOLDER}/node-groups.yaml"
 def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.node_labels:
         case NodeLabels.NFD:
-            yield from (Manifest(_FOLDER, _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
+            yield from (Manifest(_folder(pool), _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
         case NodeLabels.NODE:
             yield from (
-                Manifest(_FOLDER, _node(pool, node)) for pool in plan.pools for node in sorted(pool.nodes.names)
+                Manifest(_folder(pool), _node(pool, node), is_partial=True)
+                for pool in plan.pools
+                for node in sorted(pool.nodes.names)
             )
             if any(pool.taints for pool in plan.pools):
                 yield _table(plan)
@@ -31,12 +33,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             yield _table(plan)
 
 
-# --- Node Feature Discovery --------------------------------------------------------------------------------------
+def _folder(pool: Pool) -> str:
+    return f"{_FOLDER}/{pool.name}"
 
-_RULE_ANNOTATIONS = {
-    "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
-    "argocd.argoproj.io/sync-wave": "10",
-}
+
+# --- Node Feature Discovery --------------------------------------------------------------------------------------
 
 _HAS_NVIDIA_GPU = {
     "feature": "pci.device",
@@ -68,7 +69,7 @@ def _rule(pool: Pool) -> dict[str, Any]:
     return {
         "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
         "kind": "NodeFeatureRule",
-        "metadata": {"name": f"gpuplan-pool-{pool.name}", "annotations": _RULE_ANNOTATIONS},
+        "metadata": {"name": f"gpuplan-pool-{pool.name}"},
         "spec": {"rules": [rule]},
     }
 
@@ -82,14 +83,6 @@ def _node_names(pool: Pool) -> dict[str, Any]:
 
 # --- Node objects ------------------------------------------------------------------------------------------------
 
-_NODE_ANNOTATIONS = {
-    # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
-    "argocd.argoproj.io/sync-options": "ServerSideApply=true,Prune=false,Delete=false",
-    "argocd.argoproj.io/sync-wave": "10",
-    "kustomize.toolkit.fluxcd.io/prune": "disabled",
-    "kustomize.toolkit.fluxcd.io/ssa": "merge",
-}
-
 
 def _node(pool: Pool, node: str) -> dict[str, Any]:
     """A partial Node for server-side apply: labels, and no taints.
@@ -100,7 +93,7 @@ def _node(pool: Pool, node: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": node, "labels": _labels(pool), "annotations": _NODE_ANNOTATIONS},
+        "metadata": {"name": node, "labels": _labels(pool)},
     }
 
 

@@ -274,6 +274,7 @@ def _queues(plan: Plan) -> Iterator[tuple[Tenant, Pool, str]]:
 _LAYOUT_WORDS = ("all-disabled", "all-enabled", "all-balanced")
 # The entry that the device plugin's config-manager looks for under its fallback `named` (`cmd/config-manager`).
 _CONFIG_WORD = "default"
+_DELIVERY_FOLDERS = {"argocd": "Argo CD", "flux": "Flux"}
 
 
 @check("GPU123", "reserved-name", Severity.WARNING)
@@ -283,18 +284,19 @@ def reserved_name(plan: Plan) -> Iterator[Finding]:
     ## Why
     `all-disabled`, `all-enabled` and `all-balanced` are entries of the MIG manager's own file, and `default` is the
     entry that the device plugin's config-manager may fall back to. A layout or pool called so reads like one of them:
-    on a node, `all-disabled-1a2b3c4d` would look as if MIG were off. A cluster called `argocd` would share a folder
-    with the Argo CD objects, which is an error.
+    on a node, `all-disabled-1a2b3c4d` would look as if MIG were off. A cluster called `argocd` or `flux` would share a
+    folder with the objects of Argo CD or Flux, which is an error.
 
     ## Instead
     Say what the layout or pool is for: `inference-small`, `training`.
     """
-    if plan.cluster.name == "argocd":
+    name = plan.cluster.name
+    if name in _DELIVERY_FOLDERS:
         yield Finding(
             name_of(plan.cluster.at),
-            "cluster name `argocd` is taken",
-            label="also the folder of the Argo CD objects",
-            notes=("`out/<cluster>/` holds a cluster, and `out/argocd/` what Argo CD's own cluster needs",),
+            f"cluster name `{name}` is taken",
+            label=f"also the folder of the {_DELIVERY_FOLDERS[name]} objects",
+            notes=(f"`out/<cluster>/` holds a cluster, and `out/{name}/` what {_DELIVERY_FOLDERS[name]} itself needs",),
             help="name the cluster by its purpose, such as `management`",
             severity=Severity.ERROR,
         )

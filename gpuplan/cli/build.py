@@ -167,7 +167,7 @@ def _changes(terminal: Terminal, build: Build, wishes: _Wishes) -> ChangeSet:
     """What differs on the disk; of the clusters named only, if some are."""
     from gpuplan import outtree
 
-    return outtree.compare(terminal.root / wishes.out, build.tree, scope=wishes.clusters or None)
+    return outtree.compare(terminal.root / wishes.out, build.tree, scope=build.scope or None)
 
 
 def _with(report: Report, found: Iterable[Diagnostic]) -> Report:

@@ -6,7 +6,7 @@ from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
-from gpuplan.manifests.tree import HEADER, Tree, object_path, render_tree
+from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "has_schemas",
     "kubernetes_versions",
     "object_path",
+    "render_index",
     "render_tree",
     "to_yaml",
 ]

@@ -37,11 +37,13 @@ class Manifest:
 
     ``folder`` is relative to the cluster's own folder: ``gpu-operator``, ``namespaces/research``; empty is that folder
     itself. ``body`` is the object in the order in which it should be read, with ``apiVersion``, ``kind`` and
-    ``metadata.name``; an object of the cluster has no ``metadata.namespace``.
+    ``metadata.name``; an object of the cluster has no ``metadata.namespace``. ``is_partial`` says that it is a part of
+    an object that somebody else makes, for server-side apply: what its schema requires may be missing.
     """
 
     folder: str
     body: Mapping[str, Any]
+    is_partial: bool = False
 
     @property
     def api_version(self) -> str:
@@ -75,11 +77,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that is written as it is, such as Helm values; ``path`` is relative to the cluster's own folder.
-
-    ``in_kustomization`` says that the file holds Kubernetes objects and that its folder's kustomization applies it.
-    """
+    """A file that no kustomization applies, such as Helm values; ``path`` is relative to the cluster's own folder."""
 
     path: str
     data: bytes
-    in_kustomization: bool = False

@@ -115,7 +115,11 @@ def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:
 
 def _problems(validator: Draft202012Validator, manifest: Manifest) -> list[Problem]:
     errors = validator.iter_errors(_plain(manifest.body))
-    return [Problem(manifest, tuple(error.instance_path), _describe(error)) for error in errors]
+    return [
+        Problem(manifest, tuple(error.instance_path), _describe(error))
+        for error in errors
+        if not (manifest.is_partial and type(error.kind).__name__ == "Required")
+    ]
 
 
 def _describe(error: ValidationError) -> str:

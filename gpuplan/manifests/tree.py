@@ -61,6 +61,11 @@ def render_tree(
     return Tree(tree.files, objects, tuple(tree.diagnostics))
 
 
+def render_index(folders: Iterable[str]) -> dict[str, bytes]:
+    """A kustomization over folders that were rendered one by one, by its file name."""
+    return {FILE_NAME: (HEADER + kustomization_text(sorted(folders))).encode()}
+
+
 def object_path(manifest: Manifest) -> str:
     """The path of an object's file, relative to the cluster's own folder."""
     return _join(manifest.folder, file_name(manifest.kind, manifest.name))
@@ -102,11 +107,7 @@ class _Files:
             self.applied.append(path)
 
     def add_file(self, file: File) -> None:
-        if not self.add(file.path, file.data, file.path):
-            return
-        if file.in_kustomization:
-            self.applied.append(file.path)
-        else:
+        if self.add(file.path, file.data, file.path):
             self.folders.add(file.path.rpartition("/")[0])
 
     def add(self, path: str, data: bytes, writer: Identity | str) -> bool:

@@ -38,13 +38,14 @@ class Build:
     """A report and, unless it has errors, every file below `out/`.
 
     ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given
-    for.
+    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output.
     """
 
     report: Report
     tree: Mapping[str, bytes]
     objects: tuple[str, ...] = ()
     unchecked_kinds: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
 
 
 def validate(root: Path, clusters: Sequence[str] = ()) -> Report:
@@ -58,19 +59,20 @@ def build(root: Path, clusters: Sequence[str] = (), *, out: str = "out", crds: P
     ``out`` is the output folder relative to the root, from which paths to hand-written Components are counted;
     ``crds`` is a folder of CustomResourceDefinitions to check custom resources against.
     """
-    from gpuplan.pipeline.rendering import render
+    from gpuplan.pipeline.rendering import render, scope
 
     repository = load(root, clusters)
     _keep_apart(repository, out)
     report = _report(repository)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, root.resolve(), out, crds)
-    if not rendered.diagnostics:
-        return Build(report, rendered.tree, rendered.objects, rendered.unchecked_kinds)
-    found = tidy((*report.diagnostics, *rendered.diagnostics), ())
-    failed = Report(found, report.plans, report.clusters, report.file_count)
-    return Build(failed, {} if has_errors(found) else rendered.tree, rendered.objects, rendered.unchecked_kinds)
+    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
+    if rendered.diagnostics:
+        found = tidy((*report.diagnostics, *rendered.diagnostics), ())
+        report = Report(found, report.plans, report.clusters, report.file_count)
+    tree = rendered.tree if report.is_valid else {}
+    unchecked = tuple(sorted(rendered.unchecked_kinds))
+    return Build(report, tree, tuple(rendered.objects), unchecked, scope(clusters))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:

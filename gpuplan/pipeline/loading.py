@@ -32,6 +32,7 @@ from gpuplan.wording import closest, listing
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
 DEFAULT_BASES = ("policies",)
+_STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +219,14 @@ class _Loader:
         return HandWork(self._components(kustomize, documents), hand_written)
 
     def _components(self, kustomize: str, documents: Sequence[Document]) -> tuple[Component, ...]:
-        """The folders of `kustomize/`, and those of single namespaces below `kustomize/namespaces/`."""
+        """The folders of `kustomize/`, and those of single pools and namespaces below their stage's."""
         kinds = {
             document.file.path.rsplit("/", 1)[0]: document for document in documents if _is_kustomization(document)
         }
         found: list[Component] = []
         for stage in find_folders(self.root, kustomize):
             folder = f"{kustomize}/{stage}"
-            inner = find_folders(self.root, folder) if stage == Stage.NAMESPACES else ()
+            inner = find_folders(self.root, folder) if stage in _STAGES_WITH_PARTS else ()
             if folder in kinds or not inner:
                 found.append(_component(stage, None, folder, kinds))
             found += (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
@@ -248,9 +249,9 @@ def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | No
     return UNMATCHED_OVERLAY.report(finding)
 
 
-def _component(stage: str, namespace: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:
+def _component(stage: str, part: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:
     document = kinds.get(folder)
-    return Component(stage, namespace, folder, document.kind if document else "", document.origin if document else None)
+    return Component(stage, part, folder, document.kind if document else "", document.origin if document else None)
 
 
 def _is_kustomization(document: Document) -> bool:

@@ -43,7 +43,10 @@ GPU_RESOURCE = "nvidia.com/gpu"
 
 
 class Stage(StrEnum):
-    """A folder of a cluster's output; a hand-written Component may be put beside each."""
+    """A folder of a cluster's output; a hand-written Component may be put beside each.
+
+    `PARTITIONS` and `NAMESPACES` have a folder for each pool and each namespace, which are delivered one by one.
+    """
 
     GPU_OPERATOR = "gpu-operator"
     PARTITIONS = "partitions"
@@ -51,6 +54,10 @@ class Stage(StrEnum):
     NAMESPACES = "namespaces"
     MONITORING = "monitoring"
     WORKLOADS = "workloads"
+
+    @property
+    def has_parts(self) -> bool:
+        return self in (Stage.PARTITIONS, Stage.NAMESPACES)
 
 
 # --- Cluster -----------------------------------------------------------------------------------------------------
@@ -409,12 +416,12 @@ class HandWritten(NamedTuple):
 class Component(NamedTuple):
     """A hand-written kustomize Component: ``folder`` is relative to the repository's root.
 
-    ``namespace`` is set for a Component of one namespace's folder. ``kind`` is what its kustomization.yaml says it
-    is, empty when there is none.
+    ``part`` is set for a Component of one folder of its stage: a namespace's, or a pool's. ``kind`` is what its
+    kustomization.yaml says it is, empty when there is none.
     """
 
     stage: str
-    namespace: str | None
+    part: str | None
     folder: str
     kind: str
     at: Origin | None

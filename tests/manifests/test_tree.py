@@ -56,16 +56,16 @@ def test_every_object_is_a_file_and_every_folder_has_a_kustomization() -> None:
     }
 
 
-def test_a_file_is_written_as_it_is_and_applied_only_when_it_says_so() -> None:
-    tree, _ = render(files=(File("g/values.yaml", b"\xff"), File("g/objects.yaml", b"---\n", in_kustomization=True)))
+def test_a_file_is_written_as_it_is_and_not_applied() -> None:
+    tree, _ = render(files=(File("g/values.yaml", b"\xff"),))
     assert tree["dev/g/values.yaml"] == b"\xff"
-    assert yaml.safe_load(tree["dev/g/kustomization.yaml"])["resources"] == ["objects.yaml"]
+    assert yaml.safe_load(tree["dev/g/kustomization.yaml"])["resources"] == []
 
 
 def test_what_is_applied_is_listed_in_the_order_in_which_it_came() -> None:
-    files = (File("g/values.yaml", b""), File("g/more.yaml", b"", in_kustomization=True))
+    files = (File("g/values.yaml", b""),)
     tree = render_tree("dev", [an_object(name="b"), an_object(name="a")], files, {})
-    assert tree.objects == ("dev/x/configmap-b.yaml", "dev/x/configmap-a.yaml", "dev/g/more.yaml")
+    assert tree.objects == ("dev/x/configmap-b.yaml", "dev/x/configmap-a.yaml")
 
 
 def test_no_kustomization_sets_a_namespace() -> None:

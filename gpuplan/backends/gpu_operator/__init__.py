@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, olm
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
-from gpuplan.manifests import HEADER, File, Manifest, object_path, to_yaml
+from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Install, Plan, Stage
 
 _FOLDER = Stage.GPU_OPERATOR.value
@@ -38,10 +38,4 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
         case Install.EXTERNAL:
-            yield _partial(Manifest(_FOLDER, cluster_policy.patch(plan, names)))
-
-
-def _partial(manifest: Manifest) -> File:
-    """A part of an object, as a file: it lacks what its schema requires, since the object in the cluster has that."""
-    text = HEADER + to_yaml(manifest.body)
-    return File(object_path(manifest), text.encode(), in_kustomization=True)
+            yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True)

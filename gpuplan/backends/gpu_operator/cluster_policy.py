@@ -23,16 +23,6 @@ class ConfigMapNames(NamedTuple):
 
 # --- A patch -----------------------------------------------------------------------------------------------------
 
-_PATCH_ANNOTATIONS = {
-    # A partial object is not valid by itself: it lacks fields that the CRD requires. Nor is it the applier's to delete.
-    "argocd.argoproj.io/sync-options": (
-        "ServerSideApply=true,Validate=false,SkipDryRunOnMissingResource=true,Prune=false,Delete=false"
-    ),
-    "argocd.argoproj.io/sync-wave": "0",
-    "kustomize.toolkit.fluxcd.io/prune": "disabled",
-    "kustomize.toolkit.fluxcd.io/ssa": "merge",
-}
-
 
 def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
@@ -48,18 +38,10 @@ def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     if operator.reboots_on_mig_change:
         spec["migManager"]["env"] = _reboot()
-    return _cluster_policy(operator.cluster_policy, _PATCH_ANNOTATIONS, spec)
+    return _cluster_policy(operator.cluster_policy, spec)
 
 
 # --- A whole one -------------------------------------------------------------------------------------------------
-
-_WHOLE_ANNOTATIONS = {
-    # Without a ClusterPolicy the operator removes the driver from every node.
-    "argocd.argoproj.io/sync-options": (
-        "ServerSideApply=true,SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm"
-    ),
-    "argocd.argoproj.io/sync-wave": "0",
-}
 
 
 def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
@@ -93,7 +75,7 @@ def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "nodeStatusExporter": {"enabled": True},
         "validator": {"plugin": {"env": [{"name": "WITH_WORKLOAD", "value": "false"}]}},
     }
-    return _cluster_policy(operator.cluster_policy, _WHOLE_ANNOTATIONS, spec)
+    return _cluster_policy(operator.cluster_policy, spec)
 
 
 def _operator(platform: Platform) -> dict[str, Any]:
@@ -118,11 +100,11 @@ def _driver(operator: GpuOperator) -> dict[str, Any]:
 # --- Parts of both -----------------------------------------------------------------------------------------------
 
 
-def _cluster_policy(name: str, annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+def _cluster_policy(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "nvidia.com/v1",
         "kind": "ClusterPolicy",
-        "metadata": {"name": name, "annotations": annotations},
+        "metadata": {"name": name},
         "spec": spec,
     }
 

@@ -11,8 +11,7 @@ from typing import Any
 def config_map(prefix: str, namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
     """A ConfigMap named ``<prefix>-<8 hex digits of its data>``.
 
-    It is applied before what refers to it, and pruned after that no longer does: pods that have not been replaced yet
-    still mount the old one. Its content never changes, so it is immutable.
+    Its content never changes, so it is immutable.
     """
     return {
         "apiVersion": "v1",
@@ -20,10 +19,6 @@ def config_map(prefix: str, namespace: str, data: Mapping[str, str]) -> dict[str
         "metadata": {
             "name": f"{prefix}-{digest(data)}",
             "namespace": namespace,
-            "annotations": {
-                "argocd.argoproj.io/sync-options": "PruneLast=true",
-                "argocd.argoproj.io/sync-wave": "-10",
-            },
         },
         "immutable": True,
         "data": dict(data),

@@ -18,9 +18,5 @@ def namespace(plan: Plan) -> dict[str, Any]:
         "metadata": {
             "name": plan.cluster.gpu_operator.namespace,
             "labels": labels,
-            "annotations": {
-                "argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm",
-                "argocd.argoproj.io/sync-wave": "-20",
-            },
         },
     }

@@ -20,7 +20,7 @@ def _operator_group(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "operators.coreos.com/v1",
         "kind": "OperatorGroup",
-        "metadata": {"name": _PACKAGE, "namespace": namespace, "annotations": _wave("-18")},
+        "metadata": {"name": _PACKAGE, "namespace": namespace},
         "spec": {"targetNamespaces": [namespace]},
     }
 
@@ -30,7 +30,7 @@ def _subscription(namespace: str, version: str) -> dict[str, Any]:
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "Subscription",
-        "metadata": {"name": _PACKAGE, "namespace": namespace, "annotations": _wave("-18")},
+        "metadata": {"name": _PACKAGE, "namespace": namespace},
         "spec": {
             "channel": version.rpartition(".")[0],
             "installPlanApproval": "Automatic",
@@ -40,7 +40,3 @@ def _subscription(namespace: str, version: str) -> dict[str, Any]:
             "startingCSV": f"{_PACKAGE}.{version}",
         },
     }
-
-
-def _wave(number: str) -> dict[str, str]:
-    return {"argocd.argoproj.io/sync-wave": number}

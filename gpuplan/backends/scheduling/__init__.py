@@ -20,11 +20,6 @@ from gpuplan.planning.plan import Plan, PriorityClass, Stage
 
 _FOLDER = Stage.SCHEDULING.value
 
-# Argo CD asks before it removes these: without its class no new pod of that class starts, and without a policy every
-# tenant can use every GPU.
-_CONFIRM_PRUNE = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
-_CONFIRM_REMOVAL = {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"}
-
 
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
@@ -42,7 +37,7 @@ def _priority_class(priority: PriorityClass) -> dict[str, Any]:
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
-        "metadata": {"name": priority.name, "annotations": _CONFIRM_PRUNE},
+        "metadata": {"name": priority.name},
         "value": priority.value,
         "preemptionPolicy": "PreemptLowerPriority" if priority.preempts else "Never",
     }
@@ -61,6 +56,5 @@ def _system_namespace() -> dict[str, Any]:
         "metadata": {
             "name": SYSTEM_NAMESPACE,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
-            "annotations": _CONFIRM_REMOVAL,
         },
     }

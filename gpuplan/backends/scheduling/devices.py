@@ -20,7 +20,6 @@ from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDUL
 from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 _POLICY = "gpuplan-devices"
-_ANNOTATIONS = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
 
 # Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
 # CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
@@ -79,7 +78,7 @@ _FRACTION_VARIABLES = {
 def devices_policy(plan: Plan) -> dict[str, Any]:
     variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
     match = {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}
-    return admission_policy(_POLICY, _ANNOTATIONS, match, variables, tuple(_rules(plan)), has_parameters=False)
+    return admission_policy(_POLICY, match, variables, tuple(_rules(plan)), has_parameters=False)
 
 
 def devices_binding() -> dict[str, Any]:
@@ -88,7 +87,7 @@ def devices_binding() -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": _POLICY, "annotations": _ANNOTATIONS},
+        "metadata": {"name": _POLICY},
         "spec": {
             "policyName": _POLICY,
             "matchResources": {"namespaceSelector": is_tenants},

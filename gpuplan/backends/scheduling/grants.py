@@ -24,8 +24,6 @@ from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDUL
 from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
 
-_ANNOTATIONS = {"argocd.argoproj.io/sync-options": "Prune=confirm"}
-
 _VARIABLES = {
     "tenant": "params.data.tenant",
     # Each grant as [pool, resource, most per container].
@@ -61,7 +59,7 @@ _FRACTION_VARIABLES = {
 def grants_policy(plan: Plan) -> dict[str, Any]:
     variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
     match = {"pods": ["CREATE"]}
-    return admission_policy(GRANTS_POLICY, _ANNOTATIONS, match, variables, tuple(_rules(plan)), has_parameters=True)
+    return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
 
 
 def _rules(plan: Plan) -> Iterator[AdmissionRule]:

@@ -51,7 +51,6 @@ class AdmissionRule:
 
 def admission_policy(
     name: str,
-    annotations: Mapping[str, str],
     match: Mapping[str, Sequence[str]],
     variables: Mapping[str, str],
     rules: Sequence[AdmissionRule],
@@ -70,7 +69,7 @@ def admission_policy(
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name, "annotations": dict(annotations)},
+        "metadata": {"name": name},
         "spec": spec,
     }
 

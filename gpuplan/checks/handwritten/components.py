@@ -17,7 +17,7 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
-from gpuplan.planning.plan import Component, Plan, Stage
+from gpuplan.planning.plan import Component, NodeLabels, Plan, Stage
 from gpuplan.wording import closest, listing
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
@@ -133,22 +133,38 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Move it into the folder of a stage: `gpu-operator`, `partitions`, `scheduling`, `namespaces`, `monitoring`,
-    `workloads`. A namespace that belongs to no tenant is a warning.
+    `workloads`. A namespace that belongs to no tenant, or a pool that does not exist, is a warning.
     """
     stages = [stage.value for stage in Stage]
-    namespaces = [name for tenant in plan.tenants for name in tenant.namespaces]
     for component in plan.components:
         if component.stage not in stages:
             message = f"`{component.folder}` is not the folder of a stage"
             yield _homeless(_component_origin(component), message, component.stage, stages)
-        elif component.namespace is not None and component.namespace not in namespaces and not plan.broken.tenants:
-            message = f"`{component.folder}` is for a namespace of no tenant"
-            yield _homeless(_component_origin(component), message, component.namespace, namespaces, Severity.WARNING)
+        elif component.part is not None and not _is_unsure(plan, component.stage):
+            parts = _parts(plan, component.stage)
+            if component.part not in parts:
+                what = (
+                    "a namespace of no tenant" if component.stage == Stage.NAMESPACES else "a pool that does not exist"
+                )
+                message = f"`{component.folder}` is for {what}"
+                yield _homeless(_component_origin(component), message, component.part, parts, Severity.WARNING)
     folder = f"overlays/{plan.cluster.name}/kustomize/"
     for written in plan.hand_written:
         path = written.at.locate().file.path
         if path == folder + written.stage:
             yield _homeless(Origin(written.at.source), f"`{path}` lies beside the stages", written.stage, stages)
+
+
+def _parts(plan: Plan, stage: str) -> list[str]:
+    """The folders that a stage has: for pools or for namespaces."""
+    if stage == Stage.NAMESPACES:
+        return [name for tenant in plan.tenants for name in tenant.namespaces]
+    return [pool.name for pool in plan.pools]
+
+
+def _is_unsure(plan: Plan, stage: str) -> bool:
+    """Whether documents are missing that may have had the part."""
+    return bool(plan.broken.tenants if stage == Stage.NAMESPACES else plan.broken.pools)
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
@@ -373,31 +389,42 @@ def _names_in(values: Mapping[str, object]) -> Iterator[str]:
 
 @check("GPU647", "component-adds-objects-to-all")
 def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
-    """The Component for all namespaces adds objects, the same ones in every namespace's folder.
+    """The Component for all namespaces or all pools adds objects, the same ones in every folder.
 
     ## Why
-    `namespaces/` itself is included by the folder of each namespace. An object that it adds has one name and one
-    namespace, so that it comes up in each of them: Argo CD reports it as shared between Applications, and the build of
-    the whole cluster fails with an already registered id.
+    `namespaces/` itself is included by the folder of each namespace, and `partitions/` by that of each pool. An object
+    that it adds has one name and one namespace, so that it comes up in each of them: Argo CD reports it as shared
+    between Applications, and the build of the whole cluster fails with an already registered id.
 
     ## Instead
-    Use `patches` there, which change what each folder has, and add objects in `namespaces/<namespace>/`.
+    Use `patches` there, which change what each folder has, and add objects in `namespaces/<namespace>/` or
+    `partitions/<pool>/`.
     """
-    names = [name for tenant in plan.tenants for name in tenant.namespaces]
-    if len(names) < 2:
-        return
-    folders = {item.folder for item in plan.components if item.stage == Stage.NAMESPACES and item.namespace is None}
+    stages = {
+        item.folder: item.stage for item in plan.components if item.part is None and item.stage in _WORDS_FOR_PARTS
+    }
     for kustomization in read(plan).kustomizations:
-        if kustomization.folder in folders:
-            for key in ("resources", "configMapGenerator", "secretGenerator"):
-                if kustomization.body.get(key):
-                    yield Finding(
-                        (kustomization.at / key).key,
-                        f"`{key}` of the Component for all namespaces adds the same objects {len(names)} times",
-                        label=f"in {listing(names, 3)}",
-                        notes=("kustomize refuses two objects of one kind, namespace and name",),
-                        help=f"move them to `namespaces/{names[0]}/`, or write `patches`",
-                    )
+        stage = stages.get(kustomization.folder, "")
+        names = _included_by(plan, stage)
+        for key in ("resources", "configMapGenerator", "secretGenerator") if len(names) > 1 else ():
+            if kustomization.body.get(key):
+                yield Finding(
+                    (kustomization.at / key).key,
+                    f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
+                    label=f"in {listing(names, 3)}",
+                    notes=("kustomize refuses two objects of one kind, namespace and name",),
+                    help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
+                )
+
+
+_WORDS_FOR_PARTS = {Stage.NAMESPACES.value: "namespaces", Stage.PARTITIONS.value: "pools"}
+
+
+def _included_by(plan: Plan, stage: str) -> list[str]:
+    """The folders that include the Component of a stage; node groups outside the cluster have none."""
+    if stage == Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.EXTERNAL:
+        return []
+    return _parts(plan, stage) if stage else []
 
 
 CHECKS: tuple[Check, ...] = (

@@ -52,14 +52,9 @@ def a_cluster(
 
 
 def objects(plan: Plan, kind: str) -> list[dict[str, Any]]:
-    """The objects of a kind that a kustomization applies, parts of objects included."""
-    bodies = []
-    for artifact in gpu_operator.render(plan):
-        if isinstance(artifact, Manifest):
-            bodies.append(dict(artifact.body))
-        elif artifact.in_kustomization:
-            bodies.append(yaml.safe_load(artifact.data))
-    return [body for body in bodies if body["kind"] == kind]
+    """The objects of a kind, parts of objects included."""
+    manifests = [artifact for artifact in gpu_operator.render(plan) if isinstance(artifact, Manifest)]
+    return [dict(manifest.body) for manifest in manifests if manifest.kind == kind]
 
 
 def config_map(plan: Plan, prefix: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.backends import gpu_operator
-from gpuplan.manifests import File, Manifest
+from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends import crds
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, cluster_policy, config_map, objects
@@ -42,26 +42,11 @@ def test_a_patch_leaves_the_owners_tolerations_alone() -> None:
     assert "daemonsets" not in cluster_policy(a_cluster(a_pool(taints=TEAM_TAINT), install="external"))["spec"]
 
 
-def test_a_patch_is_merged_and_never_deletes_the_owners_object() -> None:
-    metadata = cluster_policy(a_cluster(install="external", more="clusterPolicy: gpus"))["metadata"]
-    assert metadata == {
-        "name": "gpus",
-        "annotations": {
-            "argocd.argoproj.io/sync-options": (
-                "ServerSideApply=true,Validate=false,SkipDryRunOnMissingResource=true,Prune=false,Delete=false"
-            ),
-            "argocd.argoproj.io/sync-wave": "0",
-            "kustomize.toolkit.fluxcd.io/prune": "disabled",
-            "kustomize.toolkit.fluxcd.io/ssa": "merge",
-        },
-    }
-
-
-def test_a_patch_is_a_file_that_is_applied_without_being_judged_as_a_whole_object() -> None:
-    files = [artifact for artifact in gpu_operator.render(a_cluster(install="external")) if isinstance(artifact, File)]
-    assert [(file.path, file.in_kustomization) for file in files] == [
-        ("gpu-operator/clusterpolicy-cluster-policy.yaml", True)
-    ]
+def test_a_patch_is_a_part_of_the_object_that_the_policy_names() -> None:
+    rendered = gpu_operator.render(a_cluster(install="external", more="clusterPolicy: gpus"))
+    manifests = [item for item in rendered if isinstance(item, Manifest)]
+    found = [(item.name, item.is_partial) for item in manifests if item.kind == "ClusterPolicy"]
+    assert found == [("gpus", True)]
 
 
 def test_who_installs_the_operator_elsewhere_owns_its_namespace() -> None:

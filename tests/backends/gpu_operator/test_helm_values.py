@@ -46,7 +46,6 @@ def test_values_of_a_plain_cluster() -> None:
 def test_the_file_says_for_which_chart_it_is() -> None:
     (file,) = [artifact for artifact in gpu_operator.render(a_plan("")) if isinstance(artifact, File)]
     assert file.path == "gpu-operator/values.yaml"
-    assert not file.in_kustomization
     assert b"# Values for the chart gpu-operator, v26.7.0.\n" in file.data
 
 

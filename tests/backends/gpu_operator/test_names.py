@@ -7,7 +7,6 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.backends.gpu_operator.config_maps import config_map as a_config_map
 from gpuplan.backends.gpu_operator.config_maps import digest
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
 
@@ -52,9 +51,3 @@ def test_the_digest_tells_contents_apart(one: dict[str, str], other: dict[str, s
 @given(data)
 def test_the_digest_does_not_depend_on_the_order_of_keys(found: dict[str, str]) -> None:
     assert digest(dict(reversed(found.items()))) == digest(found)
-
-
-def test_the_old_one_outlives_the_rollout() -> None:
-    annotations = a_config_map("a", "b", {})["metadata"]["annotations"]
-    assert annotations["argocd.argoproj.io/sync-options"] == "PruneLast=true"
-    assert int(annotations["argocd.argoproj.io/sync-wave"]) < 0

@@ -29,9 +29,3 @@ def test_the_clusters_prometheus_scrapes_the_namespace() -> None:
         "openshift.io/cluster-monitoring": "true",
         "pod-security.kubernetes.io/enforce": "privileged",
     }
-
-
-def test_what_is_needed_is_applied_before_what_needs_it() -> None:
-    kinds = ("Namespace", "OperatorGroup", "ConfigMap", "ClusterPolicy")
-    waves = [int(objects(PLAN, kind)[0]["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"]) for kind in kinds]
-    assert waves == sorted(set(waves))

@@ -99,7 +99,7 @@ def test_a_tenant_without_namespaces_has_no_folder() -> None:
     assert render(tenant("quotas: [{pool: shared, guaranteed: 4}]")) == []
 
 
-def test_a_namespace_names_its_tenant_and_its_level_and_is_not_removed_unasked() -> None:
+def test_a_namespace_names_its_tenant_and_its_level() -> None:
     namespace = only(tenant("namespaces: [research], allow: {podSecurity: restricted}"), "Namespace")
     assert namespace["metadata"] == {
         "name": "research",
@@ -108,7 +108,6 @@ def test_a_namespace_names_its_tenant_and_its_level_and_is_not_removed_unasked()
             "pod-security.kubernetes.io/enforce": "restricted",
             "pod-security.kubernetes.io/warn": "restricted",
         },
-        "annotations": {"argocd.argoproj.io/sync-options": "Prune=confirm,Delete=confirm"},
     }
 
 
@@ -248,15 +247,6 @@ def test_the_binding_holds_for_its_namespace_alone_and_refuses() -> None:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "research"}}
     }
     assert "Deny" in binding["spec"]["validationActions"]
-
-
-def test_the_binding_comes_after_the_parameters() -> None:
-    plan = tenant("namespaces: [research]")
-    waves = {
-        kind: int(only(plan, kind)["metadata"].get("annotations", {}).get("argocd.argoproj.io/sync-wave", "0"))
-        for kind in ("ConfigMap", "ValidatingAdmissionPolicyBinding")
-    }
-    assert waves["ConfigMap"] < waves["ValidatingAdmissionPolicyBinding"]
 
 
 def test_an_old_cluster_has_quotas_alone() -> None:

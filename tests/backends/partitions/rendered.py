@@ -20,5 +20,5 @@ def objects(plan: Plan) -> list[dict[str, Any]]:
 def table(plan: Plan) -> Any:
     """The table's content, None where there is no table."""
     files = [artifact for artifact in partitions.render(plan) if isinstance(artifact, File)]
-    assert [(file.path, file.in_kustomization) for file in files] in ([], [(TABLE, False)])
+    assert [file.path for file in files] in ([], [TABLE])
     return yaml.safe_load(files[0].data) if files else None

@@ -44,10 +44,6 @@ def test_a_rule() -> None:
         "kind": "NodeFeatureRule",
         "metadata": {
             "name": "gpuplan-pool-slices",
-            "annotations": {
-                "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
-                "argocd.argoproj.io/sync-wave": "10",
-            },
         },
         "spec": {
             "rules": [

@@ -37,15 +37,6 @@ def test_each_node_gets_its_labels() -> None:
     assert body["metadata"]["labels"] == {"gpuplan.dev/pool": "shared", "nvidia.com/device-plugin.config": "shared"}
 
 
-def test_neither_argo_cd_nor_flux_ever_deletes_a_node() -> None:
-    assert objects(a_node_plan())[0]["metadata"]["annotations"] == {
-        "argocd.argoproj.io/sync-options": "ServerSideApply=true,Prune=false,Delete=false",
-        "argocd.argoproj.io/sync-wave": "10",
-        "kustomize.toolkit.fluxcd.io/prune": "disabled",
-        "kustomize.toolkit.fluxcd.io/ssa": "merge",
-    }
-
-
 def test_a_node_object_has_no_spec_and_so_owns_no_taints() -> None:
     assert all("spec" not in body for body in objects(a_node_plan(TAINTS)))
 

@@ -28,7 +28,7 @@ def names(plan: Plan) -> list[tuple[str, str]]:
 
 def test_a_priority_class_preempts_unless_it_says_otherwise() -> None:
     assert priority_class(a_class("value: 500")) == {
-        "metadata": {"name": "urgent", "annotations": {"argocd.argoproj.io/sync-options": "Prune=confirm"}},
+        "metadata": {"name": "urgent"},
         "value": 500,
         "preemptionPolicy": "PreemptLowerPriority",
     }

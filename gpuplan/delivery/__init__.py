@@ -1,0 +1,40 @@
+"""Delivery: the objects that make Argo CD or Flux sync a cluster's folders, for the cluster where those run.
+
+Back ends know what is applied and not who applies it; delivery knows which folders there are and what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gpuplan.manifests import File, Identity, Manifest
+from gpuplan.planning.plan import Plan
+
+__all__ = ["TOOLS", "Folder", "render"]
+
+TOOLS = ("argocd", "flux")
+"""The tools that can sync; each has a folder of that name in the output, with one for each cluster in it."""
+
+
+class Folder(NamedTuple):
+    """A folder that applies objects: ``path`` is relative to the cluster's own folder, such as ``namespaces/research``.
+
+    ``identities`` are all objects that its kustomization applies, sorted, those of hand-written Components included.
+    """
+
+    path: str
+    identities: tuple[Identity, ...]
+
+
+def render(plan: Plan, folders: Sequence[Folder]) -> tuple[str, Iterator[Manifest | File]] | None:
+    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does."""
+    if plan.cluster.argocd is not None:
+        from gpuplan.delivery.argocd import render as render_argocd
+
+        return "argocd", render_argocd(plan, folders)
+    if plan.cluster.flux is not None:
+        from gpuplan.delivery.flux import render as render_flux
+
+        return "flux", render_flux(plan, folders)
+    return None

@@ -1,0 +1,111 @@
+"""What Argo CD and Flux read on objects: the order in which to apply them, and what it takes to remove them.
+
+One table by kind, so that what protects a kind holds wherever it is written. Where the policy chooses a tool only that
+tool's annotations are written; where it chooses none, both: they protect whoever syncs the folders in some other way,
+and other tools ignore them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from gpuplan.manifests import Manifest
+from gpuplan.planning.plan import Cluster, Stage
+
+SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
+SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
+FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
+FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
+
+
+class Care(NamedTuple):
+    """How a kind is to be treated.
+
+    ``wave`` is Argo CD's sync wave: waves are applied from the lowest on, each when the one before is healthy, and
+    pruned in reverse. ``prune`` is what happens to an object that leaves Git and ``delete`` to one whose Application is
+    deleted: nothing special, ``confirm`` (a person must agree) or ``false``.
+    """
+
+    wave: int = 0
+    prune: str = ""
+    delete: str = ""
+    is_pruned_last: bool = False
+    is_custom: bool = False
+    """Its definition may be installed by the same sync, so a dry run of the whole would fail."""
+    is_applied_by_server: bool = False
+
+
+_CARE: Final = {
+    # Losing a Namespace loses everything in it.
+    ("", "Namespace"): Care(-20, "confirm", "confirm"),
+    ("operators.coreos.com", "OperatorGroup"): Care(-18, "confirm", "confirm", is_custom=True),
+    ("operators.coreos.com", "Subscription"): Care(-18, "confirm", "confirm", is_custom=True),
+    # Without its class no new pod of that class starts.
+    ("scheduling.k8s.io", "PriorityClass"): Care(-15, "confirm", "confirm"),
+    # There before what refers to it, and pruned when nothing does any more: pods that have not been replaced yet still
+    # mount the old one.
+    ("", "ConfigMap"): Care(-10, is_pruned_last=True),
+    # Without the labels of Node Feature Discovery the operator takes its operands off the nodes.
+    ("nfd.openshift.io", "NodeFeatureDiscovery"): Care(-5, "confirm", "confirm", is_custom=True),
+    # Without a ClusterPolicy the operator removes the driver from every node.
+    ("nvidia.com", "ClusterPolicy"): Care(0, "false", "confirm", is_custom=True, is_applied_by_server=True),
+    # Without the label `nvidia.com/mig.config` the operator writes `all-disabled`, and the partitions are gone.
+    ("nfd.k8s-sigs.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_custom=True),
+    ("nfd.openshift.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_custom=True),
+    # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
+    ("", "Node"): Care(10, "false", "false", is_applied_by_server=True),
+    ("", "ResourceQuota"): Care(20),
+    # Without a policy every tenant can use every GPU. A binding comes after its policy and its parameters: while those
+    # are missing it refuses every pod.
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
+    ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
+}
+
+_NO_CARE: Final = Care()
+_MONITORING: Final = Care(30)
+"""Dashboards: nothing mounts them."""
+
+
+def find_care(manifest: Manifest) -> Care:
+    """How an object is to be treated; a part of an object is not the applier's to remove."""
+    if manifest.folder == Stage.MONITORING and manifest.kind == "ConfigMap":
+        return _MONITORING
+    care = _CARE.get((manifest.gvk.group, manifest.kind), _NO_CARE)
+    return care._replace(prune="false", delete="false", is_applied_by_server=True) if manifest.is_partial else care
+
+
+def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
+    """The object with the annotations of the tool that syncs the cluster, or of both."""
+    care = find_care(manifest)
+    annotations: dict[str, str] = {}
+    if cluster.flux is None:
+        annotations |= _argocd(care, is_partial=manifest.is_partial)
+    if cluster.argocd is None:
+        annotations |= _flux(care, is_partial=manifest.is_partial)
+    if not annotations:
+        return manifest
+    metadata = manifest.body["metadata"]
+    merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
+    return Manifest(manifest.folder, {**manifest.body, "metadata": merged}, manifest.is_partial)
+
+
+def _argocd(care: Care, *, is_partial: bool) -> dict[str, str]:
+    """Sync options and wave: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/."""
+    options = [
+        "ServerSideApply=true" if care.is_applied_by_server else "",
+        # A part of an object lacks fields that its definition requires.
+        "Validate=false" if is_partial and care.is_custom else "",
+        "SkipDryRunOnMissingResource=true" if care.is_custom else "",
+        f"Prune={care.prune}" if care.prune else "",
+        f"Delete={care.delete}" if care.delete else "",
+        "PruneLast=true" if care.is_pruned_last else "",
+    ]
+    text = ",".join(filter(None, options))
+    return ({SYNC_OPTIONS: text} if text else {}) | ({SYNC_WAVE: str(care.wave)} if care.wave else {})
+
+
+def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:
+    """Flux cannot ask, so what Argo CD asks about stays: https://fluxcd.io/flux/components/kustomize/kustomizations/."""
+    stays = care.prune or care.delete or care.is_pruned_last
+    return ({FLUX_PRUNE: "disabled"} if stays else {}) | ({FLUX_SSA: "merge"} if is_partial else {})

@@ -1,0 +1,136 @@
+"""What Argo CD and Flux read on objects: their order, and what it takes to remove them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpuplan.delivery.annotations import annotate
+from gpuplan.manifests import Manifest
+from gpuplan.planning.plan import Cluster
+from tests.plans import a_plan
+
+CLUSTER = """
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {{name: test}}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {{install: helm, version: v26.7.0}}
+  {delivery}
+"""
+
+OPTIONS = "argocd.argoproj.io/sync-options"
+WAVE = "argocd.argoproj.io/sync-wave"
+PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+SSA = "kustomize.toolkit.fluxcd.io/ssa"
+
+
+def a_cluster(delivery: str = "") -> Cluster:
+    return a_plan(CLUSTER.format(delivery=delivery)).cluster
+
+
+ANYBODY = a_cluster()
+ARGO_CD = a_cluster("argocd: {repoURL: https://git.example.com/gpu.git}")
+FLUX = a_cluster("flux: {}")
+
+
+def told(
+    kind: str, api: str = "v1", *, cluster: Cluster = ARGO_CD, folder: str = "x", is_partial: bool = False
+) -> dict[str, Any]:
+    manifest = Manifest(folder, {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}, is_partial)
+    return dict(annotate(manifest, cluster).body["metadata"].get("annotations", {}))
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "options", "wave"),
+    [
+        ("v1", "Namespace", "Prune=confirm,Delete=confirm", "-20"),
+        ("scheduling.k8s.io/v1", "PriorityClass", "Prune=confirm,Delete=confirm", "-15"),
+        ("v1", "ConfigMap", "PruneLast=true", "-10"),
+        (
+            "nvidia.com/v1",
+            "ClusterPolicy",
+            "ServerSideApply=true,SkipDryRunOnMissingResource=true,Prune=false,Delete=confirm",
+            None,
+        ),
+        (
+            "nfd.k8s-sigs.io/v1alpha1",
+            "NodeFeatureRule",
+            "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
+            "10",
+        ),
+        ("v1", "Node", "ServerSideApply=true,Prune=false,Delete=false", "10"),
+        ("v1", "ResourceQuota", None, "20"),
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "Prune=confirm,Delete=confirm", "20"),
+        ("monitoring.coreos.com/v1", "PrometheusRule", "SkipDryRunOnMissingResource=true", "30"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding", None, None),
+    ],
+)
+def test_argo_cds_options_and_wave_by_kind(api: str, kind: str, options: str | None, wave: str | None) -> None:
+    found = told(kind, api)
+    assert (found.pop(OPTIONS, None), found.pop(WAVE, None)) == (options, wave)
+    assert found == {}
+
+
+def test_a_part_of_a_custom_resource_is_applied_unjudged_and_never_removed() -> None:
+    assert told("ClusterPolicy", "nvidia.com/v1", is_partial=True)[OPTIONS] == (
+        "ServerSideApply=true,Validate=false,SkipDryRunOnMissingResource=true,Prune=false,Delete=false"
+    )
+
+
+def test_a_kind_of_the_same_name_in_another_group_is_left_alone() -> None:
+    assert told("ClusterPolicy", "kyverno.io/v1") == {}
+
+
+def test_waves_follow_what_needs_what() -> None:
+    kinds = [
+        ("Namespace", "v1"),
+        ("OperatorGroup", "operators.coreos.com/v1"),
+        ("ConfigMap", "v1"),
+        ("ClusterPolicy", "nvidia.com/v1"),
+        ("NodeFeatureRule", "nfd.k8s-sigs.io/v1alpha1"),
+        ("ValidatingAdmissionPolicy", "admissionregistration.k8s.io/v1"),
+        ("ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io/v1"),
+    ]
+    waves = [int(told(kind, api).get(WAVE, "0")) for kind, api in kinds]
+    assert waves == sorted(set(waves))
+
+
+def test_dashboards_come_last_and_nothing_waits_for_their_removal() -> None:
+    assert told("ConfigMap", folder="monitoring") == {WAVE: "30"}
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "is_partial", "expected"),
+    [
+        ("v1", "Node", True, {PRUNE: "disabled", SSA: "merge"}),
+        ("nvidia.com/v1", "ClusterPolicy", True, {PRUNE: "disabled", SSA: "merge"}),
+        ("nvidia.com/v1", "ClusterPolicy", False, {PRUNE: "disabled"}),
+        ("nfd.k8s-sigs.io/v1alpha1", "NodeFeatureRule", False, {PRUNE: "disabled"}),
+        ("v1", "Namespace", False, {PRUNE: "disabled"}),
+        ("v1", "ConfigMap", False, {PRUNE: "disabled"}),
+        ("v1", "ResourceQuota", False, {}),
+    ],
+)
+def test_flux_keeps_what_argo_cd_would_ask_about(
+    api: str, kind: str, is_partial: bool, expected: dict[str, str]
+) -> None:
+    assert told(kind, api, cluster=FLUX, is_partial=is_partial) == expected
+
+
+def test_without_a_tool_both_are_told() -> None:
+    assert told("Node", cluster=ANYBODY, is_partial=True) == {
+        OPTIONS: "ServerSideApply=true,Prune=false,Delete=false",
+        WAVE: "10",
+        PRUNE: "disabled",
+        SSA: "merge",
+    }
+
+
+def test_annotations_that_an_object_has_stay() -> None:
+    metadata = {"name": "a", "annotations": {"example.com/owner": "us"}}
+    manifest = Manifest("x", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata})
+    assert annotate(manifest, ARGO_CD).body["metadata"]["annotations"] == {"example.com/owner": "us", WAVE: "20"}
+    assert metadata["annotations"] == {"example.com/owner": "us"}

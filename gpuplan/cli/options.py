@@ -16,7 +16,7 @@ from gpuplan.cli.terminal import Terminal
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
 
-FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit")
+FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
 
 

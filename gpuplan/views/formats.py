@@ -21,6 +21,7 @@ class Format(StrEnum):
     GITLAB = "gitlab"
     SARIF = "sarif"
     JUNIT = "junit"
+    MARKDOWN = "markdown"
 
 
 def findings(report: Report, format_: Format, theme: Theme) -> str:
@@ -55,3 +56,7 @@ def findings(report: Report, format_: Format, theme: Theme) -> str:
             from gpuplan.views.junit import junit
 
             return junit(report, theme, rules())
+        case Format.MARKDOWN:
+            from gpuplan.views.markdown import markdown
+
+            return markdown(report, theme)

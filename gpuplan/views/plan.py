@@ -30,6 +30,7 @@ from gpuplan.views.slices import boxes
 from gpuplan.views.text import count, indent, printable, table
 from gpuplan.views.theme import Style, Theme
 
+SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
 _NONE = "-"
 
 
@@ -48,11 +49,12 @@ def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
 
 def summary(plans: Sequence[Plan]) -> str:
     """One line for each cluster: how much there is, and how much of it is promised."""
-    headings = ("CLUSTER", "POOLS", "NODES", "GPUS", "TENANTS", "GUARANTEED", "UNITS")
-    return table(headings, [_summary_row(plan) for plan in plans], right=range(1, 6)) if plans else ""
+    headings = [heading.upper() for heading in SUMMARY_HEADINGS]
+    return table(headings, [summary_row(plan) for plan in plans], right=range(1, 6)) if plans else ""
 
 
-def _summary_row(plan: Plan) -> tuple[str, ...]:
+def summary_row(plan: Plan) -> tuple[str, ...]:
+    """What stands below `SUMMARY_HEADINGS`."""
     return (
         plan.cluster.name,
         str(len(plan.pools)),

@@ -1,0 +1,138 @@
+"""Findings as Markdown, for the summary of a CI job and for comments on a merge request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
+from gpuplan.views.text import count, printable
+from gpuplan.views.theme import Theme
+from gpuplan.views.verdict import tally
+from gpuplan.wording import joined
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline import Report
+
+LIMIT: Final = 1_000_000
+"""Bytes of UTF-8. GitHub refuses a job summary of more than 1 MiB as a whole.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#step-isolation-and-limits
+"""
+LONGEST: Final = 1_000
+"""Characters that a cell shows of one text. A policy may hold a name of a megabyte."""
+
+_RULES_RESERVE: Final = 200_000
+"""What the rows leave to the rules' explanations and to all that stands once."""
+_ORDER: Final = tuple(Severity)
+_CODE: Final = re.compile(r"`([^`]*)`")
+_SPECIAL: Final = re.compile(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def markdown(report: Report, theme: Theme) -> str:
+    """A verdict, a table of the findings with errors first, what the clusters hand out, and what the rules mean.
+
+    It is as GitHub and GitLab read it. What a policy says cannot become markup, a link or a mention.
+    """
+    worst_first = sorted(report.diagnostics, key=lambda diagnostic: _ORDER.index(diagnostic.severity))
+    shown = list(_fitting([_row(diagnostic, theme) for diagnostic in worst_first], LIMIT - _RULES_RESERVE))
+    start = [_verdict(report), *_findings(shown, len(worst_first)), *_capacity(report)]
+    rules = {diagnostic.code: diagnostic.rule for diagnostic in worst_first[: len(shown)]}
+    room = LIMIT - sum(_size(part) for part in start)
+    return "".join([*start, *_fitting([_explained(rules[code]) for code in sorted(rules)], room)])
+
+
+def escape(text: str) -> str:
+    """Text as it is to be read, in a table's cell too: what Markdown would obey is written as a character reference."""
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", printable(text))
+
+
+def _verdict(report: Report) -> str:
+    found = [count(number, severity) for severity, number in tally(report.diagnostics).items() if number]
+    files, clusters = count(report.file_count, "file"), count(len(report.clusters), "cluster")
+    names = f": {_listed(report.clusters)}" if report.clusters else ""
+    return f"## gpuplan: {joined(found) or 'no findings'}\n\n{files}, {clusters}{names}.\n"
+
+
+def _findings(rows: Sequence[str], total: int) -> Iterator[str]:
+    if rows:
+        yield "\n| | Rule | Place | Finding | Clusters |\n|---|---|---|---|---|\n"
+        yield from rows
+    if len(rows) < total:
+        yield f"\n{total - len(rows)} of {count(total, 'finding')} are not shown; `gpuplan validate` prints them all.\n"
+
+
+def _row(diagnostic: Diagnostic, theme: Theme) -> str:
+    cells = (
+        diagnostic.severity.value,
+        f"{diagnostic.code}<br>{diagnostic.rule.name}",
+        _code(_place(diagnostic.finding.at.locate(), theme)),
+        "<br>".join(_lines(diagnostic, theme)),
+        _listed(diagnostic.clusters),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _lines(diagnostic: Diagnostic, theme: Theme) -> Iterator[str]:
+    finding = diagnostic.finding
+    yield _prose(f"{finding.message}: {finding.label}" if finding.label else finding.message)
+    for label in finding.related:
+        yield f"{_code(_place(label.at.locate(), theme))} {_prose(label.text)}"
+    for note in finding.notes:
+        yield from (_prose(line) for line in f"note: {note}".split("\n"))
+    if finding.help:
+        yield f"<strong>help: {_prose(finding.help)}</strong>"
+
+
+def _place(location: Location, theme: Theme) -> str:
+    """Where to look; a finding about a file as such is at no line."""
+    path, (start, end) = theme.path(location.file.path), location.span
+    return path if start == end else f"{path}:{start.line}:{start.column}"
+
+
+def _prose(text: str) -> str:
+    """One of our sentences, in which names are marked as code."""
+    shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    parts = _CODE.split(shortened)
+    return "".join(_code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    """As HTML: a span of backticks could be ended by what it quotes."""
+    shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    return f"<code>{escape(shortened)}</code>"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(_code(name) for name in names)
+
+
+def _capacity(report: Report) -> Iterator[str]:
+    if not report.plans:
+        return
+    from gpuplan.views.plan import SUMMARY_HEADINGS, summary_row
+
+    yield f"\n### What the clusters hand out\n\n| {' | '.join(SUMMARY_HEADINGS)} |\n|{'---|' * len(SUMMARY_HEADINGS)}\n"
+    for plan in report.plans:
+        yield f"| {' | '.join(_prose(cell) for cell in summary_row(plan))} |\n"
+
+
+def _explained(rule: Rule) -> str:
+    """A rule's page, folded up. It is ours, and may be Markdown."""
+    page = _HEADING.sub(r"**\1**\n", rule.docs.strip())
+    return f"\n<details><summary>{rule.code} {rule.name}</summary>\n\n{page}\n\n</details>\n"
+
+
+def _fitting(parts: Iterable[str], room: int) -> Iterator[str]:
+    """The first of the parts, as many as there is room for."""
+    for part in parts:
+        room -= _size(part)
+        if room < 0:
+            return
+        yield part
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))

@@ -7,6 +7,8 @@ and other tools ignore them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
 from gpuplan.manifests import Manifest
@@ -63,31 +65,43 @@ _CARE: Final = {
 }
 
 _NO_CARE: Final = Care()
-_MONITORING: Final = Care(30)
-"""Dashboards: nothing mounts them."""
-
-
-def find_care(manifest: Manifest) -> Care:
-    """How an object is to be treated; a part of an object is not the applier's to remove."""
-    if manifest.folder == Stage.MONITORING and manifest.kind == "ConfigMap":
-        return _MONITORING
-    care = _CARE.get((manifest.gvk.group, manifest.kind), _NO_CARE)
-    return care._replace(prune="false", delete="false", is_applied_by_server=True) if manifest.is_partial else care
+_DASHBOARD: Final = Care(30)
+"""A ConfigMap of the stage `monitoring`: nothing mounts it."""
 
 
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     """The object with the annotations of the tool that syncs the cluster, or of both."""
-    care = find_care(manifest)
-    annotations: dict[str, str] = {}
-    if cluster.flux is None:
-        annotations |= _argocd(care, is_partial=manifest.is_partial)
-    if cluster.argocd is None:
-        annotations |= _flux(care, is_partial=manifest.is_partial)
+    body, is_partial = manifest.body, manifest.is_partial
+    is_watched = manifest.folder == Stage.MONITORING
+    has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
+    annotations = _annotations(body["apiVersion"], body["kind"], is_partial, is_watched, has_argocd, has_flux)
     if not annotations:
         return manifest
-    metadata = manifest.body["metadata"]
+    metadata = body["metadata"]
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    return Manifest(manifest.folder, {**manifest.body, "metadata": merged}, manifest.is_partial)
+    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial)
+
+
+@cache
+def _annotations(
+    api_version: str,
+    kind: str,
+    is_partial: bool,  # noqa: FBT001 - positions make the cheaper key, and there is a key for each object
+    is_watched: bool,  # noqa: FBT001
+    has_argocd: bool,  # noqa: FBT001
+    has_flux: bool,  # noqa: FBT001
+) -> Mapping[str, str]:
+    care = _find_care(api_version, kind, is_partial=is_partial, is_watched=is_watched)
+    argocd = _argocd(care, is_partial=is_partial) if has_argocd else {}
+    return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
+
+
+def _find_care(api_version: str, kind: str, *, is_partial: bool, is_watched: bool) -> Care:
+    """How an object is to be treated; a part of an object is not the applier's to remove."""
+    if is_watched and kind == "ConfigMap":
+        return _DASHBOARD
+    care = _CARE.get((api_version.rpartition("/")[0], kind), _NO_CARE)
+    return care._replace(prune="false", delete="false", is_applied_by_server=True) if is_partial else care
 
 
 def _argocd(care: Care, *, is_partial: bool) -> dict[str, str]:

@@ -16,6 +16,7 @@ from gpuplan.cli.options import (
     cluster_option,
     findings_option,
     is_acceptable,
+    stage_option,
     strictness_option,
     write_findings,
 )
@@ -32,6 +33,7 @@ class _Wishes:
     """The options of one build; ``out`` is relative to the repository's root."""
 
     clusters: tuple[str, ...]
+    stages: tuple[str, ...]
     outputs: tuple[Output, ...]
     out: str
     check: bool
@@ -42,6 +44,7 @@ class _Wishes:
 
 @click.command("build", cls=Verb)
 @cluster_option
+@stage_option
 @option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
 @option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
 @option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
@@ -104,6 +107,8 @@ def _refuse_contradictions(wishes: _Wishes) -> None:
     reading = [name for name in ("check", "diff", "stdout") if getattr(wishes, name)]
     if wishes.stdout and len(reading) > 1:
         raise click.UsageError(f"--{reading[0]} and --stdout exclude each other.")
+    if wishes.stages and not wishes.stdout:
+        raise click.UsageError("--stage chooses what --stdout prints.")
     if wishes.force and reading:
         raise click.UsageError(f"--force means to write, --{reading[0]} not to.")
 
@@ -111,14 +116,16 @@ def _refuse_contradictions(wishes: _Wishes) -> None:
 def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
     """Print one cluster's objects, and never nothing as if that were all."""
     from gpuplan import pipeline
+    from gpuplan.wording import listing
 
     names = build.report.clusters
     if len(names) != 1:
         raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
-    stream = pipeline.print_stream(build)
+    stream = pipeline.print_stream(build, wishes.stages)
     _write_findings(terminal, build.report, wishes)
     if not stream:
-        terminal.insist(f"cluster `{names[0]}` has no objects to print\n")
+        where = f" in {listing(wishes.stages)}" if wishes.stages else ""
+        terminal.insist(f"cluster `{names[0]}` has no objects to print{where}\n")
         return 1
     terminal.print(stream)
     return 0

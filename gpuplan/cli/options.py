@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
+STAGES = ("gpu-operator", "partitions", "scheduling", "namespaces", "monitoring", "workloads")
+"""As `gpuplan.planning.plan.Stage`, which help must not load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,27 @@ def cluster_option(function: F) -> F:
         section="Selection",
         shell_complete=_complete_cluster,
         help="Only this cluster, a folder of `overlays/`; may be repeated [default: all].",
+    )(function)
+
+
+def _know_stages(_: click.Context, parameter: click.Parameter, stages: tuple[str, ...]) -> tuple[str, ...]:
+    for stage in stages:
+        if stage.partition("/")[0] not in STAGES:
+            raise click.BadParameter(f"{stage!r} is not one of {', '.join(STAGES)}.", param=parameter)
+    return tuple(stage.rstrip("/") for stage in stages)
+
+
+def stage_option(function: F) -> F:
+    return option(
+        "--stage",
+        "stages",
+        multiple=True,
+        metavar="STAGE[/NAME]",
+        section="Selection",
+        callback=_know_stages,
+        shell_complete=lambda _, __, incomplete: [name for name in STAGES if name.startswith(incomplete)],
+        help="With --stdout, only this stage, a folder of `out/<cluster>/`, or one pool or namespace of it; may be"
+        " repeated [default: all].",
     )(function)
 
 

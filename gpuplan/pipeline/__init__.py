@@ -11,6 +11,7 @@ from posixpath import normpath
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import Repository, load
+from gpuplan.pipeline.printing import print_stream
 from gpuplan.planning.plan import Plan
 
 __all__ = ["Build", "Report", "build", "print_stream", "rules", "validate"]
@@ -85,11 +86,6 @@ def _keep_apart(repository: Repository, out: str) -> None:
                     f"`{target}/` would be written into `{folder}/`, from where policies are read",
                     "name a folder that holds nothing else, such as `--out out`",
                 )
-
-
-def print_stream(build: Build) -> bytes:
-    """Every object of a build as one YAML stream; plain files and hand-written Components are not in it."""
-    return b"".join(b"---\n" + build.tree[path] for path in build.objects)
 
 
 @cache

@@ -11,8 +11,12 @@ import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
+from gpuplan.cli.options import STAGES
+from gpuplan.planning.plan import Stage
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, a_broken_platform, a_platform, write
 from tests.cli.runs import run, spawn
+
+STAGE = ("--stage", "scheduling")
 
 
 def a_built_platform(root: Path, *clusters: str) -> Path:
@@ -282,6 +286,75 @@ def test_stdout_beside_errors_is_empty_and_says_why(tmp_path: Path) -> None:
 
     assert (done.code, done.out) == (1, "")
     assert "error[GPU101]" in done.err
+
+
+def kinds(stream: str) -> set[str]:
+    return {item["kind"] for item in yaml.safe_load_all(stream)}
+
+
+def test_stdout_prints_one_stage(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert kinds(run("build", "--stdout", "--stage", "scheduling", cwd=root).out) >= {"PriorityClass"}
+    assert kinds(run("build", "--stdout", "--stage", "partitions/", cwd=root).out) == {"NodeFeatureRule"}
+    assert "Namespace" in kinds(run("build", "--stdout", "--stage", "namespaces/research", cwd=root).out)
+
+
+def test_the_stages_together_are_all_there_is(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    parts = [option for stage in STAGES for option in ("--stage", stage)]
+
+    assert run("build", "--stdout", *parts, cwd=root).out == run("build", "--stdout", cwd=root).out
+
+
+@pytest.mark.parametrize("stage", ["monitoring", "namespaces/reserch", "namespaces/res", "scheduling/research"])
+def test_a_stage_without_objects_is_no_success(tmp_path: Path, stage: str) -> None:
+    done = run("build", "--stdout", "--stage", stage, cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith(f"cluster `dev` has no objects to print in `{stage}`\n")
+
+
+@pytest.mark.parametrize("options", [("--stdout", "--stage", "schedulin"), ("--stdout", "--stage", ""), STAGE])
+def test_a_stage_is_known_and_to_be_printed(tmp_path: Path, options: tuple[str, ...]) -> None:
+    done = run("build", *options, cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+
+
+def test_the_stages_of_the_option_are_all_there_are() -> None:
+    assert tuple(stage.value for stage in Stage) == STAGES
+
+
+COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [config.yaml]\n"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: y}\n"
+
+
+def with_component(root: Path, stage: str) -> Path:
+    a_platform(root)
+    write(root / f"overlays/dev/kustomize/{stage}/kustomization.yaml", COMPONENT)
+    write(root / f"overlays/dev/kustomize/{stage}/config.yaml", CONFIG)
+    return root
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("namespaces",), ("namespaces/research",)], ids=lambda options: " ".join(options) or "all"
+)
+def test_stdout_never_leaves_out_what_a_component_adds(tmp_path: Path, options: tuple[str, ...]) -> None:
+    root = with_component(tmp_path, "namespaces/research")
+    stages = [item for stage in options for item in ("--stage", stage)]
+
+    done = run("build", "--stdout", *stages, cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "`overlays/dev/kustomize/namespaces/research/` changes what cluster `dev` applies" in done.err
+
+
+@pytest.mark.parametrize("component", ["namespaces/research", "partitions"])
+def test_stages_without_components_are_printed_all_the_same(tmp_path: Path, component: str) -> None:
+    root = with_component(tmp_path, component)
+
+    assert run("build", "--stdout", "--stage", "scheduling", "--stage", "gpu-operator", cwd=root).code == 0
 
 
 # --- Usage -------------------------------------------------------------------------------------------------------

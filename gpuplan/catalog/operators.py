@@ -224,6 +224,7 @@ DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
     ("driver", "enabled"): "spec.gpuOperator.driver.enabled",
     ("driver", "version"): "spec.gpuOperator.driver.version",
     ("platform", "openshift"): "spec.platform",
+    ("nfd", "enabled"): "spec.gpuOperator.nfd",
     ("devicePlugin", "config", "create"): "",
     ("devicePlugin", "config", "name"): "",
     ("devicePlugin", "config", "default"): "",

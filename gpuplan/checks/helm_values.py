@@ -99,8 +99,8 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     gpuplan writes the values that make the operator do what the plan says: the two ConfigMaps, the MIG strategy, the
-    driver, reboots, NFD's taints. Its values win over those of `gpuOperator.values`, so that a contradicting one would
-    be dropped; an environment variable such as `MIG_STRATEGY` would win over every pool. Editing
+    driver, reboots, NFD and its taints. Its values win over those of `gpuOperator.values`, so that a contradicting one
+    would be dropped; an environment variable such as `MIG_STRATEGY` would win over every pool. Editing
     `default-mig-parted-config` is no way out: the operator resets it.
 
     ## Instead
@@ -129,6 +129,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         ("driver", "enabled"): (operator.driver_enabled,),
         ("driver", "version"): (operator.driver_version,),
         ("platform", "openshift"): (plan.cluster.platform is Platform.OPENSHIFT,),
+        ("nfd", "enabled"): (operator.installs_nfd,),
         ("migManager", "config", "default"): (ALL_DISABLED,),
         ("devicePlugin", "config", "default"): ("",),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, olm
+from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
@@ -35,6 +35,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         case Install.HELM:
             yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
         case Install.OLM:
+            if operator.installs_nfd:
+                yield from (Manifest(_FOLDER, body) for body in nfd.objects(plan))
             yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
         case Install.EXTERNAL:

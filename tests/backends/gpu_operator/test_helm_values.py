@@ -176,8 +176,15 @@ FULL = a_cluster(
 
 def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None:
     written = set(routes(helm_values(FULL)))
-    unused = {("devicePlugin", "config", "data"), ("migManager", "config", "data")}
+    unused = {("devicePlugin", "config", "data"), ("migManager", "config", "data"), ("nfd", "enabled")}
     assert written == (DECIDED_VALUES.keys() - unused) | COMPLETED | DEFAULTS
+
+
+def test_a_cluster_that_has_nfd_already_gets_none_of_the_chart() -> None:
+    values = helm_values(a_cluster(a_pool(taints=TEAM_TAINTS), more="nfd: false"))
+    assert values["nfd"] == {"enabled": False}
+    assert "node-feature-discovery" not in values
+    assert values["daemonsets"]["tolerations"] == [TOLERATES_GPUS, TOLERATES_TEAM]
 
 
 @pytest.mark.parametrize("version", ["v24.6.0", "v24.9.2", "v25.3.1", "v25.10.1", "v26.3.1", "v26.7.0"])

@@ -7,9 +7,11 @@ the DaemonSets' volumes, and that rolls them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
+from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
@@ -23,14 +25,9 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.EXTERNAL:
         yield Manifest(_FOLDER, namespace(plan))
-    partitions = config_map("gpuplan-mig-parted", operator.namespace, mig_parted.data(plan))
-    yield Manifest(_FOLDER, partitions)
-    sharing_name = ""
-    if plan.pools:  # an empty ConfigMap would keep the device plugin from starting: no configuration files available
-        sharing = config_map("gpuplan-device-plugin", operator.namespace, device_plugin.data(plan))
-        sharing_name = sharing["metadata"]["name"]
-        yield Manifest(_FOLDER, sharing)
-    names = cluster_policy.ConfigMapNames(partitions["metadata"]["name"], sharing_name)
+    config_maps = _config_maps(plan)
+    yield from (Manifest(_FOLDER, body) for body in config_maps)
+    names = _names(config_maps)
     match operator.install:
         case Install.HELM:
             yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
@@ -41,3 +38,27 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
         case Install.EXTERNAL:
             yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True)
+
+
+def helm_values(plan: Plan) -> dict[str, Any]:
+    """The values that `render` writes into a file, for who hands them to Helm in some other way."""
+    return helm.values(plan, config_map_names(plan))
+
+
+def config_map_names(plan: Plan) -> ConfigMapNames:
+    """The names under which the operator is told of the ConfigMaps."""
+    return _names(_config_maps(plan))
+
+
+def _config_maps(plan: Plan) -> list[dict[str, Any]]:
+    """The MIG manager's and, where there are pools, the device plugin's, which does not start with an empty one."""
+    operator = plan.cluster.gpu_operator
+    found = [config_map("gpuplan-mig-parted", operator.namespace, mig_parted.data(plan))]
+    if plan.pools:
+        found.append(config_map("gpuplan-device-plugin", operator.namespace, device_plugin.data(plan)))
+    return found
+
+
+def _names(config_maps: Sequence[Mapping[str, Any]]) -> ConfigMapNames:
+    partitions, *sharing = (body["metadata"]["name"] for body in config_maps)
+    return ConfigMapNames(partitions, sharing[0] if sharing else "")

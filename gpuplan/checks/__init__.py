@@ -9,6 +9,7 @@ from gpuplan.checks import (
     handwritten,
     mig,
     names,
+    openshift,
     operator,
     pools,
     priorities,
@@ -34,6 +35,7 @@ CHECKS: tuple[Check, ...] = (
     *schedulers.CHECKS,
     *admission.CHECKS,
     *operator.CHECKS,
+    *openshift.CHECKS,
     *handwritten.CHECKS,
 )
 

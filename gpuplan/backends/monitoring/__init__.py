@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.backends.monitoring import alerts, metrics, observed, planned, status
+from gpuplan.backends.monitoring import alerts, dashboards, metrics, observed, planned, status
 from gpuplan.backends.monitoring.rules import Group, prometheus_rule, rule_file
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Monitoring, Plan, Stage
@@ -25,6 +25,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         yield Manifest(_FOLDER, prometheus_rule(group, monitoring))
         yield File(f"{_FOLDER}/rules/{group.name}.yaml", rule_file(group, monitoring, _ABOUT))
     yield from (Manifest(_FOLDER, body) for body in status.objects(plan, monitoring))
+    yield from dashboards.render(plan)
 
 
 def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:

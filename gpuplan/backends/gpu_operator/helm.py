@@ -32,13 +32,20 @@ def render_values(plan: Plan, names: ConfigMapNames) -> bytes:
 def values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
     user = plan.cluster.gpu_operator.values
-    merged = _merge(_merge(_defaults(), user), _decided(plan, names))
+    merged = _merge(_merge(_defaults(plan), user), _decided(plan, names))
     return _sorted(_merge(merged, _completed_lists(plan, user)))
 
 
-def _defaults() -> dict[str, Any]:
-    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too."""
-    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
+def _defaults(plan: Plan) -> dict[str, Any]:
+    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too.
+
+    And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
+    of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
+    """
+    defaults: dict[str, Any] = {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
+    if plan.cluster.gpu_operator.installs_nfd:
+        defaults[_NFD] = {"postDeleteCleanup": False}
+    return defaults
 
 
 def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:

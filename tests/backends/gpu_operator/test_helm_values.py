@@ -38,7 +38,10 @@ def test_values_of_a_plain_cluster() -> None:
             },
             "env": [{"name": "WITH_REBOOT", "value": "false"}],
         },
-        "node-feature-discovery": {"master": {"config": {"extraLabelNs": ["gpuplan.dev", "nvidia.com"]}}},
+        "node-feature-discovery": {
+            "master": {"config": {"extraLabelNs": ["gpuplan.dev", "nvidia.com"]}},
+            "postDeleteCleanup": False,
+        },
         "operator": {"cleanupCRD": False, "upgradeCRD": False},
     }
 
@@ -139,7 +142,7 @@ def test_nfd_sets_taints_only_where_it_has_any_to_set() -> None:
         return helm_values(a_cluster(a_pool(taints=GPU_TAINT), **cluster)).get("node-feature-discovery", {})
 
     assert master(node_labels="nfd")["master"]["config"]["enableTaints"] is True
-    assert master(node_labels="external") == {}
+    assert master(node_labels="external") == {"postDeleteCleanup": False}
     assert "enableTaints" not in helm_values(a_cluster(a_pool()))["node-feature-discovery"]["master"]["config"]
 
 
@@ -167,7 +170,11 @@ COMPLETED = {
     ("node-feature-discovery", "master", "config", "extraLabelNs"),
     ("node-feature-discovery", "worker", "tolerations"),
 }
-DEFAULTS = {("operator", "cleanupCRD"), ("operator", "upgradeCRD")}
+DEFAULTS = {
+    ("node-feature-discovery", "postDeleteCleanup"),
+    ("operator", "cleanupCRD"),
+    ("operator", "upgradeCRD"),
+}
 
 FULL = a_cluster(
     a_pool(taints=TEAM_TAINTS), platform="openshift", more="driver: {version: 580.95.05}, rebootOnMigChange: true"

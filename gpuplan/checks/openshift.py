@@ -18,38 +18,35 @@ from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage
 _PACKAGE = "gpu-operator-certified"
 
 
-@check("GPU665", "release-followed-by-olm", Severity.NOTE)
-def release_followed_by_olm(plan: Plan) -> Iterator[Finding]:
-    """OLM starts at the operator's release that the policy names, and goes on to newer ones of its line by itself.
+@check("GPU665", "driver-follows-olm", Severity.NOTE)
+def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
+    """OLM goes on from the operator's release that the policy names to newer ones, which may bring another driver.
 
     ## Why
     `version: v26.7.0` becomes the channel `v26.7` and `startingCSV: gpu-operator-certified.v26.7.0`. OLM looks at
     `startingCSV` only while nothing is installed; after that it takes whatever in the channel replaces the installed
     release (`SolveOperators` in operator-lifecycle-manager's `pkg/controller/registry/resolver`). So a patch release
-    arrives when the catalog has it: the operator's DaemonSets are replaced on all nodes, and the driver with them where
-    the release brings another. Another line comes with a change of `version` alone. A lower `version` changes nothing.
+    arrives when the catalog has it, and no earlier release is ever gone back to. Where the policy names no driver, the
+    driver is the release's: another one replaces it on node after node, at the cost of the pods that use GPUs there and
+    whatever the pools' `disruption` says. Another line comes with a change of `version` alone.
 
     gpuplan does not write `installPlanApproval: Manual`, since then every release that is not yet approved holds up
     whatever else is to be synced: Argo CD calls the Subscription `Progressing` and does not begin the next wave.
 
     ## Instead
-    Name the driver's version, so that no release of the operator changes it. Where upgrades must wait for a person all
-    the same, patch the Subscription by hand, as in `ok-approved-by-hand`; this finding then goes away. Otherwise ignore
-    it with a comment.
+    Name the driver's version: then a patch release replaces the operator's own pods and no driver. Where even that must
+    wait for a person, set `installPlanApproval: Manual` by a patch in `overlays/<cluster>/kustomize/gpu-operator/`.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.OLM or _approves_by_hand(plan):
-        return
     keeps_driver = bool(operator.driver_version) or not operator.driver_enabled
-    yield Finding(
-        operator.at / "version",
-        f"OLM goes on from {operator.version} to newer releases of its line by itself",
-        label="where it starts, not where it stays",
-        notes=() if keeps_driver else ("another release of the operator may bring another driver",),
-        help="patch the Subscription to `installPlanApproval: Manual`"
-        if keeps_driver
-        else "write `driver: {version: ...}`: no release of the operator changes that one",
-    )
+    if operator.install is Install.OLM and not keeps_driver and not _approves_by_hand(plan):
+        yield Finding(
+            operator.at / "version",
+            f"OLM goes on from {operator.version} to newer releases of its line, and to their drivers",
+            label="where OLM starts, not where it stays",
+            notes=("without `driver.version` the driver is the one that the installed release brings",),
+            help="write `driver: {version: ...}`",
+        )
 
 
 def _approves_by_hand(plan: Plan) -> bool:
@@ -214,7 +211,7 @@ def dashboard_out_of_sight(plan: Plan) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    release_followed_by_olm,
+    driver_follows_olm,
     taint_beyond_nfd_operator,
     rule_that_nobody_reads,
     second_operator_group,

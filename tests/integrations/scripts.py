@@ -1,0 +1,47 @@
+"""Runs the shell scripts that plug gpuplan in elsewhere, and checks files against the schemas of who reads them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.cli.runs import REPOSITORY, Run
+
+SCHEMAS = {
+    "action.yml": "vendor.github-actions",
+    "integrations/gitlab/gpuplan.yml": "vendor.gitlab-ci",
+    "integrations/renovate.json": "vendor.renovate",
+}
+
+
+def put_gpuplan(folder: Path) -> Path:
+    """A folder with the command `gpuplan`, as an installation would make it."""
+    folder.mkdir(parents=True)
+    command = folder / "gpuplan"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m gpuplan.cli "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def shell(command: Sequence[str], cwd: Path, variables: Mapping[str, str], *, path: Path | None = None) -> Run:
+    """Run a command with these variables and no others; ``path`` is searched before the system's folders."""
+    search = os.pathsep.join([*([str(path)] if path else []), "/usr/local/bin", "/usr/bin", "/bin"])
+    done = subprocess.run(
+        [*command],
+        cwd=cwd,
+        env={"PATH": search, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def fits_schema(file: str) -> Run:
+    """Whether a file is what its readers publish a schema of; the schemas come with check-jsonschema."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[file], str(REPOSITORY / file)]
+    return shell(command, REPOSITORY, {})

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuplan.backends.gpu_operator import helm_values
 from gpuplan.delivery.annotations import FLUX_PRUNE
 from gpuplan.delivery.flux import naming
-from gpuplan.planning.plan import Flux, Plan
+from gpuplan.planning.plan import Flux, Plan, Stage
 
 RELEASE: Final = "gpu-operator"
 CLUSTER_POLICY: Final = "cluster-policy"
@@ -87,4 +87,4 @@ def _metadata(plan: Plan, flux: Flux) -> dict[str, Any]:
 
 
 def _name(plan: Plan) -> str:
-    return naming.join(RELEASE, plan.cluster.name)
+    return naming.folder_name(plan.cluster.name, Stage.GPU_OPERATOR)

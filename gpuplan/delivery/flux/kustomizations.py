@@ -71,15 +71,15 @@ def _names(plan: Plan, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _needs_person(plan: Plan, pool: str) -> bool:
-    """Whether a person starts each change of the pool, or of any pool in a folder that all share: it is suspended.
+    """Whether a person starts each change of the pool, or of what is for no known pool: it is then suspended.
 
     `flux resume` lets through what is in the source, and whoever applies this object suspends it again at the next
     reconciliation: server-side apply restores a field that the manifest states, and leaves alone one that it does not
     (fluxcd/flux2#3462). So an automatic pool does not state it, and can be suspended by hand. With the annotation
     `ssa: IfNotPresent` a resumed one would stay resumed, and never see another change of its own fields.
     """
-    pools = [found for found in plan.pools if found.name == pool] or plan.pools
-    return any(found.disruption.approval is Approval.MANUAL for found in pools)
+    found = plan.find_pool(pool)
+    return found is None or found.disruption.approval is Approval.MANUAL
 
 
 # --- The operator ------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder) -> Iterator[dict[st
     run (`ApplyAll` in fluxcd/pkg's `ssa/manager_apply.go`), as one of an unknown kind does. Each takes the other's
     objects out of the folder.
     """
-    first = naming.join("gpu-subscriptions", plan.cluster.name)
+    first = naming.fit(f"gpu-subscriptions-{plan.cluster.name}")
     later = [identity for identity in folder.identities if identity.group in _BY_OPERATORS]
     sooner = [identity for identity in folder.identities if identity.group not in _BY_OPERATORS]
     checks = {**_WAITS, "healthCheckExprs": [health.SUBSCRIPTION]}

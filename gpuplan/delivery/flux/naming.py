@@ -5,39 +5,34 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Final
 
-from gpuplan.planning.plan import Flux, Stage
+from gpuplan.planning.plan import Flux
+from gpuplan.planning.sync_names import sync_name
 
-_PREFIXES: Final = {
-    Stage.GPU_OPERATOR: "gpu-operator",
-    Stage.PARTITIONS: "gpu-partitions",
-    Stage.SCHEDULING: "gpu-tenancy",
-    Stage.NAMESPACES: "gpu-namespace",
-    Stage.MONITORING: "gpu-monitoring",
-    Stage.WORKLOADS: "gpu-workloads",
-}
 _LONGEST: Final = 63
 RETRY_INTERVAL: Final = "1m"
 
 
 def folder_name(cluster: str, path: str) -> str:
     """The name of the Kustomization of a folder: `gpu-partitions-prod-a100` for `partitions/a100` of `prod`."""
-    stage, _, part = path.partition("/")
-    return join(_PREFIXES[Stage(stage)], cluster, part)
+    return fit(sync_name(cluster, path))
 
 
-def join(*parts: str) -> str:
-    """A name that fits into a label: Flux writes it on every object that it applies, as `.../name`.
+def fit(name: str) -> str:
+    """The name, or one that ends in a digest of it where a label has no room for the whole.
 
-    What is too long ends in a digest of the whole.
+    Flux writes it on every object that it applies: `kustomize.toolkit.fluxcd.io/name`, `helm.toolkit.fluxcd.io/name`.
     """
-    name = "-".join(part for part in parts if part)
     if len(name) <= _LONGEST:
         return name
     return f"{name[: _LONGEST - 9].rstrip('-')}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def metadata(flux: Flux, name: str) -> dict[str, Any]:
-    return {"name": name, "namespace": flux.namespace, **({"labels": dict(flux.labels)} if flux.labels else {})}
+    return {
+        "name": name,
+        "namespace": flux.namespace,
+        **({"labels": dict(sorted(flux.labels.items()))} if flux.labels else {}),
+    }
 
 
 def access(flux: Flux) -> dict[str, Any]:

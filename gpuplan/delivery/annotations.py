@@ -63,6 +63,7 @@ _CARE: Final = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
     ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
+    ("monitoring.coreos.com", "ServiceMonitor"): Care(30, is_custom=True),
 }
 
 _NO_CARE: Final = Care()

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from gpuplan.checks import (
     admission,
+    argocd,
+    flux,
     handwritten,
     mig,
     names,
@@ -36,6 +38,8 @@ CHECKS: tuple[Check, ...] = (
     *admission.CHECKS,
     *operator.CHECKS,
     *openshift.CHECKS,
+    *argocd.CHECKS,
+    *flux.CHECKS,
     *handwritten.CHECKS,
 )
 

@@ -17,6 +17,7 @@ from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     TENANT_LABEL,
+    Argocd,
     Flux,
     Layout,
     Mig,
@@ -63,6 +64,7 @@ _CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=
 _TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
 _NAMESPACE = _Kind("namespace", "the Namespace is called so")
 _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
+_PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
 _SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
 _ACCOUNT = _Kind("service account", "the ServiceAccount is called so", is_subdomain=True)
 _SECRET = _Kind("secret", "the Secret is called so", is_subdomain=True)
@@ -207,6 +209,8 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         yield _NAMESPACE, operator.namespace, operator.at / "namespace"
     if is_wanted(_POLICY, operator.cluster_policy):
         yield _POLICY, operator.cluster_policy, operator.at / "clusterPolicy"
+    if plan.cluster.argocd is not None:
+        yield from (found for found in _argocd_names(plan.cluster.name, plan.cluster.argocd) if is_wanted(*found[:2]))
     if plan.cluster.flux is not None:
         yield from (found for found in _flux_names(plan.cluster.flux) if is_wanted(*found[:2]))
     documents: tuple[tuple[_Kind, Iterable[_Document]], ...] = (
@@ -223,6 +227,12 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         for index, namespace in enumerate(tenant.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
+
+
+def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
+    yield _NAMESPACE, argocd.namespace, argocd.at / "namespace"
+    if argocd.project != f"gpuplan-{cluster}":
+        yield _PROJECT, argocd.project, argocd.at / "project"
 
 
 def _flux_names(flux: Flux) -> Iterator[_Named]:

@@ -33,7 +33,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_it_is_what_gitlab_calls_a_pipeline() -> None:
-    assert fits_schema("integrations/gitlab/gpuplan.yml").code == 0
+    done = fits_schema(REPOSITORY / "integrations/gitlab/gpuplan.yml", "vendor.gitlab-ci")
+
+    assert done.code == 0, done.out
 
 
 def test_every_report_that_is_promised_is_written(project: Path) -> None:

@@ -48,7 +48,9 @@ def is_looked_at(path: str) -> bool:
 
 
 def test_it_is_what_renovate_calls_a_configuration() -> None:
-    assert fits_schema("integrations/renovate.json").code == 0
+    done = fits_schema(REPOSITORY / "integrations/renovate.json", "vendor.renovate")
+
+    assert done.code == 0, done.out
 
 
 @pytest.mark.parametrize("cluster", ["dev", "prod", "openshift"])

@@ -16,6 +16,7 @@ from gpuplan.cli.options import (
     cluster_option,
     findings_option,
     is_acceptable,
+    kustomize_option,
     stage_option,
     strictness_option,
     write_findings,
@@ -58,6 +59,7 @@ class _Wishes:
     section="Input",
     help="Check custom resources against the CustomResourceDefinitions in this folder.",
 )
+@kustomize_option
 @option(
     "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
 )
@@ -69,6 +71,7 @@ def command(
     /,
     crds: Path | None,
     out: str,
+    kustomize: str,
     *,
     warnings_as_errors: bool,
     **options: Any,  # noqa: ANN401 - click passes what the options above say
@@ -87,7 +90,7 @@ def command(
     terminal = Terminal.of(context)
     wishes = _Wishes(out=_from_root(terminal.root, out), **options)
     _refuse_contradictions(wishes)
-    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds)
+    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds, kustomize=kustomize)
     if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
         _write_findings(terminal, build.report, wishes)
         terminal.say("nothing was written\n")

@@ -1,16 +1,16 @@
 """The back end of the stage `gpu-operator`: what the GPU Operator needs to share GPUs as the plan says.
 
-Both ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
-mig-manager and the device plugin's config-manager watch one node label each. A new name in the ClusterPolicy changes
-the DaemonSets' volumes, and that rolls them.
+All ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
+mig-manager and the device plugin's config-manager watch one node label each, and the DCGM exporter nothing. A new name
+in the ClusterPolicy changes the DaemonSets' volumes, and that rolls them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
+from gpuplan.backends.gpu_operator import cluster_policy, dcgm, device_plugin, helm, mig_parted, nfd, olm
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
@@ -21,12 +21,12 @@ _FOLDER = Stage.GPU_OPERATOR.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Both ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
+    """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.EXTERNAL:
         yield Manifest(_FOLDER, namespace(plan))
     config_maps = _config_maps(plan)
-    yield from (Manifest(_FOLDER, body) for body in config_maps)
+    yield from (Manifest(_FOLDER, body) for body in config_maps.values())
     names = _names(config_maps)
     match operator.install:
         case Install.HELM:
@@ -50,15 +50,16 @@ def config_map_names(plan: Plan) -> ConfigMapNames:
     return _names(_config_maps(plan))
 
 
-def _config_maps(plan: Plan) -> list[dict[str, Any]]:
-    """The MIG manager's and, where there are pools, the device plugin's, which does not start with an empty one."""
-    operator = plan.cluster.gpu_operator
-    found = [config_map("gpuplan-mig-parted", operator.namespace, mig_parted.data(plan))]
+def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The ConfigMaps by their field of `ConfigMapNames`; the device plugin does not start with an empty one."""
+    namespace = plan.cluster.gpu_operator.namespace
+    found = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
     if plan.pools:
-        found.append(config_map("gpuplan-device-plugin", operator.namespace, device_plugin.data(plan)))
+        found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
+    if plan.cluster.monitoring:
+        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, dcgm.data())
     return found
 
 
-def _names(config_maps: Sequence[Mapping[str, Any]]) -> ConfigMapNames:
-    partitions, *sharing = (body["metadata"]["name"] for body in config_maps)
-    return ConfigMapNames(partitions, sharing[0] if sharing else "")
+def _names(config_maps: Mapping[str, Mapping[str, Any]]) -> ConfigMapNames:
+    return ConfigMapNames(**{field: body["metadata"]["name"] for field, body in config_maps.items()})

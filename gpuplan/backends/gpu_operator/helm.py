@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplan.backends.gpu_operator import tolerations
+from gpuplan.backends.gpu_operator import dcgm, tolerations
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.nfd import label_namespaces
 from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
 from gpuplan.manifests import HEADER, to_yaml
-from gpuplan.planning.plan import ClusterMigStrategy, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import ClusterMigStrategy, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 
 FILE_NAME = "values.yaml"
@@ -61,6 +61,9 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         decided["driver"]["version"] = operator.driver_version
     if plan.cluster.platform is Platform.OPENSHIFT:
         decided["platform"] = {"openshift": True}
+    if monitoring := plan.cluster.monitoring:
+        decided["dcgmExporter"] = _dcgm_exporter(plan, monitoring, names.metrics)
+        decided["nodeStatusExporter"] = {"enabled": True}
     if not operator.installs_nfd:
         decided["nfd"] = {"enabled": False}
     elif plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
@@ -71,6 +74,14 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
 def _mig_strategy(strategy: ClusterMigStrategy) -> str:
     """An empty strategy: the chart's template then leaves the field out, which its default `single` would not."""
     return "" if strategy is ClusterMigStrategy.PER_POOL else strategy.value
+
+
+def _dcgm_exporter(plan: Plan, monitoring: Monitoring, config_name: str) -> dict[str, Any]:
+    """The policy's own relabelings come first, so that none of them takes the label `node` away."""
+    exporter = _merge({"enabled": True, "config": {"create": False}}, dcgm.exporter(monitoring, config_name))
+    own = _find_list(plan.cluster.gpu_operator.values, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    relabelings = [*(item for item in own if item != dcgm.NODE_RELABELING), dcgm.NODE_RELABELING]
+    return _merge(exporter, {"serviceMonitor": {"relabelings": relabelings}})
 
 
 # --- Lists -------------------------------------------------------------------------------------------------------

@@ -165,6 +165,8 @@ def routes(values: dict[str, Any], route: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 COMPLETED = {
+    ("dcgmExporter", "serviceMonitor", "additionalLabels", "release"),
+    ("dcgmExporter", "serviceMonitor", "relabelings"),
     ("daemonsets", "tolerations"),
     ("migManager", "env"),
     ("node-feature-discovery", "master", "config", "extraLabelNs"),
@@ -177,13 +179,17 @@ DEFAULTS = {
 }
 
 FULL = a_cluster(
-    a_pool(taints=TEAM_TAINTS), platform="openshift", more="driver: {version: 580.95.05}, rebootOnMigChange: true"
+    a_pool(taints=TEAM_TAINTS),
+    platform="openshift",
+    more="driver: {version: 580.95.05}, rebootOnMigChange: true",
+    monitoring="{labels: {release: kps}}",
 )
 
 
 def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None:
     written = set(routes(helm_values(FULL)))
-    unused = {("devicePlugin", "config", "data"), ("migManager", "config", "data"), ("nfd", "enabled")}
+    config_maps = {(operand, "config", "data") for operand in ("dcgmExporter", "devicePlugin", "migManager")}
+    unused = {*config_maps, ("nfd", "enabled")}
     assert written == (DECIDED_VALUES.keys() - unused) | COMPLETED | DEFAULTS
 
 

@@ -59,6 +59,7 @@ class Table(NamedTuple):
     about: str
     labels: tuple[tuple[str, str], ...]
     columns: tuple[Column, ...]
+    is_narrow: bool = False
 
 
 Panel = Stat | Graph | Table
@@ -101,7 +102,7 @@ def width(panel: Panel) -> int:
         case Graph():
             return COLUMNS // 2
         case Table():
-            return COLUMNS
+            return COLUMNS // 2 if panel.is_narrow else COLUMNS
 
 
 def ref_ids() -> Iterator[str]:

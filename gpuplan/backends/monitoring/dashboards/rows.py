@@ -90,10 +90,11 @@ def _pools() -> Row:
                 is_stacked=True,
             ),
             Table(
-                "Nodes whose partitions are not ready",
+                "Partitions that are not ready, by node",
                 "MIG Manager is at work there, or has failed and waits for a change of the label.",
                 (("pool", "Pool"), ("node", "Node"), (_STATE, "State")),
                 (Column("", _unready_nodes()),),
+                is_narrow=True,
             ),
         ),
     )
@@ -183,9 +184,23 @@ def _tenant_use() -> Row:
                 ),
             ),
             Graph(
+                "Units in use, by tenant",
+                "What the tenant's pods have, of the tenants that have most.",
+                _largest(requested),
+                _legend("tenant", "pool", "unit"),
+                Format.COUNT,
+            ),
+            Graph(
                 "Compute engines busy, by tenant",
                 "As for pools, of devices that the tenant's pods have; a shared device counts for everybody on it.",
                 _largest(series(metrics.TENANT_ENGINE_ACTIVE, **chosen)),
+                legend,
+                Format.PART,
+            ),
+            Graph(
+                "Memory interface busy, by tenant",
+                "The part of time that data goes to or from the memory of devices that the tenant's pods have.",
+                _largest(series(metrics.TENANT_DRAM_ACTIVE, **chosen)),
                 legend,
                 Format.PART,
             ),
@@ -216,6 +231,7 @@ def _quotas() -> Row:
                 "What pods of a namespace have been admitted with, and how much they may be.",
                 labels,
                 (Column("Used", f"{used} and ({hard})"), Column("Hard", hard)),
+                is_narrow=True,
             ),
             Graph(
                 "Quota in use",

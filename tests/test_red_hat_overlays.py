@@ -1,4 +1,4 @@
-"""Each of Red Hat's sharing overlays, said as a policy, makes objects that mean the same.
+"""Each of Red Hat's sharing overlays, said as a policy, makes objects that mean the same; its errors are found.
 
 The policies are those of the page `docs/from-red-hat-overlays.md`. What the overlays mean is read from
 https://github.com/rh-aiservices-bu/gpu-partitioning-guide, below `gpu-sharing-instance/instance/`.
@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.pipeline import validate
 from tests.backends import crds
 from tests.docs.pages import DOCS, blocks_of
 from tests.docs.sessions import Session
 from tests.kustomizing import kustomize
+
+ERRORS = Path(__file__).parent / "repositories" / "red-hat-overlays"
 
 SHARES = {
     "time-sliced-2": ("timeSlicing", 2),
@@ -182,3 +185,35 @@ def test_the_operator_tolerates_the_taint_that_the_machines_have(built: Path, ov
 @pytest.mark.parametrize("overlay", ["aws", "aws-time-sliced-2", "aws-time-sliced-4"])
 def test_the_autoscaler_knows_the_gpus_by_name(built: Path, overlay: str) -> None:
     assert machine_set(built, overlay)["metadata"]["labels"]["cluster-api/accelerator"] == "nvidia-t4-16gb"
+
+
+# --- What goes wrong in them -------------------------------------------------------------------------------------
+
+
+def findings(cluster: str) -> set[tuple[str, str]]:
+    """Codes and files of what is worse than a note; kustomize is not asked, it would go to the network."""
+    report = validate(ERRORS, [cluster], kustomize="off")
+    found = [item for item in report.diagnostics if item.severity != "note" and not item.code.startswith("GPU68")]
+    return {(item.code, item.finding.at.locate().file.path.rpartition("/")[2]) for item in found}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "code", "file"),
+    [
+        ("no-layout", "GPU627", "patch-gpu-cluster-policy.yaml"),  # a strategy, and nothing to name by it
+        ("no-sharing", "GPU630", "device-plugin-config.yaml"),  # `replicas: 0`
+        ("other-configuration", "GPU627", "patch-gpu-cluster-policy.yaml"),  # a default for all nodes
+        ("patch-by-kind", "GPU643", "kustomization.yaml"),  # Kyverno's, too
+        ("remote-dashboard", "GPU644", "kustomization.yaml"),  # another one every day
+        ("namespace-for-all", "GPU642", "kustomization.yaml"),  # the ClusterPolicy's as well
+        ("dashboard-moved", "GPU669", "dashboard.yaml"),  # out of the console's sight
+        ("zero-replicas", "GPU300", "pools.yaml"),  # the same as a policy
+        ("no-instances", "GPU034", "pools.yaml"),  # a strategy as a policy
+    ],
+)
+def test_an_error_of_the_overlays_is_found(cluster: str, code: str, file: str) -> None:
+    assert (code, file) in findings(cluster)
+
+
+def test_the_errors_are_the_only_findings() -> None:
+    assert findings("right") == set()

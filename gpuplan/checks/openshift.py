@@ -88,7 +88,7 @@ def second_operator_group(plan: Plan) -> Iterator[Finding]:
     written = {operator.namespace: _PACKAGE, **({NFD_NAMESPACE: NFD_NAMESPACE} if operator.installs_nfd else {})}
     for found in read(plan).of_kind("OperatorGroup"):
         namespace = text(found.metadata.get("namespace"))
-        # One of the same name is that which gpuplan writes, or GPU625.
+        # One of the same name is that which gpuplan writes, after a patch, or GPU681.
         if not found.is_patch and namespace in written and found.name != written[namespace]:
             yield Finding(
                 found.place("metadata", "namespace"),

@@ -85,16 +85,15 @@ def second_operator_group(plan: Plan) -> Iterator[Finding]:
             label=taken[operator.namespace],
             help="leave it out: the GPU Operator's own is `nvidia-gpu-operator`",
         )
-    written = {operator.namespace: _PACKAGE, **({NFD_NAMESPACE: NFD_NAMESPACE} if operator.installs_nfd else {})}
+    written = {operator.namespace, NFD_NAMESPACE} if operator.installs_nfd else {operator.namespace}
     for found in read(plan).of_kind("OperatorGroup"):
         namespace = text(found.metadata.get("namespace"))
-        # One of the same name is that which gpuplan writes, after a patch, or GPU681.
-        if not found.is_patch and namespace in written and found.name != written[namespace]:
+        if not found.is_patch and namespace in written:
             yield Finding(
                 found.place("metadata", "namespace"),
                 f"{found.title} is a second one in namespace `{namespace}`",
                 label="OLM then installs nothing here",
-                help=f"remove it, or patch the one that gpuplan writes, `{written[namespace]}`",
+                help="remove it, or patch the one that gpuplan writes",
             )
 
 

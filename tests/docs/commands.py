@@ -17,6 +17,10 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "argocd app sync": ("--dry-run", "--prune", "--resource"),
     "argocd app wait": ("--health", "--sync", "--timeout"),
     "argocd repo add": ("--ssh-private-key-path", "--username"),
+    "argocd app confirm-deletion": (),
+    # https://git-scm.com/docs
+    "git push": ("--set-upstream",),
+    "git remote add": (),
     # https://fluxcd.io/flux/cmd/
     "flux diff kustomization": ("--path",),
     "flux get kustomizations": ("-A", "--watch"),

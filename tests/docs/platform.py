@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from tests.cli.runs import run
 from tests.docs.pages import DOCS, REPOSITORY
 
 TUTORIAL = DOCS / "tutorial.md"
 
 
 def prepare(page: Path, folder: Path) -> Path:
-    """Make the folder, with the example platform as it is committed."""
+    """Make the folder; the example platform is in it built and as this gpuplan builds it."""
     folder.mkdir(parents=True)
     if page != TUTORIAL:
-        for name in ("overlays", "policies", "out"):
+        for name in ("overlays", "policies"):
             shutil.copytree(REPOSITORY / name, folder / name)
+        done = run("build", "--quiet", cwd=folder)
+        assert done.code == 0, done.err
     return folder

@@ -55,6 +55,11 @@ def test_every_rule_has_a_page_that_the_search_finds(site: Path) -> None:
     assert {code for code in codes if f"rules/{code}/" not in found} == set()
 
 
+def test_blocks_are_shown_as_blocks(site: Path) -> None:
+    pages = [page.relative_to(site).as_posix() for page in site.rglob("*.html") if "```" in page.read_text("utf-8")]
+    assert pages == []
+
+
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     loaded = {url for page in site.rglob("*.html") for url in _LOADED.findall(page.read_text(encoding="utf-8"))}
     assert loaded == set()

@@ -37,6 +37,7 @@ class _Wishes:
     stages: tuple[str, ...]
     outputs: tuple[Output, ...]
     out: str
+    kustomize: str
     check: bool
     diff: bool
     stdout: bool
@@ -88,7 +89,7 @@ def command(
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    wishes = _Wishes(out=_from_root(terminal.root, out), **options)
+    wishes = _Wishes(out=_from_root(terminal.root, out), kustomize=kustomize, **options)
     _refuse_contradictions(wishes)
     build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds, kustomize=kustomize)
     if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
@@ -124,7 +125,7 @@ def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
     names = build.report.clusters
     if len(names) != 1:
         raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
-    stream = pipeline.print_stream(build, wishes.stages)
+    stream = pipeline.print_stream(build, wishes.stages, root=terminal.root, out=wishes.out, kustomize=wishes.kustomize)
     _write_findings(terminal, build.report, wishes)
     if not stream:
         where = f" in {listing(wishes.stages)}" if wishes.stages else ""

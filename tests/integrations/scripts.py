@@ -21,8 +21,8 @@ def put_gpuplan(folder: Path) -> Path:
 
 
 def shell(command: Sequence[str], cwd: Path, variables: Mapping[str, str], *, path: Path | None = None) -> Run:
-    """Run a command with these variables and no others; ``path`` is searched before the system's folders."""
-    search = os.pathsep.join([*([str(path)] if path else []), "/usr/local/bin", "/usr/bin", "/bin"])
+    """Run a command with these variables and no others; ``path`` is searched first."""
+    search = os.pathsep.join([*([str(path)] if path else []), os.environ["PATH"]])
     done = subprocess.run(
         [*command],
         cwd=cwd,

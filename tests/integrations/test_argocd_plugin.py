@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,24 @@ from tests.kustomizing import kustomize
 
 FOLDER = REPOSITORY / "integrations/argocd-plugin"
 PLUGIN: dict[str, Any] = yaml.safe_load((FOLDER / "plugin.yaml").read_text(encoding="utf-8"))
+GENERATE: list[str] = PLUGIN["spec"]["generate"]["command"]
+DISCOVER: list[str] = PLUGIN["spec"]["discover"]["find"]["command"]
 COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [config.yaml]\n"
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: y}\n"
 
 
-def plugin(command: list[str], path: Path, **parameters: str) -> Run:
+def plugin(command: list[str], path: Path, variables: Mapping[str, str]) -> Run:
     """Run a command in an Application's path, with the variables that Argo CD makes of its parameters."""
-    variables = {f"PARAM_{name.upper()}": value for name, value in parameters.items()}
     bin_ = next(folder / "bin" for folder in path.parents if (folder / "bin/gpuplan").exists())
     return shell(command, path, {"ARGOCD_APP_NAME": "x", **variables}, path=bin_)
 
 
 def generate(path: Path, **parameters: str) -> Run:
-    return plugin(PLUGIN["spec"]["generate"]["command"], path, **parameters)
+    return plugin(GENERATE, path, {f"PARAM_{name.upper()}": value for name, value in parameters.items()})
 
 
 def discover(path: Path) -> bool:
-    done = plugin(PLUGIN["spec"]["discover"]["find"]["command"], path)
+    done = plugin(DISCOVER, path, {})
     assert done.code == 0, done.err
     return bool(done.out)
 
@@ -80,10 +82,12 @@ def test_what_is_generated_is_what_kustomize_builds(root: Path, cluster: str) ->
     for folder in ("policies", "overlays"):
         shutil.copytree(REPOSITORY / folder, root / folder)
 
+    assert run("build", "-q", cwd=root).code == 0
+
     done = generate(root / "overlays" / cluster)
 
     assert done.code == 0, done.err
-    built = list(yaml.safe_load_all(kustomize(REPOSITORY / "out" / cluster)))
+    built = list(yaml.safe_load_all(kustomize(root / "out" / cluster)))
     assert sorted(map(yaml.safe_dump, yaml.safe_load_all(done.out))) == sorted(map(yaml.safe_dump, built))
 
 
@@ -147,13 +151,37 @@ def test_another_path_fails(root: Path, path: str) -> None:
     fails(generate(root / path), saying="the path is neither overlays/<cluster> nor")
 
 
-def test_what_a_component_adds_is_not_left_out(root: Path) -> None:
+def a_component(root: Path) -> Path:
     a_platform(root)
     write(root / "overlays/dev/kustomize/scheduling/kustomization.yaml", COMPONENT)
     write(root / "overlays/dev/kustomize/scheduling/config.yaml", CONFIG)
+    return root
 
-    fails(generate(root / "overlays/dev"), saying="`overlays/dev/kustomize/scheduling/` changes what")
-    assert generate(root / "overlays/dev", stage="partitions").code == 0
+
+def test_what_a_component_adds_is_not_left_out(root: Path) -> None:
+    path = a_component(root) / "overlays/dev"
+
+    fails(
+        plugin(GENERATE, path, {"GPUPLAN_KUSTOMIZE": "off"}),
+        saying="hand-written Components change what is in `out/dev/scheduling/`",
+    )
+    assert plugin(GENERATE, path, {"GPUPLAN_KUSTOMIZE": "off", "PARAM_STAGE": "partitions"}).code == 0
+
+
+def test_what_a_component_adds_is_there_where_the_image_has_kustomize(root: Path) -> None:
+    path = a_component(root) / "overlays/dev"
+    assert run("build", "-q", cwd=root).code == 0
+    built = kustomize(root / "out/dev/scheduling")
+
+    done = generate(path, stage="scheduling")
+
+    assert done.code == 0, done.err
+    assert names(done.out) == names(built)
+    assert "ConfigMap x" in names(done.out)
+
+
+def names(stream: str) -> list[str]:
+    return sorted(f"{item['kind']} {item['metadata']['name']}" for item in yaml.safe_load_all(stream))
 
 
 @pytest.mark.parametrize("value", ["$(touch pwned)", "dev; touch pwned", "--out=pwned", "dev --force", "-h", "--help"])

@@ -34,7 +34,7 @@ def test_nothing_where_nobody_watches() -> None:
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_promtool_finds_no_fault(tmp_path: Path, cluster: str) -> None:
-    promtool("check", "rules", *write_rules(a_plan(CLUSTERS[cluster]), tmp_path))
+    promtool("check", "rules", "--lint=all", "--lint-fatal", *write_rules(a_plan(CLUSTERS[cluster]), tmp_path))
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)

@@ -20,7 +20,17 @@ from gpuplan.backends.monitoring.metrics import (
 )
 from gpuplan.backends.monitoring.rules import Alert, Group
 from gpuplan.planning.alerts import AlertName
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Argocd, Mig, MigStrategy, Monitoring, Plan, Stage
+from gpuplan.planning.plan import (
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Argocd,
+    Mig,
+    MigStrategy,
+    Monitoring,
+    Plan,
+    Platform,
+    Stage,
+)
 from gpuplan.planning.sync_names import sync_name
 
 
@@ -37,7 +47,7 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
     yield _allocated_idle(plan, monitoring)
     yield _device_plugin_no_devices()
     if plan.pools:
-        yield _pool_labels_absent()
+        yield _pool_labels_absent(plan.cluster.platform)
         yield _units_drift()
         yield _pool_below_plan()
     if partitioned := [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]:
@@ -134,8 +144,14 @@ def _device_plugin_no_devices() -> Alert:
 _ADD_POOL = f"* on (node) group_left (pool) {metrics.NODE_POOL}"
 
 
-def _pool_labels_absent() -> Alert:
+def _pool_labels_absent(platform: Platform) -> Alert:
+    """OpenShift's kube-state-metrics shows all labels of nodes, and cannot be told otherwise.
+
+    (`jsonnet/components/kube-state-metrics.libsonnet` of openshift/cluster-monitoring-operator.)
+    """
     label = node_label(POOL_LABEL)
+    allowlist = f"--metric-labels-allowlist=nodes=[{','.join(metrics.NODE_LABELS)}]"
+    shown = "" if platform is Platform.OPENSHIFT else f"Start kube-state-metrics with {allowlist}. "
     return Alert(
         AlertName.POOL_LABELS_ABSENT,
         f"absent({series('kube_node_labels', **{f'{label}__ne': ''})})",
@@ -143,8 +159,7 @@ def _pool_labels_absent() -> Alert:
         "warning",
         f"No node is known to be in a pool: kube-state-metrics shows no label {POOL_LABEL}",
         "Without that label all alerts and dashboards about pools, units and tenants are silent.",
-        f"Start kube-state-metrics with --metric-labels-allowlist=nodes=[{','.join(metrics.NODE_LABELS)}], "
-        "and check that the pools' partitions are synced.",
+        f"{shown}Check that the pools' partitions are synced.",
     )
 
 

@@ -10,7 +10,7 @@ import yaml
 from gpuplan.backends import monitoring
 from gpuplan.manifests import File, Manifest
 from tests.backends import crds
-from tests.backends.monitoring.watched import ARGOCD, GROUPS, a_cluster, objects, rules, write_rules
+from tests.backends.monitoring.watched import ARGOCD, GROUPS, a_cluster, alerts, objects, rules, write_rules
 from tests.plans import a_plan
 from tests.promtool import promtool
 
@@ -69,6 +69,12 @@ def test_the_same_groups_are_files_for_a_prometheus_without_the_operator() -> No
         file = files[f"monitoring/rules/{name}.yaml"]
         assert yaml.safe_load(file.data) == body["spec"]
         assert b"--metric-labels-allowlist=nodes=[gpuplan.dev/pool,nvidia.com/mig.config," in file.data
+
+
+@pytest.mark.parametrize(("cluster", "is_told"), [("plain", True), ("openshift", False)])
+def test_who_cannot_change_kube_state_metrics_is_not_told_to(cluster: str, is_told: bool) -> None:
+    alert = alerts(a_plan(CLUSTERS[cluster]))["GpuPoolLabelsAbsent"]
+    assert ("--metric-labels-allowlist=nodes=[gpuplan.dev/pool," in alert["annotations"]["description"]) is is_told
 
 
 def test_no_rule_reads_what_mig_devices_do_not_have() -> None:

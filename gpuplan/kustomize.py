@@ -22,6 +22,8 @@ KNOWN_PROGRAMS: Final = ("kustomize", "kubectl")
 LONGEST_BUILD: Final = 120
 """Seconds."""
 
+MARK: Final = "gpuplan.dev/folder"
+
 
 @dataclass(frozen=True, slots=True)
 class Built:
@@ -64,6 +66,31 @@ def laid_out(root: Path, files: Mapping[str, bytes], links: Sequence[str]) -> It
         for link in links:
             (copy / link).symlink_to(root / link, target_is_directory=True)
         yield copy
+
+
+def bundle(folder: Path, members: Mapping[str, Path]) -> Path:
+    """Write a folder that builds several as one; the annotation `MARK` of an object is the name of its member.
+
+    A build takes longer to start than to read what one namespace has. Members are refused together, and an object must
+    not be in two of them.
+    """
+    _write(folder, {"resources": [str(index) for index in range(len(members))]})
+    for index, (name, path) in enumerate(members.items()):
+        marking = {
+            "apiVersion": "builtin",
+            "kind": "AnnotationsTransformer",
+            "metadata": {"name": "mark"},
+            "annotations": {MARK: name},
+            "fieldSpecs": [{"path": "metadata/annotations", "create": True}],
+        }
+        member = folder / str(index)
+        _write(member, {"resources": [os.path.relpath(path, member)], "transformers": [json.dumps(marking)]})
+    return folder
+
+
+def _write(folder: Path, kustomization: Mapping[str, object]) -> None:
+    folder.mkdir(parents=True)
+    (folder / "kustomization.yaml").write_text(json.dumps(kustomization), encoding="utf-8")
 
 
 def build(command: Sequence[str], folders: Sequence[Path]) -> list[Built]:

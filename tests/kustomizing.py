@@ -21,13 +21,19 @@ def command() -> tuple[str, ...] | None:
     return None
 
 
-def kustomize(folder: Path) -> str:
-    """The objects of a folder as YAML; the test is skipped where kustomize is missing and may be."""
+def need() -> tuple[str, ...]:
+    """The command; the test is skipped where kustomize is missing and may be."""
     found = command()
     if found is None:
         if os.environ.get("GPUPLAN_TEST_REQUIRE_KUSTOMIZE"):
             pytest.fail("neither kustomize nor kubectl is on PATH")
         pytest.skip("neither kustomize nor kubectl is on PATH")
+    return found
+
+
+def kustomize(folder: Path) -> str:
+    """The objects of a folder as YAML."""
+    found = need()
     result = subprocess.run([*found, str(folder)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"{folder}: {result.stderr}"
     return result.stdout

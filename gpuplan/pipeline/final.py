@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import normpath
+from typing import Any
 
 from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS
@@ -187,17 +188,75 @@ def _build(
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
     with kustomize.laid_out(root, files, ("overlays",)) as copy:
-        results = kustomize.build(command, [Path(normpath(copy / out / name / folder.path)) for folder in folders])
-    for folder, result in zip(folders, results, strict=True):
-        if result.refusal:
-            text = result.refusal.replace(f"{copy}/", "").replace(f"{root}/", "")
-            refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, text), clusters=(name,)))
-        else:
-            documents, _ = read_text(folder.path, result.text, strict=False)
-            built[folder.path] = replace(
-                folder, after=tuple(Manifest(folder.path, mapping(document.data)) for document in documents)
-            )
+        results = _run(command, copy, {item.path: Path(normpath(copy / out / name / item.path)) for item in folders})
+    for folder in folders:
+        result = results.get(folder.path)
+        if isinstance(result, str):
+            said = result.replace(f"{copy}/", "").replace(f"{root}/", "")
+            refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, said), clusters=(name,)))
+        elif result is not None:
+            built[folder.path] = replace(folder, after=tuple(Manifest(folder.path, body) for body in result))
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals
+
+
+_Bodies = list[Mapping[str, Any]]
+
+
+def _run(command: Sequence[str], copy: Path, folders: Mapping[str, Path]) -> dict[str, _Bodies | str]:
+    """The objects of each folder, or why it was refused; some folders are left out beside one that was."""
+    groups = _groups(folders)
+    paths = [
+        folders[group[0]]
+        if len(group) == 1
+        else kustomize.bundle(copy / f"bundle-{index}", {name: folders[name] for name in group})
+        for index, group in enumerate(groups)
+    ]
+    results: dict[str, _Bodies | str] = {}
+    refused: list[list[str]] = []
+    for group, built in zip(groups, kustomize.build(command, paths), strict=True):
+        if len(group) == 1:
+            results[group[0]] = built.refusal or _bodies(built.text)
+        elif built.refusal:
+            refused.append(group)
+        else:
+            results |= _sort_out(group, _bodies(built.text))
+    for group in refused:
+        singly = kustomize.build(command, [folders[name] for name in group])
+        results |= {name: one.refusal or _bodies(one.text) for name, one in zip(group, singly, strict=True)}
+        if any(one.refusal for one in singly):
+            break
+    return results
+
+
+_LARGEST_BUNDLE = 16
+"""Building takes quadratic time in the objects of one build."""
+
+
+def _groups(folders: Iterable[str]) -> list[list[str]]:
+    """Folders to be built together: namespaces or pools, which do not refer to each other's objects."""
+    stages: dict[str, list[str]] = {}
+    for name in folders:
+        stages.setdefault(name.partition("/")[0], []).append(name)
+    return [
+        names[start : start + _LARGEST_BUNDLE]
+        for names in stages.values()
+        for start in range(0, len(names), _LARGEST_BUNDLE)
+    ]
+
+
+def _bodies(text: str) -> _Bodies:
+    return [document.data for document in read_text("", text, strict=False)[0]]
+
+
+def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies | str]:
+    """The objects of a bundle by the members that they are marked with, without the marks."""
+    found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in group}
+    for body in bodies:
+        annotations = body["metadata"]["annotations"]
+        found[annotations.pop(kustomize.MARK)].append(body)
+        if not annotations:
+            del body["metadata"]["annotations"]
+    return {**found}
 
 
 _ID = re.compile(

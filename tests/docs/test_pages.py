@@ -11,6 +11,7 @@ import yaml
 
 from gpuplan.checks import run as run_checks
 from gpuplan.diagnostics import Severity
+from tests import kustomizing
 from tests.docs.pages import DOCS, REPOSITORY, Block, blocks_of, by_hand, prose_of
 from tests.docs.platform import prepare
 from tests.docs.sessions import DocumentationError, Session, matches, transcript
@@ -27,6 +28,8 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    if any("/kustomize/" in block.options.get("title", "") for block in blocks_of(page)):
+        kustomizing.need()
     session = Session(prepare(page, tmp_path / "reader"))
     missing = paths_missing(page, session)
     for block in blocks_of(page):
@@ -112,6 +115,12 @@ def test_a_flag_that_no_program_has_is_noticed(tmp_path: Path) -> None:
     session = Session(prepare(DOCS / "tutorial.md", tmp_path / "reader"))
     with pytest.raises(DocumentationError, match="has no flag `--prunes`"):
         session.follow(a_block("console", "$ argocd app sync gpuplan --prunes\n", needs="cluster"))
+
+
+def test_an_application_that_nobody_writes_is_noticed(tmp_path: Path) -> None:
+    session = Session(prepare(DOCS / "tutorial.md", tmp_path / "reader"))
+    with pytest.raises(DocumentationError, match="names the Application `gpu-operator-dev`"):
+        session.follow(a_block("console", "$ argocd app sync gpu-operator-dev\n", needs="cluster"))
 
 
 def test_a_path_that_is_not_built_is_noticed(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from gpuplan.diagnostics import Diagnostic, GpuplanError
+from gpuplan.kustomize import MARK
+from gpuplan.kustomize import bundle as make_bundle
 from gpuplan.pipeline import Report, build, validate
-from tests.kustomizing import command, kustomize
+from tests.kustomizing import kustomize, need
 
 CLUSTER = """\
 apiVersion: gpuplan.dev/v1
@@ -55,6 +57,7 @@ spec:
 """
 COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
 NOTES = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes, namespace: monitoring}\ndata: {a: b}\n"
+QUOTA = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: gpuplan, namespace: training}\nspec: {hard: {}}\n"
 MORE_PODS = """\
 patches:
   - target: {kind: ResourceQuota}
@@ -77,8 +80,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _needs_kustomize() -> None:
-    if command() is None:
-        pytest.skip("neither kustomize nor kubectl is on PATH")
+    need()
 
 
 needs_kustomize = pytest.mark.usefixtures("_needs_kustomize")
@@ -302,6 +304,36 @@ def test_what_needs_a_network_is_not_built(root: Path, tmp_path: Path) -> None:
 def test_output_folder_may_lie_outside_of_the_repository(root: Path) -> None:
     component(root, "namespaces", MORE_PODS)
     assert codes(build(root, out="../elsewhere/out").report) == []
+
+
+# --- Many folders ------------------------------------------------------------------------------------------------
+
+
+@needs_kustomize
+def test_namespaces_built_together_come_out_as_they_do_alone(root: Path, tmp_path: Path) -> None:
+    for path, data in build(root).tree.items():
+        write(root / "out" / path, data.decode())
+    folders = {name: root / "out/dev/namespaces" / name for name in ("research", "training")}
+    together: dict[str, list[Any]] = {name: [] for name in folders}
+    for body in yaml.safe_load_all(kustomize(make_bundle(tmp_path / "bundle", folders))):
+        together[body["metadata"]["annotations"].pop(MARK)].append(body)
+    assert together == {name: list(yaml.safe_load_all(kustomize(folder))) for name, folder in folders.items()}
+
+
+@needs_kustomize
+def test_of_folders_built_together_only_the_one_at_fault_is_refused(root: Path) -> None:
+    component(root, "namespaces", MORE_PODS)
+    component(root, "namespaces/training", "resources: [quota.yaml]\n", quota=QUOTA)
+    found = only(validate(root), "GPU681")
+    assert found.finding.message == "ResourceQuota training/gpuplan is in `namespaces/training` twice"
+
+
+@needs_kustomize
+def test_one_object_in_two_of_them_is_found(root: Path) -> None:
+    component(root, "namespaces/research", "resources: [notes.yaml]\n", notes=NOTES)
+    component(root, "namespaces/training", "resources: [notes.yaml]\n", notes=NOTES)
+    found = only(validate(root), "GPU682")
+    assert found.finding.label == "in `namespaces/research` and `namespaces/training`"
 
 
 # --- The program -------------------------------------------------------------------------------------------------

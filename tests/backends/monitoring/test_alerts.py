@@ -267,7 +267,7 @@ def test_a_node_has_the_layout_of_another_pool(tmp_path: Path) -> None:
 
 def test_a_node_has_no_layout_at_all(tmp_path: Path) -> None:
     series = mig_config("mixed-1", "mixed", "")
-    assert_fires(tmp_path, "GpuMigLayoutDrift", series, 'node="mixed-1",pool="mixed"')
+    assert_fires(tmp_path, "GpuMigLayoutDrift", series, 'node="mixed-1",pool="mixed"', lacks=("mig_config",))
 
 
 def test_a_node_has_the_planned_layout(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -149,11 +150,21 @@ def assert_samples(
 
 
 def assert_fires(
-    folder: Path, alert: str, series: Mapping[str, str], labels: str, text: str | None = None, minutes: int = 70
+    folder: Path,
+    alert: str,
+    series: Mapping[str, str],
+    labels: str,
+    text: str | None = None,
+    minutes: int = 70,
+    lacks: tuple[str, ...] = (),
 ) -> None:
-    """The alert fires once, with these labels beside its name and state."""
+    """The alert fires once, with these labels beside its name and state, and with all that its text names but these."""
+    text = text or a_cluster()
+    annotations = alerts(a_plan(text))[alert]["annotations"].values()
+    named = {name for annotation in annotations for name in re.findall(r"\$labels\.(\w+)", annotation)}
+    assert named - set(re.findall(r"(\w+)=", labels)) == set(lacks)
     expr = f'max without (alertname, alertstate, severity) (ALERTS{{alertname="{alert}",alertstate="firing"}})'
-    assert_samples(folder, text or a_cluster(), series, expr, {f"{{{labels}}}": 1.0}, minutes)
+    assert_samples(folder, text, series, expr, {f"{{{labels}}}": 1.0}, minutes)
 
 
 def assert_silent(

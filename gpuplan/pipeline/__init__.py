@@ -138,10 +138,12 @@ def rules() -> tuple[Rule, ...]:
 
 def _check(repository: Repository) -> list[Diagnostic]:
     from gpuplan import checks
+    from gpuplan.pipeline.between_clusters import check_together
 
     found = [*repository.diagnostics]
     for plan in repository.plans:
         found += (*_unknown_kubernetes(plan), *checks.run(plan))
+    found += check_together(repository.plans)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rules on how policies and overlays lie in the repository (GPU11x), and on what was rendered (GPU68x, GPU69x)."""
+"""Rules on the repository (GPU11x), on clusters together (GPU659), and on what was rendered (GPU68x, GPU69x)."""
 
 from __future__ import annotations
 
@@ -83,6 +83,24 @@ Write the name as the bases have it.
     ignorable=False,
 )
 
+SHARED_NAMES = Rule(
+    "GPU659",
+    "shared-argocd-names",
+    Severity.ERROR,
+    """Two clusters give objects of Argo CD one name in one namespace.
+
+## Why
+`out/argocd/` holds the objects of all clusters, for an Argo CD that syncs them all. Of two objects with one name the
+second replaces the first, or kustomize refuses both: one cluster would be synced with the other's folders, or neither.
+Projects are named by the policy. Applications are named after cluster and pool or namespace, joined by `-`: pool `b-c`
+of cluster `a` and pool `c` of cluster `a-b` are one.
+
+## Instead
+Leave `project` out, or name one for each cluster. Rename a pool or a namespace, or give one cluster's Argo CD another
+`namespace`, where it has one of its own.
+""",
+)
+
 COMPONENTS_NOT_BUILT = Rule(
     "GPU680",
     "components-not-built",
@@ -156,6 +174,7 @@ RULES = (
     UNUSED_IGNORE,
     UNKNOWN_KUBERNETES,
     UNMATCHED_OVERLAY,
+    SHARED_NAMES,
     COMPONENTS_NOT_BUILT,
     COMPONENT_DOES_NOT_BUILD,
     PATCHED_OBJECT_INVALID,

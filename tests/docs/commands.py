@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "argocd app diff": ("--local", "--local-repo-root", "--revision", "--server-side-generate"),
     "argocd app get": ("--refresh",),
     "argocd app list": ("--project", "-l"),
+    "argocd app set": ("--sync-policy",),
     "argocd app sync": ("--dry-run", "--prune", "--resource"),
     "argocd app wait": ("--health", "--sync", "--timeout"),
     "argocd repo add": ("--ssh-private-key-path", "--username"),
@@ -53,6 +55,10 @@ KNOWN: dict[str, tuple[str, ...]] = {
 ROOTS = ("out/", "overlays/", "policies/")
 
 
+_ABOUT_APPLICATIONS = ("argocd app diff", "argocd app get", "argocd app sync", "argocd app wait")
+_APPLICATION = re.compile(r"gpu-[a-z0-9-]+")
+
+
 def problems(command: str, folder: Path) -> list[str]:
     """What is wrong with a command: a subcommand or a flag that nobody knows, a path that is not there."""
     words = shlex.split(command, comments=True)
@@ -63,9 +69,20 @@ def problems(command: str, folder: Path) -> list[str]:
     unknown = [f"`{name}` has no flag `{flag}`" for flag in sorted(flags) if flag not in KNOWN[name]]
     paths = [value for word in words if (value := word.rpartition("=")[2]).startswith(ROOTS)]
     missing = [f"`{command}` names `{path}`, which does not exist" for path in paths if not (folder / path).exists()]
+    unknown += [
+        f"`{command}` names the Application `{word}`, which is not in out/argocd"
+        for word in words[3:]
+        if name in _ABOUT_APPLICATIONS and _APPLICATION.fullmatch(word) and not _is_written(word, folder)
+    ]
     unbuilt = [
         f"`{path}` has no kustomization.yaml"
         for flag, path in pairwise(words)
         if flag == "-k" and not (folder / path / "kustomization.yaml").exists()
     ]
     return unknown + missing + unbuilt
+
+
+def _is_written(application: str, folder: Path) -> bool:
+    """Whether gpuplan has written the Application, or the ApplicationSet that makes it."""
+    applications = (folder / "out/argocd").glob(f"*/application-{application}.yaml")
+    return any(applications) or application.startswith("gpu-namespace-")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplan.catalog.chart_kinds import Kind, chart_kinds
 from gpuplan.delivery.argocd.sources import chart_repo, destination
+from gpuplan.manifests import Identity
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
 from gpuplan.planning.sync_names import sync_name
@@ -36,6 +37,21 @@ _LEFT_OVER_NAMESPACED: frozenset[Kind] = frozenset(
 Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither prunes
 them nor asks. A quota would go on capping, and a rule go on labelling nodes, with nobody to notice.
 """
+
+_NAMESPACED: frozenset[Kind] = frozenset(
+    [
+        ("", "LimitRange"),
+        ("", "PersistentVolumeClaim"),
+        ("", "Pod"),
+        ("", "ResourceQuota"),
+        ("", "Secret"),
+        ("apps", "StatefulSet"),
+        ("batch", "CronJob"),
+        ("monitoring.coreos.com", "PrometheusRule"),
+        ("monitoring.coreos.com", "ServiceMonitor"),
+    ]
+)
+"""Kinds, beside the chart's, that live in a namespace even where a hand-written object names none."""
 
 RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 """On a project it keeps it until no Application names it; on an Application it removes its objects with it."""
@@ -82,7 +98,7 @@ def _namespaces(plan: Plan, folders: Sequence[Folder]) -> list[str]:
 
 def _cluster_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
     """Kinds without a namespace; Namespaces one by one."""
-    found = {identity for folder in folders for identity in folder.identities if not identity.namespace}
+    found = {item for folder in folders for item in folder.identities if not _is_namespaced(item)}
     kinds = {(identity.group, identity.kind) for identity in found} - {_NAMESPACE}
     kinds |= {*_LEFT_OVER_CLUSTER, (rules_group(plan.cluster), "NodeFeatureRule")}
     if _has_chart(plan):
@@ -93,9 +109,15 @@ def _cluster_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]
 
 
 def _namespaced_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
-    kinds = {(item.group, item.kind) for folder in folders for item in folder.identities if item.namespace}
+    kinds = {(item.group, item.kind) for folder in folders for item in folder.identities if _is_namespaced(item)}
     kinds |= _LEFT_OVER_NAMESPACED
     return _entries(kinds | chart_kinds().namespaced if _has_chart(plan) else kinds)
+
+
+def _is_namespaced(item: Identity) -> bool:
+    """Objects that name no namespace are applied in that of their Application."""
+    kind = (item.group, item.kind)
+    return bool(item.namespace) or kind in _NAMESPACED or kind in chart_kinds().namespaced
 
 
 def _entries(kinds: set[Kind] | frozenset[Kind]) -> list[dict[str, str]]:

@@ -89,6 +89,12 @@ def test_hand_written_kinds_are_allowed_where_they_live() -> None:
     assert ("example.com", "Gadget") in kinds(project, "cluster") - kinds(project, "namespace")
 
 
+def test_hand_written_objects_without_a_namespace_are_in_that_of_their_application() -> None:
+    secret = Identity("", "Secret", "", "a")
+    project = the_project(a_cluster(**OLM), folder("workloads", secret))
+    assert ("", "Secret") in kinds(project, "namespace") - kinds(project, "cluster")
+
+
 def test_rules_stay_allowed_without_pools_since_argo_cd_ignores_what_is_not() -> None:
     assert ("nfd.k8s-sigs.io", "NodeFeatureRule") in kinds(the_project(a_cluster()), "cluster")
     older = a_cluster(**{**OLM, "kubernetes": "1.31"})

@@ -7,7 +7,8 @@ one does not have it, and then the entry allows every Namespace, or the API serv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.catalog.chart_kinds import Kind, chart_kinds
@@ -62,12 +63,13 @@ _WAVE = "-10"
 def app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
     """The project. Orphaned resources are not watched: tenants' own workloads would all be some."""
     cluster = plan.cluster
+    written = _written(plan, folders)
     spec: dict[str, Any] = {
         "description": f"GPU configuration of the cluster {cluster.name}",
         "sourceRepos": [argocd.repo_url, *([chart_repo(plan)] if _has_chart(plan) else [])],
-        "destinations": [destination(argocd, namespace) for namespace in _namespaces(plan, folders)],
-        "clusterResourceWhitelist": _cluster_kinds(plan, folders),
-        "namespaceResourceWhitelist": _namespaced_kinds(plan, folders),
+        "destinations": [destination(argocd, namespace) for namespace in _namespaces(plan, written)],
+        "clusterResourceWhitelist": _cluster_kinds(plan, written),
+        "namespaceResourceWhitelist": _namespaced_kinds(plan, written),
     }
     if windows := list(_sync_windows(plan, folders)):
         spec["syncWindows"] = windows
@@ -90,27 +92,40 @@ def _has_chart(plan: Plan) -> bool:
     return plan.cluster.gpu_operator.install is Install.HELM
 
 
-def _namespaces(plan: Plan, folders: Sequence[Folder]) -> list[str]:
+def _written(plan: Plan, folders: Sequence[Folder]) -> set[Identity]:
+    """All objects that are known one by one: those of folders, and those that the policy has the chart add."""
+    written = {identity for folder in folders for identity in folder.identities}
+    extra = plan.cluster.gpu_operator.values.get("extraObjects") if _has_chart(plan) else None
+    if isinstance(extra, list | tuple):
+        written.update(_identity(body) for body in extra if isinstance(body, Mapping))
+    return written
+
+
+def _identity(body: Mapping[str, Any]) -> Identity:
+    metadata = body.get("metadata")
+    about = metadata if isinstance(metadata, Mapping) else {}
+    group = str(body.get("apiVersion", "")).rpartition("/")[0]
+    return Identity(group, str(body.get("kind", "")), str(about.get("namespace", "")), str(about.get("name", "")))
+
+
+def _namespaces(plan: Plan, written: AbstractSet[Identity]) -> list[str]:
     """Every namespace that is written to, and the operator's, which the Applications name as their own."""
-    used = {identity.namespace for folder in folders for identity in folder.identities}
-    return sorted({plan.cluster.gpu_operator.namespace, *used} - {""})
+    return sorted({plan.cluster.gpu_operator.namespace, *(item.namespace for item in written)} - {""})
 
 
-def _cluster_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
+def _cluster_kinds(plan: Plan, written: AbstractSet[Identity]) -> list[dict[str, str]]:
     """Kinds without a namespace; Namespaces one by one."""
-    found = {item for folder in folders for item in folder.identities if not _is_namespaced(item)}
-    kinds = {(identity.group, identity.kind) for identity in found} - {_NAMESPACE}
+    found = {item for item in written if not _is_namespaced(item)}
+    kinds = {(item.group, item.kind) for item in found} - {_NAMESPACE}
     kinds |= {*_LEFT_OVER_CLUSTER, (rules_group(plan.cluster), "NodeFeatureRule")}
     if _has_chart(plan):
         kinds |= chart_kinds().cluster
-    names = sorted(identity.name for identity in found if (identity.group, identity.kind) == _NAMESPACE)
-    namespaces = [{"group": "", "kind": "Namespace", "name": name} for name in names]
-    return [*namespaces, *_entries(kinds)]
+    names = sorted(item.name for item in found if (item.group, item.kind) == _NAMESPACE)
+    return [*({"group": "", "kind": "Namespace", "name": name} for name in names), *_entries(kinds)]
 
 
-def _namespaced_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
-    kinds = {(item.group, item.kind) for folder in folders for item in folder.identities if _is_namespaced(item)}
-    kinds |= _LEFT_OVER_NAMESPACED
+def _namespaced_kinds(plan: Plan, written: AbstractSet[Identity]) -> list[dict[str, str]]:
+    kinds = {(item.group, item.kind) for item in written if _is_namespaced(item)} | _LEFT_OVER_NAMESPACED
     return _entries(kinds | chart_kinds().namespaced if _has_chart(plan) else kinds)
 
 
@@ -120,7 +135,7 @@ def _is_namespaced(item: Identity) -> bool:
     return bool(item.namespace) or kind in _NAMESPACED or kind in chart_kinds().namespaced
 
 
-def _entries(kinds: set[Kind] | frozenset[Kind]) -> list[dict[str, str]]:
+def _entries(kinds: AbstractSet[Kind]) -> list[dict[str, str]]:
     return [{"group": group, "kind": kind} for group, kind in sorted(kinds)]
 
 

@@ -95,6 +95,13 @@ def test_hand_written_objects_without_a_namespace_are_in_that_of_their_applicati
     assert ("", "Secret") in kinds(project, "namespace") - kinds(project, "cluster")
 
 
+def test_what_the_policy_has_the_chart_add_is_allowed() -> None:
+    extra = "[{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}, {apiVersion: v1, kind: Secret}, text]"
+    project = the_project(a_cluster(operator=f"install: helm, version: v26.7.0, values: {{extraObjects: {extra}}}"))
+    assert ("example.com", "Gadget") in kinds(project, "cluster")
+    assert ("", "Secret") in kinds(project, "namespace")
+
+
 def test_rules_stay_allowed_without_pools_since_argo_cd_ignores_what_is_not() -> None:
     assert ("nfd.k8s-sigs.io", "NodeFeatureRule") in kinds(the_project(a_cluster()), "cluster")
     older = a_cluster(**{**OLM, "kubernetes": "1.31"})

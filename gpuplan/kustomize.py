@@ -27,7 +27,7 @@ MARK: Final = "gpuplan.dev/folder"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of a folder: the objects as YAML text, or why there are none."""
+    """What came of a folder: the objects as YAML text, or what kustomize says of there being none."""
 
     text: str = ""
     refusal: str = ""
@@ -107,9 +107,10 @@ def _build(command: Sequence[str], folder: Path) -> Built:
     except OSError as error:
         raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
     except subprocess.TimeoutExpired:
-        return Built(refusal=f"it did not end within {LONGEST_BUILD} seconds")
+        return Built(refusal=f"nothing within {LONGEST_BUILD} seconds")
     if result.returncode:
-        return Built(refusal=_refusal(result.stderr.decode(errors="replace")))
+        said = _refusal(result.stderr.decode(errors="replace"))
+        return Built(refusal=said or f"nothing, and ends with {result.returncode}")
     return Built(result.stdout.decode(errors="replace"))
 
 
@@ -124,4 +125,4 @@ def _refusal(said: str) -> str:
     if logged:
         with suppress(ValueError):  # Go has escapes that JSON has not
             text = str(json.loads(logged[1]))
-    return " ".join(text.removeprefix("error: ").removeprefix("Error: ").split()) or "it does not say why"
+    return " ".join(text.removeprefix("error: ").removeprefix("Error: ").split())

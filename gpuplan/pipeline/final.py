@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from gpuplan.checks.handwritten.reading import (
     Kustomization,
     mapping,
     path_in,
+    text,
 )
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
@@ -215,15 +217,18 @@ def _run(command: Sequence[str], copy: Path, folders: Mapping[str, Path]) -> dic
     refused: list[list[str]] = []
     for group, built in zip(groups, kustomize.build(command, paths), strict=True):
         if len(group) == 1:
-            results[group[0]] = built.refusal or _bodies(built.text)
-        elif built.refusal:
+            results[group[0]] = read_objects(built)
+            continue
+        bodies = read_objects(built)
+        if isinstance(bodies, str) or not all(_mark(body) in group for body in bodies):
             refused.append(group)
         else:
-            results |= _sort_out(group, _bodies(built.text))
+            results |= _sort_out(group, bodies)
     for group in refused:
         singly = kustomize.build(command, [folders[name] for name in group])
-        results |= {name: one.refusal or _bodies(one.text) for name, one in zip(group, singly, strict=True)}
-        if any(one.refusal for one in singly):
+        found = {name: read_objects(one) for name, one in zip(group, singly, strict=True)}
+        results |= found
+        if any(isinstance(one, str) for one in found.values()):
             break
     return results
 
@@ -244,16 +249,35 @@ def _groups(folders: Iterable[str]) -> list[list[str]]:
     ]
 
 
-def _bodies(text: str) -> _Bodies:
-    return [document.data for document in read_text("", text, strict=False)[0]]
+def read_objects(built: kustomize.Built) -> list[Mapping[str, Any]] | str:
+    """The objects that came of a folder, or why there are none: another program may print anything."""
+    if built.refusal:
+        return built.refusal
+    documents, unreadable = read_text("", built.text, strict=False)
+    bodies = [document.data for document in documents]
+    strange = next((body for body in bodies if not _is_object(body)), None)
+    if unreadable or strange is not None:
+        return "what are no objects" if unreadable else f"what is no object: `{json.dumps(strange, default=str)[:60]}`"
+    return bodies
+
+
+def _is_object(body: object) -> bool:
+    found = mapping(body)
+    needed = (found.get("apiVersion"), found.get("kind"), mapping(found.get("metadata")).get("name"))
+    return all(isinstance(value, str) and value for value in needed)
+
+
+def _mark(body: Mapping[str, Any]) -> str:
+    return text(mapping(body["metadata"].get("annotations")).get(kustomize.MARK))
 
 
 def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies | str]:
     """The objects of a bundle by the members that they are marked with, without the marks."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in group}
     for body in bodies:
+        found[_mark(body)].append(body)
         annotations = body["metadata"]["annotations"]
-        found[annotations.pop(kustomize.MARK)].append(body)
+        del annotations[kustomize.MARK]
         if not annotations:
             del body["metadata"]["annotations"]
     return {**found}

@@ -33,7 +33,8 @@ def print_stream(
     ours = [path for path in build.objects if path in chosen and dirname(path) not in patched]
     texts = [chosen[path] for path in ours]
     if patched:
-        texts += _built(patched, chosen, root.resolve(), out, kustomize)
+        generated = {dirname(path) for path in build.objects}
+        texts += _built(patched, generated, chosen, root.resolve(), out, kustomize)
     return b"".join(b"---\n" + text for text in texts if text)
 
 
@@ -46,9 +47,12 @@ def _includes_components(path: str, data: bytes) -> bool:
     return path.endswith(f"/{FILE_NAME}") and b"\ncomponents:\n" in data
 
 
-def _built(patched: Sequence[str], tree: dict[str, bytes], root: Path, out: str, program: str) -> list[bytes]:
+def _built(
+    patched: Sequence[str], generated: set[str], tree: dict[str, bytes], root: Path, out: str, program: str
+) -> list[bytes]:
+    """What kustomize makes of each folder; of those with generated objects it must be something."""
     from gpuplan.kustomize import build, find_program, laid_out
-    from gpuplan.pipeline.final import OFF
+    from gpuplan.pipeline.final import OFF, read_objects
 
     command = None if program == OFF else find_program(program)
     if command is None:
@@ -60,6 +64,12 @@ def _built(patched: Sequence[str], tree: dict[str, bytes], root: Path, out: str,
     with laid_out(root, files, ("overlays",)) as copy:
         results = build(command, [Path(normpath(copy / out / folder)) for folder in patched])
     for folder, result in zip(patched, results, strict=True):
-        if result.refusal:
-            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: {result.refusal}")
+        objects = read_objects(result)
+        if isinstance(objects, str):
+            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects}")
+        if not objects and folder in generated:
+            raise GpuplanError(
+                f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
+                "whoever prunes by this would delete them: let a Component leave one, or change the policy instead",
+            )
     return [result.text.encode() for result in results]

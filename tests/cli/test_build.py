@@ -380,6 +380,26 @@ def test_stages_without_components_are_printed_all_the_same(tmp_path: Path, comp
     assert run("build", "--stdout", "--kustomize", "off", *stages, cwd=root).code == 0
 
 
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 0", "kustomize makes no objects of `out/dev/namespaces/research/`, where there are some"),
+        ("echo 'hello: ['", "kustomize says: what are no objects"),
+    ],
+)
+def test_stdout_prints_nothing_that_a_program_makes_up(tmp_path: Path, script: str, reason: str) -> None:
+    root = with_component(tmp_path, "namespaces/research")
+    program = root / "kustomize"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+    done = run("build", "--stdout", "--kustomize", str(program), cwd=root)
+
+    assert done.code != 0
+    assert done.out == ""
+    assert reason in done.err
+
+
 # --- Usage -------------------------------------------------------------------------------------------------------
 
 

@@ -379,7 +379,7 @@ def test_each_program_has_its_own_verb(root: Path, tmp_path: Path, name: str, ve
         ),
         ("panic: nil pointer\ngoroutine 1 [running]:\nmain.main()", "panic: nil pointer"),
         ("merging from generator &{0xc000b55c70 <nil>}: no", "merging from generator: no"),
-        ("", "it does not say why"),
+        ("", "nothing, and ends with 1"),
     ],
 )
 def test_of_what_it_says_the_reason_is_shown(root: Path, tmp_path: Path, said: str, note: str) -> None:
@@ -387,6 +387,35 @@ def test_of_what_it_says_the_reason_is_shown(root: Path, tmp_path: Path, said: s
     path = program(tmp_path / "bin", "kustomize", f"cat '{tmp_path / 'said'}' >&2; exit 1")
     component(root, "scheduling", "labels:\n  - pairs: {example.com/team: science}\n")
     assert only(validate(root, kustomize=path), "GPU681").finding.notes == (f"kustomize says: {note}",)
+
+
+@pytest.mark.parametrize(
+    ("printed", "note"),
+    [
+        ("hello world: [", "what are no objects"),
+        ("- a", 'what is no object: `["a"]`'),
+        ("apiVersion: v1\nkind: List", 'what is no object: `{"apiVersion": "v1", "kind": "List"}`'),
+        (
+            "apiVersion: v1\nkind: Node\nmetadata: 3",
+            'what is no object: `{"apiVersion": "v1", "kind": "Node", "metadata": 3}`',
+        ),
+    ],
+)
+def test_what_it_prints_must_be_objects(root: Path, tmp_path: Path, printed: str, note: str) -> None:
+    write(tmp_path / "printed", printed)
+    path = program(tmp_path / "bin", "kustomize", f"cat '{tmp_path / 'printed'}'")
+    component(root, "scheduling", "labels:\n  - pairs: {example.com/team: science}\n")
+    component(root, "namespaces", MORE_PODS)
+    found = validate(root, kustomize=path).diagnostics
+    assert {item.code for item in found} == {"GPU681"}
+    assert {item.finding.notes[0] for item in found} == {f"kustomize says: {note}"}
+
+
+def test_objects_that_belong_to_no_folder_are_no_crash(root: Path, tmp_path: Path) -> None:
+    write(tmp_path / "printed", NOTES)
+    path = program(tmp_path / "bin", "kustomize", f"cat '{tmp_path / 'printed'}'")
+    component(root, "namespaces", MORE_PODS)
+    assert "GPU684" in {item.code for item in validate(root, kustomize=path).diagnostics}
 
 
 @needs_kustomize

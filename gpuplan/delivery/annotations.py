@@ -1,8 +1,9 @@
 """What Argo CD and Flux read on objects: the order in which to apply them, and what it takes to remove them.
 
-One table by kind, so that what protects a kind holds wherever it is written. Where the policy chooses a tool only that
-tool's annotations are written; where it chooses none, both: they protect whoever syncs the folders in some other way,
-and other tools ignore them.
+One table by kind, so that what protects a kind holds wherever it is written. Where the policy chooses no tool, both
+tools' annotations are written: they protect whoever syncs the folders in some other way, and other tools ignore them.
+With `argocd` only its own are. With `flux` those of Argo CD that keep it from deleting stay: an Argo CD that synced the
+cluster until now may read the new objects first, and only then delete its Applications with what they applied.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ _CONFIG_MAPS: Final = {
 
 
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
-    """The object with the annotations of the tool that syncs the cluster, or of both."""
+    """The object with the annotations for the tool that syncs the cluster, or for both."""
     body, is_partial = manifest.body, manifest.is_partial
     stage = manifest.folder if body["kind"] == "ConfigMap" and manifest.folder in _CONFIG_MAPS else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
@@ -103,7 +104,7 @@ def _annotations(
     has_flux: bool,  # noqa: FBT001
 ) -> Mapping[str, str]:
     care = _find_care(api_version, kind, stage, is_partial=is_partial)
-    argocd = _argocd(care, is_partial=is_partial) if has_argocd else {}
+    argocd = _argocd(care, is_partial=is_partial) if has_argocd else _after_argocd(care)
     return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
 
 
@@ -122,17 +123,25 @@ def _argocd(care: Care, *, is_partial: bool) -> dict[str, str]:
         # A part of an object lacks fields that its definition requires.
         "Validate=false" if is_partial and care.is_custom else "",
         "SkipDryRunOnMissingResource=true" if care.is_custom else "",
-        f"Prune={care.prune}" if care.prune else "",
-        f"Delete={care.delete}" if care.delete else "",
+        *_protections(care),
         "PruneLast=true" if care.is_pruned_last else "",
     ]
-    text = ",".join(filter(None, options))
     annotations = {
         COMPARE_OPTIONS: "IgnoreExtraneous" if care.is_left_over else "",
-        SYNC_OPTIONS: text,
+        SYNC_OPTIONS: ",".join(filter(None, options)),
         SYNC_WAVE: str(care.wave) if care.wave else "",
     }
     return {key: value for key, value in annotations.items() if value}
+
+
+def _after_argocd(care: Care) -> dict[str, str]:
+    protections = _protections(care)
+    return {SYNC_OPTIONS: ",".join(protections)} if protections else {}
+
+
+def _protections(care: Care) -> list[str]:
+    """What keeps Argo CD from deleting an object, by itself or at all."""
+    return [f"{option}={value}" for option, value in (("Prune", care.prune), ("Delete", care.delete)) if value]
 
 
 def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -44,9 +45,11 @@ def test_namespaces_are_written_on_objects_and_never_by_flux(built: Built) -> No
     assert not [name for name, body in built.kustomizations.items() if "targetNamespace" in body["spec"]]
 
 
-def test_objects_carry_the_annotations_of_flux_and_of_no_other_tool(built: Built) -> None:
+def test_objects_carry_flux_annotations_and_of_argo_cds_those_that_keep_it_from_deleting(built: Built) -> None:
     own = [data for name, data in built.tree.items() if name.startswith(f"{built.cluster}/")]
-    assert not [data for data in own if b"argocd.argoproj.io" in data]
+    told = {line.strip() for data in own for line in data.splitlines() if b"argocd.argoproj.io" in line}
+    assert told
+    assert all(re.fullmatch(rb'[^:]+/sync-options: "Prune=\w+,Delete=\w+"', line) for line in told)
     assert [data for data in own if b"kustomize.toolkit.fluxcd.io/prune: disabled" in data]
 
 

@@ -8,6 +8,13 @@ local kustomization(resources) = file({
   resources: resources,
 });
 
+// What Argo CD and Flux read, where neither is chosen.
+local care(wave, options='', stays=false) =
+  (if options == '' then {} else { 'argocd.argoproj.io/sync-options': options })
+  + { 'argocd.argoproj.io/sync-wave': wave }
+  + (if stays then { 'kustomize.toolkit.fluxcd.io/prune': 'disabled' } else {});
+local asked = 'Prune=confirm,Delete=confirm';
+
 local namespaceOf(tenant) = {
   apiVersion: 'v1',
   kind: 'Namespace',
@@ -18,14 +25,14 @@ local namespaceOf(tenant) = {
       'pod-security.kubernetes.io/enforce': 'baseline',
       'pod-security.kubernetes.io/warn': 'baseline',
     },
-    annotations: { 'argocd.argoproj.io/sync-options': 'Prune=confirm,Delete=confirm' },
+    annotations: care('-20', asked, stays=true),
   },
 };
 
 local quotaOf(tenant) = {
   apiVersion: 'v1',
   kind: 'ResourceQuota',
-  metadata: { name: 'gpuplan', namespace: tenant.name },
+  metadata: { name: 'gpuplan', namespace: tenant.name, annotations: care('20') },
   spec: {
     hard: {
       ['requests.' + resource]: if resource == tenant.resource then std.toString(tenant.cap) else '0'
@@ -45,7 +52,11 @@ local membersOf(tenant) = {
 local grantsOf(tenant) = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
-  metadata: { name: 'grants-' + tenant.name, namespace: 'gpuplan-system' },
+  metadata: {
+    name: 'grants-' + tenant.name,
+    namespace: 'gpuplan-system',
+    annotations: care('-10', 'PruneLast=true', stays=true),
+  },
   data: {
     tenant: tenant.name,
     pools: tenant.pool + '\n',
@@ -59,7 +70,7 @@ local bindingOf(tenant) = {
   kind: 'ValidatingAdmissionPolicyBinding',
   metadata: {
     name: 'gpuplan-grants-' + tenant.name,
-    annotations: { 'argocd.argoproj.io/sync-wave': '1' },
+    annotations: care('21', asked, stays=true),
   },
   spec: {
     policyName: 'gpuplan-grants',
@@ -74,10 +85,7 @@ local nodesOf(pool) = {
   kind: 'NodeFeatureRule',
   metadata: {
     name: 'gpuplan-pool-' + pool.name,
-    annotations: {
-      'argocd.argoproj.io/sync-options': 'SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm',
-      'argocd.argoproj.io/sync-wave': '10',
-    },
+    annotations: care('10', 'SkipDryRunOnMissingResource=true,' + asked + ',PruneLast=true', stays=true),
   },
   spec: {
     rules: [{
@@ -108,7 +116,7 @@ local nodesOf(pool) = {
 local classOf(class) = {
   apiVersion: 'scheduling.k8s.io/v1',
   kind: 'PriorityClass',
-  metadata: { name: class.name, annotations: { 'argocd.argoproj.io/sync-options': 'Prune=confirm' } },
+  metadata: { name: class.name, annotations: care('-15', asked, stays=true) },
   value: class.value,
   preemptionPolicy: 'PreemptLowerPriority',
   description: 'Class %s.' % class.name,
@@ -130,7 +138,13 @@ local merged(maps) = { [name]: map[name] for map in maps for name in std.objectF
 
 merged([tenantFiles(tenant) for tenant in data.tenants])
 + {
-  ['fleet/partitions/nodefeaturerule-gpuplan-pool-%s.yaml' % pool.name]: file(nodesOf(pool))
+  ['fleet/partitions/%s/nodefeaturerule-gpuplan-pool-%s.yaml' % [pool.name, pool.name]]: file(nodesOf(pool))
+  for pool in data.pools
+}
++ {
+  ['fleet/partitions/%s/kustomization.yaml' % pool.name]: kustomization([
+    'nodefeaturerule-gpuplan-pool-%s.yaml' % pool.name,
+  ])
   for pool in data.pools
 }
 + {
@@ -139,8 +153,5 @@ merged([tenantFiles(tenant) for tenant in data.tenants])
 }
 + {
   'fleet/namespaces/kustomization.yaml': kustomization([tenant.name for tenant in data.tenants]),
-  'fleet/partitions/kustomization.yaml': kustomization([
-    'nodefeaturerule-gpuplan-pool-%s.yaml' % pool.name
-    for pool in data.pools
-  ]),
+  'fleet/partitions/kustomization.yaml': kustomization([pool.name for pool in data.pools]),
 }

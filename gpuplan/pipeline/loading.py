@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from posixpath import normpath
+from posixpath import basename, dirname, normpath
 
 from gpuplan.catalog import load as load_catalog
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
@@ -208,6 +208,7 @@ class _Loader:
         return self.bases[folder]
 
     def _read_hand_work(self, folder: str) -> HandWork | None:
+        """What lies below `kustomize/`, but for Components that cannot be read: nothing says what belongs to them."""
         kustomize = f"{folder}/{KUSTOMIZE}"
         if not has_folder(self.root, kustomize):
             return None
@@ -215,16 +216,22 @@ class _Loader:
         self.diagnostics += found
         for document in documents:
             self.hand_files.setdefault(document.file.path, document.file)
+        paths = [item.finding.at.locate().file.path for item in found if item.rule in UNREAD]
+        unread = tuple(f"{dirname(path)}/" for path in paths if _is_kustomization(path))
         hand_written = tuple(
             HandWritten(document.file.path[len(kustomize) + 1 :].split("/")[0], document.origin, document.data)
             for document in documents
+            if not document.file.path.startswith(unread)
         )
-        return HandWork(self._components(kustomize, documents), hand_written)
+        components = self._components(kustomize, documents)
+        return HandWork(
+            tuple(component for component in components if not f"{component.folder}/".startswith(unread)), hand_written
+        )
 
     def _components(self, kustomize: str, documents: Sequence[Document]) -> tuple[Component, ...]:
         """The folders of `kustomize/`, and those of single pools and namespaces below their stage's."""
         kinds = {
-            document.file.path.rsplit("/", 1)[0]: document for document in documents if _is_kustomization(document)
+            dirname(document.file.path): document for document in documents if _is_kustomization(document.file.path)
         }
         found: list[Component] = []
         for stage in find_folders(self.root, kustomize):
@@ -261,8 +268,8 @@ def _component(stage: str, part: str | None, folder: str, kinds: Mapping[str, Do
     return Component(stage, part, folder, document.kind if document else "", document.origin if document else None)
 
 
-def _is_kustomization(document: Document) -> bool:
-    return document.file.path.rsplit("/", 1)[-1] in ("kustomization.yaml", "kustomization.yml")
+def _is_kustomization(path: str) -> bool:
+    return basename(path) in ("kustomization.yaml", "kustomization.yml")
 
 
 def _bases_of(cluster: Document | None) -> list[tuple[int | None, str]]:

@@ -102,3 +102,14 @@ def test_a_class_that_cannot_be_resolved_is_named_all_the_same(platform: Path) -
     replace(platform / "policies/priority-classes.yaml", "value: 1000", "value: much")
 
     assert problems(platform) == [("policies/priority-classes.yaml", "GPU032")]
+
+
+def test_files_of_an_unreadable_component_are_not_astray(platform: Path) -> None:
+    folder = platform / "overlays/dev/kustomize/namespaces/research"
+    folder.mkdir(parents=True)
+    (folder / "kustomization.yaml").write_text("kind: Component\nresources: [notes.yaml\n")
+    (folder / "notes.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes, namespace: research}\n"
+    )
+
+    assert problems(platform) == [("overlays/dev/kustomize/namespaces/research/kustomization.yaml", "GPU001")]

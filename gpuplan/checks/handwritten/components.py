@@ -105,7 +105,7 @@ def _problem(component: Component, body: Mapping[str, object]) -> tuple[str, str
     """The field at fault, the message and the label, or None where kustomize takes the folder."""
     folder = f"`{component.folder}`"
     if component.at is None:
-        return "", f"{folder} has no kustomization.yaml", "not a Component"
+        return "", f"{folder} has no kustomization.yaml, or an empty one", "not a Component"
     if component.kind != "Component":
         kind = f"is a {component.kind}, not a Component" if component.kind else "does not say `kind: Component`"
         return "kind", f"{folder} {kind}", "must be `Component`"
@@ -328,11 +328,17 @@ def content_under_old_name(plan: Plan) -> Iterator[Finding]:
                     yield _changed_content(at / "behavior", name)
             for at, entry in entries(kustomization, "patches", "patchesJson6902"):
                 target = mapping(mapping(entry).get("target"))
-                if target.get("kind") == "ConfigMap" and text(target.get("name")) not in own:
-                    yield _changed_content(at / "target", text(target.get("name")))
+                name = text(target.get("name"))
+                if target.get("kind") == "ConfigMap" and name not in own and _may_be_generated(name):
+                    yield _changed_content(at / "target", name)
     for found in files.of_kind("ConfigMap"):
         if found.stage == Stage.GPU_OPERATOR and found.is_patch and found.name and found.name not in own:
             yield _changed_content(found.place("metadata", "name"), found.name)
+
+
+def _may_be_generated(name: str) -> bool:
+    """Whether the name in a target, a regular expression, may match that of a generated ConfigMap."""
+    return not re.fullmatch("[a-z0-9-]+", name) or name.startswith("gpuplan-")
 
 
 def _creates(generator: Mapping[str, object]) -> bool:

@@ -139,6 +139,19 @@ def test_warnings_can_fail_the_step(workspace: Path) -> None:
     assert check(root, warnings_as_errors="true").outputs["result"] == "findings"
 
 
+@pytest.mark.parametrize("value", ["True", "yes", "1", ""])
+def test_only_false_leaves_the_output_unjudged(workspace: Path, value: str) -> None:
+    assert check(a_platform(workspace), check_out=value).outputs["result"] == "findings"
+
+
+@pytest.mark.parametrize(("value", "result"), [("yes", "findings"), ("", "clean"), ("false", "clean")])
+def test_any_other_word_makes_warnings_fail(workspace: Path, value: str, result: str) -> None:
+    root = a_platform(workspace)
+    write(root / "policies/pool.yaml", f"# gpuplan: ignore[GPU203] for a test\n{POOL}")
+
+    assert check(built(root), warnings_as_errors=value).outputs["result"] == result
+
+
 def test_annotations_and_the_summary_can_be_left_out(workspace: Path) -> None:
     job = check(a_broken_platform(workspace), annotations="false", summary="false")
 

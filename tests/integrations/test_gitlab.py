@@ -70,6 +70,11 @@ def test_one_cluster_without_its_output_can_be_judged(project: Path) -> None:
     assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="dev prod").code == 0
 
 
+@pytest.mark.parametrize("value", ["True", "yes", ""])
+def test_only_false_leaves_the_output_unjudged(project: Path, value: str) -> None:
+    assert job(a_platform(project), GPUPLAN_CHECK_OUT=value).code == 1
+
+
 def test_no_variable_is_run(project: Path) -> None:
     done = job(a_platform(project), GPUPLAN_CLUSTERS="$(touch pwned) d*", GPUPLAN_DIRECTORY="$(touch pwned)")
 

@@ -18,9 +18,11 @@ from gpuplan.planning.plan import (
     POOL_LABEL,
     TENANT_LABEL,
     Argocd,
+    Cluster,
     Flux,
     Layout,
     Mig,
+    Monitoring,
     Plan,
     Platform,
     Pool,
@@ -209,10 +211,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         yield _NAMESPACE, operator.namespace, operator.at / "namespace"
     if is_wanted(_POLICY, operator.cluster_policy):
         yield _POLICY, operator.cluster_policy, operator.at / "clusterPolicy"
-    if plan.cluster.argocd is not None:
-        yield from (found for found in _argocd_names(plan.cluster.name, plan.cluster.argocd) if is_wanted(*found[:2]))
-    if plan.cluster.flux is not None:
-        yield from (found for found in _flux_names(plan.cluster.flux) if is_wanted(*found[:2]))
+    yield from (found for found in _names_of_settings(plan.cluster) if is_wanted(*found[:2]))
     documents: tuple[tuple[_Kind, Iterable[_Document]], ...] = (
         (_POOL, plan.pools),
         (_LAYOUT, plan.layouts),
@@ -227,6 +226,15 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         for index, namespace in enumerate(tenant.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
+
+
+def _names_of_settings(cluster: Cluster) -> Iterator[_Named]:
+    if cluster.argocd is not None:
+        yield from _argocd_names(cluster.name, cluster.argocd)
+    if cluster.flux is not None:
+        yield from _flux_names(cluster.flux)
+    if cluster.monitoring is not None:
+        yield from _monitoring_names(cluster.gpu_operator.namespace, cluster.monitoring)
 
 
 def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
@@ -244,6 +252,14 @@ def _flux_names(flux: Flux) -> Iterator[_Named]:
         yield _ACCOUNT, flux.service_account, flux.at / "serviceAccountName"
     if flux.kube_config_secret:
         yield _SECRET, flux.kube_config_secret, flux.at / "kubeConfigSecret"
+
+
+def _monitoring_names(operator: str, monitoring: Monitoring) -> Iterator[_Named]:
+    """Namespaces that are not those of others by default."""
+    if monitoring.namespace != operator:
+        yield _NAMESPACE, monitoring.namespace, monitoring.at / "namespace"
+    if monitoring.dashboards.namespace != monitoring.namespace:
+        yield _NAMESPACE, monitoring.dashboards.namespace, monitoring.dashboards.at / "namespace"
 
 
 class _Document(Protocol):

@@ -10,7 +10,7 @@ from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.plan import Install, Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
@@ -64,6 +64,9 @@ def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
 
 # --- The repository ----------------------------------------------------------------------------------------------
 
+_IN_PATTERNS = re.compile(r"^!|[*?\\{}\[\]]")
+"""What the AppProject takes for a pattern (`globMatch` in Argo CD's `app_project_types.go`), and reads otherwise."""
+
 _SCP_LIKE = re.compile(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
 _SCHEMES = frozenset(("https", "http", "ssh", "git"))
 
@@ -76,27 +79,50 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     Argo CD finds the credentials of a repository by its address, and so does the AppProject that allows it. It compares
     addresses in lower case and without `.git` at the end, `git@host:path` like `ssh://git@host/path`, and as they are
     otherwise (`NormalizeGitURL` in its `util/git/git.go`): one with a `/` at the end is another repository. What
-    follows `?` or `#` is part of the name. A password in an address is in Git for everybody to read.
+    follows `?` or `#` is part of the name. A password in an address is in Git for everybody to read. With `*` the
+    AppProject would allow other repositories too, and with `[` or `{` not this one. All that holds for the repository
+    of the operator's chart as well, but for its `/` at the end.
 
     ## Instead
     Write the address as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git` or
     `git@git.example.com:platform/gpu.git`, and give Argo CD the credentials in a Secret of its own.
     """
-    argocd = plan.cluster.argocd
-    if argocd is not None and (fault := _address_fault(argocd.repo_url)):
+    argocd, operator = plan.cluster.argocd, plan.cluster.gpu_operator
+    if argocd is None:
+        return
+    if fault := _address_fault(argocd.repo_url):
         yield Finding(
             argocd.at / "repoURL",
             f"Argo CD cannot use this address of the repository: {fault}",
             label=fault,
             help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
         )
+    if operator.install is Install.HELM and (fault := _chart_fault(operator.chart_repo_url)):
+        yield Finding(
+            operator.at / "chartRepoURL",
+            f"Argo CD cannot use this address of the chart's repository: {fault}",
+            label=fault,
+            help="write it such as `https://charts.example.com/nvidia`, or `oci://registry.example.com/nvidia`",
+        )
+
+
+def _chart_fault(address: str) -> str:
+    """A registry may be named without its scheme, as Argo CD does."""
+    scheme, separator, rest = address.rpartition("://")
+    if not rest or (separator and scheme not in ("https", "http", "oci")):
+        return "it is not that of a Helm repository"
+    return _fault(f"https://{rest}")
 
 
 def _address_fault(address: str) -> str:
+    return _fault(address) or ("it ends in `/`" if address.endswith("/") else "")
+
+
+def _fault(address: str) -> str:
     if any(character.isspace() for character in address):
         return "it has blanks"
     if _SCP_LIKE.fullmatch(address):
-        return "it ends in `/`" if address.endswith("/") else ""
+        return _pattern_fault(address)
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None
@@ -108,7 +134,12 @@ def _address_fault(address: str) -> str:
         return "it holds a password"
     if parts.query or parts.fragment:
         return "a query or a fragment is part of the name"
-    return "it ends in `/`" if address.endswith("/") else ""
+    return _pattern_fault(address)
+
+
+def _pattern_fault(text: str) -> str:
+    found = _IN_PATTERNS.search(text)
+    return f"`{found[0]}` makes it a pattern" if found else ""
 
 
 @check("GPU652", "output-outside-repository")
@@ -116,13 +147,23 @@ def output_outside_repository(plan: Plan) -> Iterator[Finding]:
     """`argocd.path` does not lie in the repository.
 
     ## Why
-    Argo CD refuses a path that begins with `/`, and one that leads out of the repository.
+    Argo CD refuses a path that begins with `/`, and one that leads out of the repository. With a `*` in it the
+    ApplicationSet would find the namespaces of other folders too, for other clusters.
 
     ## Instead
     Write where `out/` lies from the repository's root, such as `out` or `clusters/gpu/out`.
     """
     argocd = plan.cluster.argocd
-    if argocd is not None and (argocd.path.startswith("/") or argocd.path.split("/")[0] == ".."):
+    if argocd is None:
+        return
+    if fault := _pattern_fault(argocd.path):
+        yield Finding(
+            argocd.at / "path",
+            f"`{argocd.path}` is not a path in the repository: {fault}",
+            label=fault,
+            help="write it from the repository's root: `out`",
+        )
+    elif argocd.path.startswith("/") or argocd.path.split("/")[0] == "..":
         yield Finding(
             argocd.at / "path",
             f"`{argocd.path}` is not a path in the repository",
@@ -158,26 +199,51 @@ def revision_is_a_commit(plan: Plan) -> Iterator[Finding]:
 # --- The destination ---------------------------------------------------------------------------------------------
 
 
-@check("GPU654", "server-is-no-address")
-def server_is_no_address(plan: Plan) -> Iterator[Finding]:
-    """`argocd.destination.server` is not the address of an API server.
+@check("GPU654", "destination-is-no-cluster")
+def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
+    """`argocd.destination` does not say the address of an API server, or one cluster's name.
 
     ## Why
-    Argo CD finds a cluster by the exact address that it was added with. What is no address is most often the cluster's
-    name, and every Application would say that there is no such cluster.
+    Argo CD finds a cluster by the exact address that it was added with, or by its name. What is no address is most
+    often the name, and every Application would say that there is no such cluster. The AppProject takes both for
+    patterns: with a `*` it would allow other clusters too, and an IPv6 address in brackets fits itself no more.
 
     ## Instead
     Write the address that `argocd cluster list` shows, or the name as `destination: {name: ...}`.
     """
     argocd = plan.cluster.argocd
-    if argocd is None or argocd.cluster_name or _is_server(argocd.server):
+    if argocd is None:
         return
-    yield Finding(
-        argocd.at / "destination" / "server",
-        f"`{argocd.server}` is not the address of an API server",
-        label="not an address",
-        help="write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`",
-    )
+    destination = argocd.at / "destination"
+    if argocd.cluster_name:
+        if fault := _pattern_fault(argocd.cluster_name):
+            yield Finding(
+                destination / "name",
+                f"`{argocd.cluster_name}` is not the name of one cluster: {fault}",
+                label=fault,
+                help="write the name that `argocd cluster list` shows",
+            )
+    elif not argocd.server:
+        yield Finding(
+            destination,
+            "the destination is empty",
+            label="nothing here",
+            help="write the name that `argocd cluster list` shows",
+        )
+    elif not _is_server(argocd.server):
+        yield Finding(
+            destination / "server",
+            f"`{argocd.server}` is not the address of an API server",
+            label="not an address",
+            help="write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`",
+        )
+    elif fault := _pattern_fault(argocd.server):
+        yield Finding(
+            destination / "server",
+            f"the AppProject would not take `{argocd.server}` as it is: {fault}",
+            label=fault,
+            help="write the cluster's name: `destination: {name: ...}`",
+        )
 
 
 def _is_server(address: str) -> bool:
@@ -285,7 +351,7 @@ CHECKS: tuple[Check, ...] = (
     repository_not_matched,
     output_outside_repository,
     revision_is_a_commit,
-    server_is_no_address,
+    destination_is_no_cluster,
     default_project,
     invalid_argocd_label,
     windows_nobody_keeps,

@@ -392,9 +392,9 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     """With its Components, a ClusterPolicy no longer has what follows from the policy, or names what is not there.
 
     ## Why
-    The two ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. The operator does
-    not start the pods of a ConfigMap that does not exist, and takes the configurations away that node labels choose
-    from when another one is named.
+    The ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. The operator does not
+    start the pods of a ConfigMap that does not exist, and takes the configurations away that node labels choose from
+    when another one is named.
 
     ## Instead
     Say it in the policy: `migStrategy` in the cluster, layouts and pools.
@@ -425,7 +425,7 @@ def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin
 
 def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: Origin) -> Iterator[Finding]:
     generated = {item.name for item in folder.generated if item.kind == "ConfigMap"}
-    for part in ("migManager", "devicePlugin"):
+    for part in ("migManager", "devicePlugin", "dcgmExporter"):
         route = (part, "config", "name")
         name = text(value_at(after.body, ("spec", *route)))
         if name in generated - maps:

@@ -27,12 +27,15 @@ class Folder(NamedTuple):
     identities: tuple[Identity, ...]
 
 
-def render(plan: Plan, folders: Sequence[Folder]) -> tuple[str, Iterator[Manifest | File]] | None:
-    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does."""
+def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str, Iterator[Manifest | File]] | None:
+    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does.
+
+    ``out`` is the output folder relative to the root, as hand-written Components are.
+    """
     if plan.cluster.argocd is not None:
         from gpuplan.delivery.argocd import render as render_argocd
 
-        return "argocd", render_argocd(plan, folders)
+        return "argocd", render_argocd(plan, folders, out)
     if plan.cluster.flux is not None:
         from gpuplan.delivery.flux import render as render_flux
 

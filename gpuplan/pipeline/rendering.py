@@ -60,7 +60,7 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
         rendered.diagnostics += tree.diagnostics
         rendered.objects += tree.objects
         rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files))
-        if found := delivery.render(plan, _folders(plan, manifests, components)):
+        if found := delivery.render(plan, _folders(plan, manifests, components), out):
             tool, artifacts = found
             manifests, files = _sort_out(artifacts)
             _check(rendered, plan, manifests, crds)

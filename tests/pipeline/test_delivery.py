@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from posixpath import normpath
 
 import pytest
 import yaml
@@ -129,6 +130,16 @@ def test_a_component_for_one_pool_is_included_by_that_pool(platform: Path) -> No
 def test_where_pools_have_no_folders_the_stage_includes_it(platform: Path) -> None:
     component(platform, "openshift/kustomize/partitions")
     assert list(includes(platform, "openshift")) == ["openshift/partitions/kustomization.yaml"]
+
+
+@pytest.mark.parametrize("out", ["out", "build/gen"])
+def test_argo_cd_finds_the_components_from_wherever_the_output_lies(platform: Path, out: str) -> None:
+    component(platform, "dev/kustomize/scheduling")
+    synced_by(platform, "dev", ARGO_CD)
+    data = build(platform, ["dev"], out=out, kustomize="off").tree["argocd/dev/application-gpu-tenancy-dev.yaml"]
+    paths = yaml.safe_load(data)["metadata"]["annotations"]["argocd.argoproj.io/manifest-generate-paths"].split(";")
+    found = [normpath(f"{out}/dev/scheduling/{path}") for path in paths]
+    assert found == [f"{out}/dev/scheduling", "overlays/dev/kustomize/scheduling"]
 
 
 # --- The tools' folders ------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TOP = ""
 
 
-def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
+def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[Manifest | File]:
     """The objects for Argo CD's own cluster, and what somebody must merge into Argo CD's configuration.
 
     A folder that applies nothing has no Application: Argo CD would call it empty and refuse to sync it.
@@ -28,7 +28,7 @@ def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
     if argocd is None:
         return
     yield Manifest(_TOP, project.app_project(plan, argocd, folders))
-    yield from (Manifest(_TOP, body) for body in applications.applications(plan, argocd, folders))
+    yield from (Manifest(_TOP, body) for body in applications.applications(plan, argocd, folders, out))
     yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd))
     if plan.cluster.platform is Platform.OPENSHIFT:
         yield File(health.OPERATOR_FILE, health.operator_patch())

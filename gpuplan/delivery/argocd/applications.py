@@ -44,17 +44,18 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
 
 
-def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> Iterator[dict[str, Any]]:
+def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder], out: str) -> Iterator[dict[str, Any]]:
     namespaces = f"{Stage.NAMESPACES}/"
-    yield from (_application(plan, argocd, folder.path) for folder in folders if not folder.path.startswith(namespaces))
+    paths = (folder.path for folder in folders if not folder.path.startswith(namespaces))
+    yield from (_application(plan, argocd, path, out) for path in paths)
     if any(folder.path.startswith(namespaces) for folder in folders):
-        yield _application_set(plan, argocd)
+        yield _application_set(plan, argocd, out)
 
 
 # --- Applications ------------------------------------------------------------------------------------------------
 
 
-def _application(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
+def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str, Any]:
     stage = Stage(folder.partition("/")[0])
     is_automatic = _is_automatic(plan, argocd, folder)
     wave = _WAVES[stage] if is_automatic else _LAST_WAVE
@@ -62,7 +63,7 @@ def _application(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
         "name": sync_name(plan.cluster.name, folder),
         "namespace": argocd.namespace,
         **_labels(argocd),
-        "annotations": {**_annotations(plan, folder), "argocd.argoproj.io/sync-wave": str(wave)},
+        "annotations": {**_annotations(plan, folder, out), "argocd.argoproj.io/sync-wave": str(wave)},
     }
     if stage is Stage.PARTITIONS:
         # The rules are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a person,
@@ -94,14 +95,14 @@ def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
     return {"labels": dict(sorted(argocd.labels.items()))} if argocd.labels else {}
 
 
-def _annotations(plan: Plan, folder: str) -> dict[str, str]:
+def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
     return {
         "argocd.argoproj.io/compare-options": _DIFF_ON_SERVER,
-        "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder)),
+        "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
     }
 
 
-def _generate_paths(plan: Plan, folder: str) -> list[str]:
+def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
     """The folders that an Application is made from, relative to its own: Argo CD renders anew when one changes.
 
     Hand-written Components lie outside of the output; they are found from it as its kustomizations find them.
@@ -112,7 +113,7 @@ def _generate_paths(plan: Plan, folder: str) -> list[str]:
         for component in plan.components
         if component.stage == stage and (part == _ANY_PART or component.part in (None, part))
     )
-    return [".", *(relpath(component, f"out/{plan.cluster.name}/{folder}") for component in included)]
+    return [".", *(relpath(component, f"{out}/{plan.cluster.name}/{folder}") for component in included)]
 
 
 def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def _sync_policy(*, is_automatic: bool, prunes: bool = True) -> dict[str, Any]:
 _ANY_PART: Final = "*"
 
 
-def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
+def _application_set(plan: Plan, argocd: Argocd, out: str) -> dict[str, Any]:
     """An Application for each folder of a namespace, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
@@ -184,7 +185,7 @@ def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
                 "metadata": {
                     "name": namespace_name(cluster, "{{.path.basename}}"),
                     **_labels(argocd),
-                    "annotations": _annotations(plan, folder),
+                    "annotations": _annotations(plan, folder, out),
                 },
                 "spec": {
                     "project": argocd.project,

@@ -13,13 +13,28 @@ from gpuplan.planning.sync_names import namespace_name, sync_name
 
 
 def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """Objects of Argo CD that two clusters call the same in the same namespace."""
-    synced = [(plan, plan.cluster.argocd) for plan in plans if plan.cluster.argocd is not None]
-    for (first, argocd), (second, other) in combinations(synced, 2):
-        if argocd.namespace == other.namespace:
-            clusters = (first.cluster.name, second.cluster.name)
-            for finding in (*_projects(argocd, other), *_applications(first, second), *_applications(second, first)):
-                yield Diagnostic(SHARED_NAMES, finding, clusters=clusters)
+    """Objects of Argo CD or of Flux that two clusters call the same in the same namespace."""
+    for first, second in combinations(plans, 2):
+        for finding in (*_by_argocd(first, second), *_by_flux(first, second)):
+            yield Diagnostic(SHARED_NAMES, finding, clusters=(first.cluster.name, second.cluster.name))
+
+
+def _by_argocd(first: Plan, second: Plan) -> Iterator[Finding]:
+    argocd, other = first.cluster.argocd, second.cluster.argocd
+    if argocd is not None and other is not None and argocd.namespace == other.namespace:
+        yield from _projects(argocd, other)
+        yield from _parts(first, second, "Application")
+        yield from _parts(second, first, "Application")
+
+
+def _by_flux(first: Plan, second: Plan) -> Iterator[Finding]:
+    """A cluster has a Flux of its own, unless it is reached with a kubeconfig."""
+    flux, other = first.cluster.flux, second.cluster.flux
+    if flux is None or other is None or not (flux.kube_config_secret or other.kube_config_secret):
+        return
+    if flux.namespace == other.namespace:
+        yield from _parts(first, second, "Kustomization")
+        yield from _parts(second, first, "Kustomization")
 
 
 def _projects(first: Argocd, second: Argocd) -> Iterator[Finding]:
@@ -33,7 +48,7 @@ def _projects(first: Argocd, second: Argocd) -> Iterator[Finding]:
         )
 
 
-def _applications(short: Plan, long: Plan) -> Iterator[Finding]:
+def _parts(short: Plan, long: Plan, kind: str) -> Iterator[Finding]:
     """Names are joined by `-`, which names may hold: pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`."""
     name, other = short.cluster.name, long.cluster.name
     if not other.startswith(f"{name}-"):
@@ -47,7 +62,7 @@ def _applications(short: Plan, long: Plan) -> Iterator[Finding]:
             if same := mine.get(f"{rest}-{part}"):
                 yield Finding(
                     at,
-                    f"two clusters write the Application `{prefix}{part}`",
+                    f"two clusters write the {kind} `{prefix}{part}`",
                     label=f"in cluster `{other}`",
                     related=(Label(same, f"in cluster `{name}`"),),
                     help="rename one of the two",

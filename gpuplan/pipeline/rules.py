@@ -85,19 +85,19 @@ Write the name as the bases have it.
 
 SHARED_NAMES = Rule(
     "GPU659",
-    "shared-argocd-names",
+    "shared-sync-names",
     Severity.ERROR,
-    """Two clusters give objects of Argo CD one name in one namespace.
+    """Two clusters give objects of Argo CD or of Flux one name in one namespace.
 
 ## Why
 `out/argocd/` holds the objects of all clusters, for an Argo CD that syncs them all. Of two objects with one name the
 second replaces the first, or kustomize refuses both: one cluster would be synced with the other's folders, or neither.
 Projects are named by the policy. Applications are named after cluster and pool or namespace, joined by `-`: pool `b-c`
-of cluster `a` and pool `c` of cluster `a-b` are one.
+of cluster `a` and pool `c` of cluster `a-b` are one. So are the Kustomizations of a Flux that reaches several clusters.
 
 ## Instead
 Leave `project` out, or name one for each cluster. Rename a pool or a namespace, or give one cluster's Argo CD another
-`namespace`, where it has one of its own.
+`namespace`, where it has one of its own. Give each cluster that one Flux reaches a namespace for its Flux objects.
 """,
 )
 

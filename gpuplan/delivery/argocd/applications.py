@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
-from gpuplan.planning.plan import Approval, Argocd, Install, Plan, Stage
+from gpuplan.planning.plan import Approval, Argocd, Install, NodeLabels, Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ _WAVES: Final = {
 }
 _LAST_WAVE: Final = 40
 
+_FAIL_ON_SHARED: Final = "FailOnSharedResource=true"
 _SYNC_OPTIONS: Final = (
     # Two Applications that write one object undo each other's work for ever.
-    "FailOnSharedResource=true",
+    _FAIL_ON_SHARED,
     # What is new is healthy before what it replaces goes.
     "PruneLast=true",
     # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
@@ -77,7 +78,11 @@ def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str,
             "project": argocd.project,
             **_sources(plan, argocd, folder),
             "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
-            "syncPolicy": _sync_policy(is_automatic=is_automatic, prunes=stage is not Stage.GPU_OPERATOR),
+            "syncPolicy": _sync_policy(
+                is_automatic=is_automatic,
+                prunes=stage is not Stage.GPU_OPERATOR,
+                takes_over=stage is Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.NODE,
+            ),
         },
     }
 
@@ -135,14 +140,18 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
 
 
-def _sync_policy(*, is_automatic: bool, prunes: bool = True) -> dict[str, Any]:
+def _sync_policy(*, is_automatic: bool, prunes: bool = True, takes_over: bool = False) -> dict[str, Any]:
     """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
 
     Nothing of the operator is pruned but by a person. The chart's objects have no annotations that would make Argo CD
     ask, and with NFD's definitions, which go with one value, would go every rule that labels nodes.
+
+    A Node that goes from one pool to another stays in the cluster, tracked by the first pool's Application, even when
+    that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
     """
     automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
-    return {**automated, "syncOptions": list(_SYNC_OPTIONS), "retry": _RETRY}
+    options = [option for option in _SYNC_OPTIONS if not (takes_over and option == _FAIL_ON_SHARED)]
+    return {**automated, "syncOptions": options, "retry": _RETRY}
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------

@@ -70,6 +70,17 @@ def test_only_what_labels_nodes_is_removed_with_its_application() -> None:
     assert [item.name for item in applications if "finalizers" in item.body["metadata"]] == ["gpu-partitions-test-a"]
 
 
+def test_a_pool_takes_over_nodes_that_another_pools_application_tracks() -> None:
+    """Nodes are never deleted, so one that changes pools would be a shared resource for ever."""
+    found = {}
+    for node_labels in ("node", "nfd"):
+        plan = a_cluster(a_pool(), spec=f"nodeLabels: {node_labels}")
+        for path, name in (("partitions/a", "gpu-partitions-test-a"), ("scheduling", "gpu-tenancy-test")):
+            found[node_labels, path] = an_application(plan, path, name)["spec"]["syncPolicy"]["syncOptions"]
+    assert found.pop(("node", "partitions/a")) == ["PruneLast=true", "ServerSideApply=true"]
+    assert all(options == OPTIONS for options in found.values())
+
+
 # --- Approval and order ------------------------------------------------------------------------------------------
 
 

@@ -175,7 +175,7 @@ class GpuOperator(Model):
         pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+$",
     )
     namespace: Subdomain | None = described(
-        "The operator's namespace; both ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
+        "The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
         "`nvidia-gpu-operator`.",
         default=None,
     )
@@ -254,7 +254,7 @@ class Argocd(Model):
     repo_url: str = described(
         "The address of the repository that holds `out/`, as Argo CD knows it.", alias="repoURL", min_length=1
     )
-    revision: str = described("The branch, tag or commit that Argo CD follows.", default="main", min_length=1)
+    revision: str = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
     path: str = described("Where `out/` lies in the repository.", default="out", min_length=1)
     namespace: Subdomain | None = described(
         "Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`.", default=None

@@ -184,6 +184,13 @@ def _source(flux: Flux) -> dict[str, str]:
     }
 
 
+_WATCHING: Final = frozenset(("ConfigMap", "PodMonitor", "PrometheusRule", "ServiceMonitor"))
+
+
 def _deletion_policy(folder: Folder) -> str:
-    """What becomes of the objects when the Kustomization goes: alerts go too, since nobody would answer them."""
-    return "Delete" if folder.path == Stage.MONITORING else "Orphan"
+    """What becomes of the objects when the Kustomization goes: alerts go too, since nobody would answer them.
+
+    What else a hand-written Component may have added to them, such as a Namespace or a volume, could hold data.
+    """
+    is_lost = folder.path == Stage.MONITORING and {identity.kind for identity in folder.identities} <= _WATCHING
+    return "Delete" if is_lost else "Orphan"

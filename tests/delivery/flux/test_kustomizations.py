@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpuplan.manifests import Identity
 from gpuplan.planning.sync_names import sync_name
 from tests.delivery.flux.rendered import a_cluster, folder, kustomization, objects
 
@@ -61,6 +62,12 @@ def test_output_at_the_top_of_the_source() -> None:
 
 def test_alerts_go_with_their_kustomization() -> None:
     assert kustomization(CLUSTER, "monitoring")["spec"]["deletionPolicy"] == "Delete"
+
+
+def test_alerts_stay_where_what_was_added_to_them_could_hold_data() -> None:
+    added = folder("monitoring", Identity("", "ConfigMap", "default", "a"), Identity("", "Namespace", "", "grafana"))
+    found = objects(CLUSTER, added)["Kustomization/gpu-monitoring-prod"]
+    assert found["spec"]["deletionPolicy"] == "Orphan"
 
 
 def test_a_folder_has_the_name_that_it_has_in_argo_cd() -> None:

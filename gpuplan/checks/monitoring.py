@@ -43,7 +43,19 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
 
 
 _ALERT_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_SET_BY_GPUPLAN = {"alertname": "the alert's own name", "severity": "each alert has its own"}
+_SET_BY_GPUPLAN = {
+    "alertname": "the alert's own name",
+    "severity": "each alert has its own",
+    **dict.fromkeys(
+        (
+            *("clock_event", "exported_namespace", "exported_pod", "gpu", "mig_config", "name", "namespace", "node"),
+            *("pod", "pool", "resource", "resourcequota", "sync_status", "unit", "xid"),
+        ),
+        "alerts of one kind are told apart by it",
+    ),
+}
+_FUNCTION = r"humanize(1024|Duration|Percentage|Timestamp)?|title|toLower|toUpper"
+_TEMPLATE = re.compile(rf"\{{\{{\s*(\$value|\$(labels|externalLabels)\.\w+)(\s*\|\s*({_FUNCTION}))*\s*\}}\}}", re.ASCII)
 
 
 @check("GPU671", "invalid-alert-label")
@@ -52,12 +64,13 @@ def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A label's name has letters, digits and `_`, and does not begin with a digit; those that begin with `__` are
-    Prometheus' own. One bad name, and Prometheus loads none of the rules. `alertname` and `severity` are what alerts
-    are told apart by; with one value for all that would be lost. A label without a value is no label.
+    Prometheus' own. A value with `{{` is a template. One bad name or template, and Prometheus loads none of the rules.
+    `alertname`, `severity` and labels such as `node` are what alerts are told apart by; with one value for all that
+    would be lost, and Prometheus refuses two alerts with the same labels. A label without a value is no label.
 
     ## Instead
-    Choose another name, or remove the label. Where severities are called otherwise, relabel them in Prometheus'
-    `alerting.alert_relabel_configs`.
+    Choose another name, or remove the label. A template is one such as `{{ $labels.namespace }}`. Where severities are
+    called otherwise, relabel them in Prometheus' `alerting.alert_relabel_configs`.
     """
     monitoring = plan.cluster.monitoring
     if monitoring is None:
@@ -75,6 +88,13 @@ def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
             yield Finding(at.key, f"alerts have a label `{name}`", label=_SET_BY_GPUPLAN[name], help="remove it")
         elif not value:
             yield Finding(at, f"the label `{name}` has no value", label="no label at all", help="give it one")
+        elif "{{" in _TEMPLATE.sub("", value):
+            yield Finding(
+                at,
+                f"the value of the label `{name}` is a template that Prometheus may not take",
+                label="Prometheus would load none of the rules",
+                help="write one such as `{{ $labels.namespace }}`, or text without `{{`",
+            )
 
 
 def _as_label(name: str) -> str:

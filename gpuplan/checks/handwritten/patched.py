@@ -364,14 +364,19 @@ def _labels(manifest: Manifest) -> dict[str, object]:
 
 @_check("GPU687", "quota-changed", Severity.WARNING)
 def quota_changed(patched: Patched) -> Iterator[Finding]:
-    """A Component changes what a generated quota caps.
+    """A Component changes what a generated quota caps, or what an admission policy lets through.
 
     ## Why
     The numbers of a ResourceQuota follow from the tenant's grants, whose sums are proven against the pools. What a
     patch makes of them is in no sum, and no report shows it. Keys that the quota does not have may be added.
 
+    The grants themselves are in a ConfigMap beside the quota, and a ValidatingAdmissionPolicy with its bindings keeps
+    pods to them. With a validation less, or with `Audit` in place of `Deny`, a tenant reaches every pool. Validations
+    may be added.
+
     ## Instead
-    Change `quotas` of the tenant. Where it is meant, ignore the finding with a comment that says why.
+    Change the tenant: `quotas`, `priorityClasses`, `allow`. Where it is meant, ignore the finding with a comment that
+    says why.
     """
     for folder, before, after in patched.changed("ResourceQuota"):
         old, new = inside(before.body, "spec", "hard"), inside(after.body, "spec", "hard")
@@ -385,6 +390,38 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                     notes=("the number is the tenant's by the policy, and counted in no other",),
                     help="change `quotas` of the tenant instead",
                 )
+    for folder, before, after in patched.changed(*_ADMISSION):
+        field = _ADMISSION[before.kind]
+        if before.kind == "ConfigMap" and not folder.path.startswith(f"{Stage.NAMESPACES}/"):
+            continue
+        old, new = inside(_plain(before.body), field), inside(after.body, field)
+        for key in old if before.kind == "ConfigMap" else sorted({*old, *new}):
+            if not _keeps(key, old.get(key), new.get(key)):
+                yield Finding(
+                    patched.place(folder, before.identity) / field / key,
+                    f"generated {before.identity} {'loses' if key not in new else 'gets other'} `{key}`",
+                    label=f"`{key}` is not what the policy says",
+                    notes=("what a tenant may use follows from the policy",),
+                    help="change the tenant instead",
+                )
+
+
+_ADMISSION = {
+    "ConfigMap": "data",
+    "ValidatingAdmissionPolicy": "spec",
+    "ValidatingAdmissionPolicyBinding": "spec",
+}
+"""What decides on pods, and the field that says how."""
+
+
+_MAY_GROW = ("auditAnnotations", "validationActions", "validations", "variables")
+
+
+def _keeps(key: str, old: object, new: object) -> bool:
+    """Whether a value is as it was, or a list that is no weaker for having more."""
+    if key in _MAY_GROW:
+        return all(item in sequence(new) for item in sequence(old))
+    return old == new
 
 
 @_check("GPU688", "cluster-policy-changed", echo_of="GPU627")
@@ -458,10 +495,10 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
     objects.
     """
     for kustomization in patched.files.kustomizations:
-        if not kustomization.is_component:
+        known = _within_reach(patched, kustomization) if kustomization.is_component else None
+        if known is None:
             continue
-        known = _within_reach(patched, kustomization)
-        for at, entry in entries(kustomization, "patches", "patchesJson6902") if known else ():
+        for at, entry in entries(kustomization, "patches", "patchesJson6902"):
             target = mapping(mapping(entry).get("target"))
             if target and not any(selects(target, identity) for identity in known):
                 kinds = sorted({item.kind for item in known})
@@ -471,7 +508,9 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
                     "patch matches no object",
                     label=_nearest(target, kinds, names),
                     notes=("kustomize says nothing of a target that matches nothing",),
-                    help=f"write one of {listing(names or kinds, 8, 'or')}",
+                    help=f"write one of {listing(names or kinds, 8, 'or')}"
+                    if kinds
+                    else "remove it: no object is here",
                 )
 
 
@@ -480,13 +519,13 @@ def _nearest(target: Mapping[str, object], kinds: list[str], names: list[str]) -
     return f"did you mean `{close}`" if close else "changes nothing"
 
 
-def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity]:
-    """The objects of the folders that include a Component; none unless all of them were built."""
+def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity] | None:
+    """The objects of the folders that include a Component; None where there is no such folder, or one was not built."""
     including = [
         folder for folder in patched.folders if any(item.folder == kustomization.folder for item in folder.components)
     ]
-    if any(folder.after is None for folder in including):
-        return set()
+    if not including or any(folder.after is None for folder in including):
+        return None
     return {identity for folder in including for identity in (*folder.generated, *folder.built)}
 
 

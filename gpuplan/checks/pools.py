@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.checks import node_labels, nodes
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.windows import find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.wording import closest, listing
@@ -290,12 +290,12 @@ def max_unavailable_over_count(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU162", "invalid-window-schedule")
 def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
-    """A maintenance window's schedule is not a cron expression, or never comes.
+    """A maintenance window's schedule is not a cron expression, or the window never opens.
 
     ## Why
-    Argo CD refuses a project with a schedule that it cannot parse. One that never comes, such as 31 February, keeps
-    every disruptive change waiting. Its parser takes five fields, counts Sunday as 0 and never as 7, and lets no range
-    run over the end: Friday to Monday is `5-6,0-1`.
+    Argo CD refuses a project with a schedule that it cannot parse. A window that never opens, on 31 February or for no
+    time at all, keeps every disruptive change waiting. Its parser takes five fields, counts Sunday as 0 and never as 7,
+    and lets no range run over the end: Friday to Monday is `5-6,0-1`.
 
     ## Instead
     Write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00.
@@ -308,6 +308,14 @@ def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
                     window.at / "schedule",
                     f"window of pool `{pool.name}` has no valid schedule: {fault.reason}",
                     label="not a schedule",
+                    help=fault.instead,
+                )
+            fault = find_duration_fault(window.duration)
+            if fault is not None:
+                yield Finding(
+                    window.at / "duration",
+                    f"window of pool `{pool.name}` has no valid duration: {fault.reason}",
+                    label="not a duration",
                     help=fault.instead,
                 )
 

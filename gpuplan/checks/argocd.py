@@ -126,6 +126,7 @@ def _fault(address: str) -> str:
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None
+        _ = parts.port
     except ValueError:
         return "it is not a URL"
     if parts.scheme not in _SCHEMES or not parts.hostname:
@@ -249,6 +250,7 @@ def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
 def _is_server(address: str) -> bool:
     try:
         parts = urlsplit(address)
+        _ = parts.port
     except ValueError:
         return False
     is_plain = not parts.query and not parts.fragment and "@" not in parts.netloc

@@ -172,7 +172,7 @@ class GpuOperator(Model):
     )
     version: str = described(
         "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows.",
-        pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+$",
+        pattern=r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$",
     )
     namespace: Subdomain | None = described(
         "The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
@@ -356,7 +356,7 @@ class ClusterSpec(Model):
 
     kubernetes: str = described(
         'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.',
-        pattern=r"^1\.[0-9]+$",
+        pattern=r"^1\.[0-9]{1,4}$",
     )
     platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
     gpu_operator: GpuOperator = described("How the NVIDIA GPU Operator is installed.")

@@ -61,6 +61,9 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mappi
             for index, taint in enumerate(spec.taints)
         ),
         workload_types=tuple(spec.workload_types),
+        allocation=spec.allocation,
+        placement=spec.placement,
+        topology=tuple(spec.topology),
         fallback=spec.fallback,
         memory_per_unit_mib=spec.memory_per_unit,
         disruption=_disruption(at / "disruption", spec.disruption),

@@ -21,10 +21,12 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Tenant,
+    Workload,
 )
 from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.tenants import resolve_tenant
 from gpuplan.planning.totals import add_up
+from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
 
 
@@ -60,11 +62,13 @@ def resolve(
     _check_fallbacks(context, pools)
     settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    workloads = _workloads(context, by_kind.get("Workload", ()), tenants, pools, classes)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,
         "MigLayout": layouts,
         "PriorityClass": classes,
         "Tenant": [tenant.name for tenant in tenants],
+        "Workload": [workload.name for workload in workloads],
     }
     hand_work = hand_work or HandWork()
     plan = Plan(
@@ -74,6 +78,7 @@ def resolve(
         priority_classes=tuple(classes.values()),
         tenants=tenants,
         totals=add_up(tuple(pools.values()), tenants),
+        workloads=workloads,
         hand_written=hand_work.documents,
         components=hand_work.components,
         broken=_broken(context, resolved, incomplete),
@@ -161,6 +166,22 @@ def _tenants(
     return tuple(tenants.values()), frozenset(incomplete)
 
 
+def _workloads(
+    context: Context,
+    parsed: Iterable[Parsed],
+    tenants: Iterable[Tenant],
+    pools: dict[str, Pool],
+    classes: dict[str, PriorityClass],
+) -> tuple[Workload, ...]:
+    by_name = {tenant.name: tenant for tenant in tenants}
+    found = [
+        resolve_workload(context, item.origin / "spec", item.policy, by_name, pools, classes)
+        for item in parsed
+        if isinstance(item.policy, models.Workload)
+    ]
+    return tuple(workload for workload in found if workload)
+
+
 def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:
     wanted = policy.spec
     return len(tenant.quotas) < len(wanted.quotas) or len(tenant.priority_classes) < len(wanted.priority_classes)
@@ -169,4 +190,6 @@ def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:
 def _broken(context: Context, resolved: Mapping[str, Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
     unread = {UNREAD} if context.is_partial else set()
     lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) | unread for kind, found in resolved.items()}
-    return Broken(lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], incomplete_tenants)
+    return Broken(
+        lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], lost["Workload"], incomplete_tenants
+    )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
-KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant")
+KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload")
 OUTPUTS: Final = ("findings", "plan")
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 

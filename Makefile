@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 
-.PHONY: help demo test check generate bench lock clean
+.PHONY: help demo test check generate docs docs-serve bench lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -36,6 +36,12 @@ generate: $(BIN)/.dev ## Write everything that is generated from code: docs, sch
 	$(BIN)/ruff format .
 	$(BIN)/gpuplan build
 
+docs: $(BIN)/.docs ## Build the documentation's site into build/site/; a link that leads nowhere fails it
+	$(BIN)/zensical build --strict --clean
+
+docs-serve: $(BIN)/.docs ## Show the documentation's site on localhost and follow changes
+	$(BIN)/zensical serve
+
 bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer
 	$(BIN)/python -m benchmarks
 
@@ -44,9 +50,10 @@ lock: $(BIN)/.dev ## Resolve the versions in requirements/ anew
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" pyproject.toml requirements/build.in -o requirements/run.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra bench -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/bench.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra docs -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/docs.txt
 
 clean: ## Remove the virtual environment and caches
-	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .cache build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # Each stamp stands for one set of locked packages; a larger set serves the smaller ones too.
 $(BIN)/python:
@@ -67,4 +74,8 @@ $(BIN)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 
 $(BIN)/.bench: requirements/bench.txt $(BIN)/.dev
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@touch $@
+
+$(BIN)/.docs: requirements/docs.txt $(BIN)/.dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	@touch $@

@@ -1,4 +1,7 @@
-"""What the documentation says is so: its links lead somewhere, its commands run, its policies are valid."""
+"""What the documentation says is so: its links lead somewhere, what it names exists, the README's commands run.
+
+Pages below docs/ are followed from top to bottom by tests/docs/.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,15 @@ from gpuplan.checks import run as run_checks
 from gpuplan.cli.main import main
 from gpuplan.diagnostics import Severity
 from tests.cli.runs import run, scrub
+from tests.docs.pages import by_hand
 from tests.plans import resolve_text
 
 REPOSITORY = Path(__file__).parents[1]
-BY_HAND = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/adr/*.md")])
-PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
+ROOT = sorted(REPOSITORY.glob("*.md"))
+BY_HAND = [*ROOT, *by_hand()]
+PAGES = sorted([*ROOT, *REPOSITORY.glob("docs/**/*.md")])
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w+)[^\n`]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:docs|gpuplan|overlays|policies|tests|tools)/[\w./-]*)`")
@@ -93,7 +98,7 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path) -> None:
     assert broken_links(page) == ["#another", "gone.md"]
 
 
-@pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ROOT, ids=lambda page: page.name)
 def test_paths_named_in_prose_exist(page: Path) -> None:
     named = _PATH.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
     assert [path for path in named if not (REPOSITORY / path).exists() and "GPU249" not in path] == []
@@ -109,7 +114,7 @@ def commands(block: Block) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "block", [block for block in blocks(BY_HAND, "console") if "$ " not in block.text and commands(block)], ids=str
+    "block", [block for block in blocks(ROOT, "console") if "$ " not in block.text and commands(block)], ids=str
 )
 def test_commands_run(block: Block, example: Path) -> None:
     here = example
@@ -128,7 +133,7 @@ def test_commands_named_in_prose_exist(page: Path) -> None:
 
 
 def test_the_finding_shown_first_is_what_gpuplan_says(example: Path) -> None:
-    [sample] = [block for block in blocks(BY_HAND, "console") if block.text.startswith("$ ")]
+    [sample] = [block for block in blocks(ROOT, "console") if block.text.startswith("$ ")]
     invocation, _, shown = sample.text.partition("\n")
     layouts = example / "policies/layouts.yaml"
     two_large = "    3g.40gb: 2\n"
@@ -144,7 +149,7 @@ def test_the_finding_shown_first_is_what_gpuplan_says(example: Path) -> None:
 # --- Policies and programs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", blocks(BY_HAND, "yaml"), ids=str)
+@pytest.mark.parametrize("block", blocks(ROOT, "yaml"), ids=str)
 def test_policies_are_valid(block: Block) -> None:
     plan, diagnostics = resolve_text(block.text)
     assert plan is not None
@@ -152,7 +157,7 @@ def test_policies_are_valid(block: Block) -> None:
     assert [item.finding.message for item in found if item.severity is not Severity.NOTE] == []
 
 
-@pytest.mark.parametrize("block", blocks(BY_HAND, "python"), ids=str)
+@pytest.mark.parametrize("block", blocks(ROOT, "python"), ids=str)
 def test_programs_run(
     block: Block, example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

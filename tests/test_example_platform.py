@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gpuplan.pipeline import Build, build
+from tests.backends.crds import crds
 from tests.kustomizing import kustomize
 
 REPOSITORY = Path(__file__).parents[1]
@@ -34,6 +35,13 @@ def test_committed_output_is_what_the_policies_make(built: Build) -> None:
 
 def test_clusters_are_the_overlays(built: Build) -> None:
     assert built.report.clusters == ("dev", "openshift", "prod")
+
+
+def test_every_object_fits_its_definition() -> None:
+    """Those that GPUPLAN_CRDS has: not OLM's, and not that of the operator of Node Feature Discovery on OpenShift."""
+    found = build(REPOSITORY, crds=crds())
+    assert found.report.is_valid
+    assert {kind.partition(".")[2] for kind in found.unchecked_kinds} <= {"operators.coreos.com", "nfd.openshift.io"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(OUT).as_posix())

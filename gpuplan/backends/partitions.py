@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
-from gpuplan.planning.plan import NodeLabels, Plan, Pool, Stage, Taint
+from gpuplan.planning.node_features import rules_group
+from gpuplan.planning.plan import GPU_RESOURCE, NodeLabels, Plan, Platform, Pool, Stage, Taint
 
 _FOLDER = Stage.PARTITIONS.value
 _TABLE = f"{_FOLDER}/node-groups.yaml"
@@ -20,7 +22,8 @@ _TABLE = f"{_FOLDER}/node-groups.yaml"
 def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.node_labels:
         case NodeLabels.NFD:
-            yield from (Manifest(_folder(pool), _rule(pool)) for pool in plan.pools if _can_be_selected(pool))
+            group = rules_group(plan.cluster)
+            yield from (Manifest(_folder(pool), _rule(pool, group)) for pool in plan.pools if _can_be_selected(pool))
         case NodeLabels.NODE:
             yield from (
                 Manifest(_folder(pool), _node(pool, node), is_partial=True)
@@ -53,7 +56,7 @@ def _can_be_selected(pool: Pool) -> bool:
     return bool(pool.nodes.names or pool.nodes.name_pattern)
 
 
-def _rule(pool: Pool) -> dict[str, Any]:
+def _rule(pool: Pool, group: str) -> dict[str, Any]:
     """A rule for a pool's nodes, by name, that have an NVIDIA GPU.
 
     By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
@@ -67,11 +70,19 @@ def _rule(pool: Pool) -> dict[str, Any]:
         _HAS_NVIDIA_GPU,
     ]
     return {
-        "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
+        "apiVersion": f"{group}/v1alpha1",
         "kind": "NodeFeatureRule",
-        "metadata": {"name": f"gpuplan-pool-{pool.name}"},
+        "metadata": {"name": _rule_name(pool, group)},
         "spec": {"rules": [rule]},
     }
+
+
+def _rule_name(pool: Pool, group: str) -> str:
+    """OpenShift's rules have names of their own: its operator copies them to the other group, and owns the copies.
+
+    A rule that took over a copy's name there would be collected with its owner, and the nodes' labels with it.
+    """
+    return f"gpuplan-pool-{pool.name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool.name}"
 
 
 def _node_names(pool: Pool) -> dict[str, Any]:
@@ -104,10 +115,29 @@ _ABOUT = """\
 # Nothing applies this file. Changing nvidia.com/mig.config on a node repartitions its GPUs: drain it first.
 """
 
+# https://github.com/openshift/machine-api-operator/blob/main/FAQ.md#adding-annotations-and-labels-to-nodes-via-machines
+_ABOUT_MACHINE_SETS = """\
+#
+# On OpenShift `machineSet` is what to merge into each MachineSet of the pool (namespace openshift-machine-api). Labels
+# go below spec.template.spec.metadata: those below spec.template.metadata stay on the Machine and reach no node.
+# The Machine API writes labels and taints to a node once, when it joins. For machines that exist, either replace them,
+# one by one, after the MachineSet has changed:
+#   oc delete machine -n openshift-machine-api MACHINE
+# or set what is listed here on their nodes as well, drained where nvidia.com/mig.config changes:
+#   oc label node NODE KEY=VALUE --overwrite
+#   oc adm taint node NODE KEY=VALUE:EFFECT --overwrite
+# The label cluster-api/accelerator names the GPUs for `resourceLimits.gpus` of a ClusterAutoscaler. It is only where
+# nodes publish nvidia.com/gpu: without that resource the autoscaler takes a node with this label for one that still
+# starts. To scale up from no nodes it knows of nvidia.com/gpu alone, not of MIG devices or renamed shares: keep one.
+"""
+
 
 def _table(plan: Plan) -> File:
-    rows = {"formatVersion": 1, "nodeGroups": [_row(pool) for pool in plan.pools]}
-    return File(_TABLE, (HEADER + _ABOUT + to_yaml(rows)).encode())
+    has_machine_sets = plan.cluster.platform is Platform.OPENSHIFT
+    about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
+    groups = [{**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for pool in plan.pools]
+    rows = {"formatVersion": 1, "nodeGroups": groups}
+    return File(_TABLE, (HEADER + about + to_yaml(rows)).encode())
 
 
 def _row(pool: Pool) -> dict[str, Any]:
@@ -123,6 +153,22 @@ def _row(pool: Pool) -> dict[str, Any]:
     if nodes.name_pattern:
         row["namePattern"] = nodes.name_pattern
     return row | {"labels": _labels(pool), "taints": _taints(pool)}
+
+
+def _machine_set(pool: Pool) -> dict[str, Any]:
+    """What makes OpenShift's Machine API label and taint new nodes of a pool; whatever else a MachineSet has stays."""
+    labels = _labels(pool)
+    if any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units):
+        labels = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}", **labels}
+    machine: dict[str, Any] = {"metadata": {"labels": labels}}
+    if pool.taints:
+        machine["taints"] = _taints(pool)
+    return {"spec": {"template": {"spec": machine}}}
+
+
+# `GPULabel` of the provider `clusterapi` in kubernetes/autoscaler; what it does to nodes without GPUs is in
+# `processors/customresources/gpu_processor.go`.
+_ACCELERATOR = "cluster-api/accelerator"
 
 
 # --- Parts of all ------------------------------------------------------------------------------------------------

@@ -224,6 +224,7 @@ DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
     ("driver", "enabled"): "spec.gpuOperator.driver.enabled",
     ("driver", "version"): "spec.gpuOperator.driver.version",
     ("platform", "openshift"): "spec.platform",
+    ("nfd", "enabled"): "spec.gpuOperator.nfd",
     ("devicePlugin", "config", "create"): "",
     ("devicePlugin", "config", "name"): "",
     ("devicePlugin", "config", "default"): "",
@@ -233,6 +234,13 @@ DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
     ("migManager", "config", "default"): "",
     ("migManager", "config", "data"): "",
     ("node-feature-discovery", "master", "config", "enableTaints"): "spec.nodeLabels",
+    ("dcgmExporter", "enabled"): "spec.monitoring",
+    ("dcgmExporter", "config", "create"): "spec.monitoring",
+    ("dcgmExporter", "config", "name"): "spec.monitoring",
+    ("dcgmExporter", "config", "data"): "spec.monitoring",
+    ("dcgmExporter", "serviceMonitor", "enabled"): "spec.monitoring",
+    ("dcgmExporter", "serviceMonitor", "honorLabels"): "spec.monitoring.honorLabels",
+    ("nodeStatusExporter", "enabled"): "spec.monitoring",
 }
 """Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
 

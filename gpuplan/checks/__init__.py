@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 from gpuplan.checks import (
     admission,
+    argocd,
+    flux,
     handwritten,
     mig,
     names,
+    openshift,
     operator,
     pools,
     priorities,
@@ -34,6 +37,9 @@ CHECKS: tuple[Check, ...] = (
     *schedulers.CHECKS,
     *admission.CHECKS,
     *operator.CHECKS,
+    *openshift.CHECKS,
+    *argocd.CHECKS,
+    *flux.CHECKS,
     *handwritten.CHECKS,
 )
 

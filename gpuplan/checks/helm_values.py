@@ -14,8 +14,8 @@ from gpuplan.catalog.operators import (
     newest_read_line,
 )
 from gpuplan.checks.registry import Check, check
-from gpuplan.diagnostics import Finding, Origin, Severity
-from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, NodeLabels, Plan, Platform
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.wording import closest, listing
 
@@ -98,9 +98,9 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
     """A Helm value contradicts what follows from the policy.
 
     ## Why
-    gpuplan writes the values that make the operator do what the plan says: the two ConfigMaps, the MIG strategy, the
-    driver, reboots, NFD's taints. Its values win over those of `gpuOperator.values`, so that a contradicting one would
-    be dropped; an environment variable such as `MIG_STRATEGY` would win over every pool. Editing
+    gpuplan writes the values that make the operator do what the plan says: its ConfigMaps, the MIG strategy, the driver,
+    reboots, NFD and its taints, and the exporters where the cluster is watched. Its values win over those of `gpuOperator.values`, so that a contradicting one
+    would be dropped; an environment variable such as `MIG_STRATEGY` would win over every pool. Editing
     `default-mig-parted-config` is no way out: the operator resets it.
 
     ## Instead
@@ -129,6 +129,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         ("driver", "enabled"): (operator.driver_enabled,),
         ("driver", "version"): (operator.driver_version,),
         ("platform", "openshift"): (plan.cluster.platform is Platform.OPENSHIFT,),
+        ("nfd", "enabled"): (operator.installs_nfd,),
         ("migManager", "config", "default"): (ALL_DISABLED,),
         ("devicePlugin", "config", "default"): ("",),
     }
@@ -139,7 +140,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
             (operand, "config", "data"): ({},),
         }
     if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
-        decided[("node-feature-discovery", "master", "config", "enableTaints")] = (True,)
+        decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
     return decided
 
 
@@ -169,14 +170,16 @@ def _reboots(plan: Plan) -> str:
 
 @check("GPU604", "unused-helm-values")
 def unused_helm_values(plan: Plan) -> Iterator[Finding]:
-    """A cluster has Helm values although gpuplan writes none for it.
+    """A cluster has Helm values that nothing reads.
 
     ## Why
     `gpuOperator.values` goes into the chart's values file, and only `install: helm` has one. With `olm` and `external`
-    the values would be dropped.
+    the values would be dropped. With `nfd: false` the chart brings no Node Feature Discovery, and the one that the
+    cluster has does not read what stands under `node-feature-discovery`.
 
     ## Instead
-    Remove them. Change the ClusterPolicy itself by a kustomize patch in `overlays/<cluster>/kustomize/gpu-operator/`.
+    Remove them. Change the ClusterPolicy itself by a kustomize patch in `overlays/<cluster>/kustomize/gpu-operator/`,
+    and an NFD of another owner where that owner configures it.
     """
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.HELM and operator.values:
@@ -186,7 +189,17 @@ def unused_helm_values(plan: Plan) -> Iterator[Finding]:
             label="nothing reads these",
             help="remove them, or patch the ClusterPolicy in a hand-written kustomize Component",
         )
+    elif not operator.installs_nfd and operator.values.get(_NFD_CHART):
+        yield Finding(
+            (operator.at / "values" / _NFD_CHART).key,
+            f"Helm values of `{_NFD_CHART}` have no effect with `nfd: false`",
+            label="nothing reads these",
+            related=(Label(operator.at / "nfd", "the chart brings no NFD"),),
+            help="remove them, and configure the NFD that the cluster has",
+        )
 
+
+_NFD_CHART = "node-feature-discovery"
 
 # --- Components that the plan needs ------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     TENANT_LABEL,
+    Argocd,
+    Flux,
     Layout,
     Mig,
     Plan,
@@ -62,6 +64,10 @@ _CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=
 _TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
 _NAMESPACE = _Kind("namespace", "the Namespace is called so")
 _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
+_PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
+_SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
+_ACCOUNT = _Kind("service account", "the ServiceAccount is called so", is_subdomain=True)
+_SECRET = _Kind("secret", "the Secret is called so", is_subdomain=True)
 
 _Named = tuple[_Kind, str, Origin]
 
@@ -203,6 +209,10 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         yield _NAMESPACE, operator.namespace, operator.at / "namespace"
     if is_wanted(_POLICY, operator.cluster_policy):
         yield _POLICY, operator.cluster_policy, operator.at / "clusterPolicy"
+    if plan.cluster.argocd is not None:
+        yield from (found for found in _argocd_names(plan.cluster.name, plan.cluster.argocd) if is_wanted(*found[:2]))
+    if plan.cluster.flux is not None:
+        yield from (found for found in _flux_names(plan.cluster.flux) if is_wanted(*found[:2]))
     documents: tuple[tuple[_Kind, Iterable[_Document]], ...] = (
         (_POOL, plan.pools),
         (_LAYOUT, plan.layouts),
@@ -217,6 +227,23 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         for index, namespace in enumerate(tenant.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
+
+
+def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
+    yield _NAMESPACE, argocd.namespace, argocd.at / "namespace"
+    if argocd.project != f"gpuplan-{cluster}":
+        yield _PROJECT, argocd.project, argocd.at / "project"
+
+
+def _flux_names(flux: Flux) -> Iterator[_Named]:
+    yield _NAMESPACE, flux.namespace, flux.at / "namespace"
+    yield _SOURCE, flux.source_name, flux.at / "source" / "name"
+    if flux.source_namespace:
+        yield _NAMESPACE, flux.source_namespace, flux.at / "source" / "namespace"
+    if flux.service_account:
+        yield _ACCOUNT, flux.service_account, flux.at / "serviceAccountName"
+    if flux.kube_config_secret:
+        yield _SECRET, flux.kube_config_secret, flux.at / "kubeConfigSecret"
 
 
 class _Document(Protocol):

@@ -40,7 +40,7 @@ def invalid_node_label(plan: Plan) -> Iterator[Finding]:
             at = pool.at / "nodeLabels" / key
             if fault := key_fault(key):
                 yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help=_KEY_HELP)
-            elif fault := _value_fault(value):
+            elif fault := value_fault(value):
                 yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help=_VALUE_HELP)
 
 
@@ -170,7 +170,7 @@ def invalid_taint(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     taint.at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP
                 )
-            if fault := _value_fault(taint.value):
+            if fault := value_fault(taint.value):
                 yield Finding(
                     taint.at / "value", f"`{taint.value}` is not a taint value: {fault}", label=fault, help=_VALUE_HELP
                 )
@@ -242,10 +242,11 @@ def key_fault(key: str) -> str:
         return "its prefix is not a DNS subdomain"
     if not name:
         return "it has no name"
-    return _value_fault(name)
+    return value_fault(name)
 
 
-def _value_fault(value: str) -> str:
+def value_fault(value: str) -> str:
+    """Why the text is not a label's value, or an empty text."""
     if len(value) > _LONGEST_PART:
         return f"{len(value)} characters, {_LONGEST_PART} are allowed"
     if not value or _NAME_PART.fullmatch(value):

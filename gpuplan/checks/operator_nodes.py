@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, is_tolerated
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import Install, NodeLabels, Plan, Pool, Taint
 
 
@@ -78,8 +79,8 @@ def taints_not_applied(plan: Plan) -> Iterator[Finding]:
     ## Why
     A Node's taints are one list with one owner. With `nodeLabels: node` gpuplan writes labels only: applying the list
     would remove the taints that Kubernetes itself sets on nodes in trouble. With `nodeLabels: nfd` NFD sets taints, if
-    its master is started with `enableTaints`, which is off by default; gpuplan switches it on in the operator's Helm
-    values, and cannot where NFD comes from elsewhere. Untainted nodes take any pod.
+    its master is started with `enableTaints`, which is off by default; gpuplan switches it on in the NFD that it
+    configures, and cannot where NFD comes from elsewhere. Untainted nodes take any pod.
 
     ## Instead
     With `node`, have the nodes register with the taints that `partitions/node-groups.yaml` lists. With `nfd`, set
@@ -106,16 +107,13 @@ _REMEDIES = {
 
 def _cause(plan: Plan) -> str:
     """Why taints stay off; empty where something sets them, or somebody is told to."""
-    operator = plan.cluster.gpu_operator
     match plan.cluster.node_labels:
         case NodeLabels.EXTERNAL:
             return ""
         case NodeLabels.NODE:
             return "`nodeLabels: node` sets labels only"
         case NodeLabels.NFD:
-            nfd = operator.values.get("nfd")
-            is_own = operator.install is Install.HELM and not (isinstance(nfd, Mapping) and nfd.get("enabled") is False)
-            return "" if is_own else "NFD ignores taints by default"
+            return "" if writes_nfd(plan.cluster) else "NFD ignores taints by default"
 
 
 def _taints(plan: Plan) -> Iterator[tuple[Pool, Taint]]:

@@ -16,6 +16,7 @@ from gpuplan.cli.options import (
     cluster_option,
     findings_option,
     is_acceptable,
+    kustomize_option,
     stage_option,
     strictness_option,
     write_findings,
@@ -36,6 +37,7 @@ class _Wishes:
     stages: tuple[str, ...]
     outputs: tuple[Output, ...]
     out: str
+    kustomize: str
     check: bool
     diff: bool
     stdout: bool
@@ -58,6 +60,7 @@ class _Wishes:
     section="Input",
     help="Check custom resources against the CustomResourceDefinitions in this folder.",
 )
+@kustomize_option
 @option(
     "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
 )
@@ -69,6 +72,7 @@ def command(
     /,
     crds: Path | None,
     out: str,
+    kustomize: str,
     *,
     warnings_as_errors: bool,
     **options: Any,  # noqa: ANN401 - click passes what the options above say
@@ -85,9 +89,9 @@ def command(
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    wishes = _Wishes(out=_from_root(terminal.root, out), **options)
+    wishes = _Wishes(out=_from_root(terminal.root, out), kustomize=kustomize, **options)
     _refuse_contradictions(wishes)
-    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds)
+    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds, kustomize=kustomize)
     if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
         _write_findings(terminal, build.report, wishes)
         terminal.say("nothing was written\n")
@@ -121,7 +125,7 @@ def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
     names = build.report.clusters
     if len(names) != 1:
         raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
-    stream = pipeline.print_stream(build, wishes.stages)
+    stream = pipeline.print_stream(build, wishes.stages, root=terminal.root, out=wishes.out, kustomize=wishes.kustomize)
     _write_findings(terminal, build.report, wishes)
     if not stream:
         where = f" in {listing(wishes.stages)}" if wishes.stages else ""

@@ -111,6 +111,19 @@ def stage_option(function: F) -> F:
     )(function)
 
 
+def kustomize_option(function: F) -> F:
+    return option(
+        "--kustomize",
+        default="",
+        envvar="GPUPLAN_KUSTOMIZE",
+        show_envvar=True,
+        metavar="PATH|off",
+        section="Input",
+        help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
+        " checked; off for none [default: whichever is on the path].",
+    )(function)
+
+
 def findings_option(function: F) -> F:
     return option(
         "--output-format",

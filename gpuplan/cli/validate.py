@@ -10,6 +10,7 @@ from gpuplan.cli.options import (
     cluster_option,
     findings_option,
     is_acceptable,
+    kustomize_option,
     strictness_option,
     write_findings,
 )
@@ -18,6 +19,7 @@ from gpuplan.cli.terminal import Terminal
 
 @click.command("validate", cls=Verb)
 @cluster_option
+@kustomize_option
 @findings_option
 @strictness_option
 @option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
@@ -26,6 +28,7 @@ def command(
     context: click.Context,
     clusters: tuple[str, ...],
     outputs: tuple[Output, ...],
+    kustomize: str,
     *,
     warnings_as_errors: bool,
     exit_zero: bool,
@@ -41,6 +44,6 @@ def command(
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    report = pipeline.validate(terminal.root, clusters)
+    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize)
     write_findings(terminal, report, outputs)
     context.exit(0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1)

@@ -51,9 +51,10 @@ _CARE: Final = {
     ("nfd.openshift.io", "NodeFeatureDiscovery"): Care(-5, "confirm", "confirm", is_custom=True),
     # Without a ClusterPolicy the operator removes the driver from every node.
     ("nvidia.com", "ClusterPolicy"): Care(0, "false", "confirm", is_custom=True, is_applied_by_server=True),
-    # Without the label `nvidia.com/mig.config` the operator writes `all-disabled`, and the partitions are gone.
-    ("nfd.k8s-sigs.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_custom=True),
-    ("nfd.openshift.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_custom=True),
+    # Without the label `nvidia.com/mig.config` the operator writes `all-disabled`, and the partitions are gone. So a
+    # rule that takes another's place, as after an upgrade of OpenShift, is there before the other goes.
+    ("nfd.k8s-sigs.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_pruned_last=True, is_custom=True),
+    ("nfd.openshift.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_pruned_last=True, is_custom=True),
     # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
     ("", "Node"): Care(10, "false", "false", is_applied_by_server=True),
     ("", "ResourceQuota"): Care(20),
@@ -62,6 +63,7 @@ _CARE: Final = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
     ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
+    ("monitoring.coreos.com", "ServiceMonitor"): Care(30, is_custom=True),
 }
 
 _NO_CARE: Final = Care()

@@ -31,9 +31,9 @@ def read_manifests(root: Path, folder: str) -> Read:
     return _read(root, folder, frozenset(), strict=False)
 
 
-def read_text(path: str, text: str) -> Read:
-    """The policies of a text that is not on the disk, such as standard input."""
-    return parse(SourceFile(path, text.removeprefix("\ufeff")))
+def read_text(path: str, text: str, *, strict: bool = True) -> Read:
+    """The policies of a text that is not on the disk, such as standard input; objects, as above, without ``strict``."""
+    return parse(SourceFile(path, text.removeprefix("\ufeff")), strict=strict)
 
 
 def has_folder(root: Path, folder: str) -> bool:

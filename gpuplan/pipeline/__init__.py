@@ -16,6 +16,8 @@ from gpuplan.planning.plan import Plan
 
 __all__ = ["Build", "Report", "build", "print_stream", "rules", "validate"]
 
+_OUT = "out"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -49,31 +51,57 @@ class Build:
     scope: tuple[str, ...] = ()
 
 
-def validate(root: Path, clusters: Sequence[str] = ()) -> Report:
-    """Judge the clusters named, or all: everything that one run can find."""
-    return _report(load(root, clusters))
+def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "") -> Report:
+    """Judge the clusters named, or all: everything that one run can find.
+
+    Where there are hand-written Components, what kustomize makes of them is judged, too. ``kustomize`` is the program,
+    `off`, or empty for whichever is on the path.
+    """
+    repository = load(root, clusters)
+    found = _check(repository)
+    report = _report(repository, found)
+    patched = [plan for plan in report.plans if plan.components]
+    if not patched or not report.is_valid:
+        return report
+    from gpuplan.pipeline.final import judge
+    from gpuplan.pipeline.rendering import render
+
+    rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
+    judged = judge(rendered.clusters, found, root=root.resolve(), out=_OUT, program=kustomize)
+    found += (*rendered.diagnostics, *judged.diagnostics)
+    return _report(repository, found, is_final=judged.is_complete)
 
 
-def build(root: Path, clusters: Sequence[str] = (), *, out: str = "out", crds: Path | None = None) -> Build:
+def build(
+    root: Path, clusters: Sequence[str] = (), *, out: str = _OUT, crds: Path | None = None, kustomize: str = ""
+) -> Build:
     """Judge the clusters named, or all, and render them; nothing is rendered beside an error.
 
     ``out`` is the output folder relative to the root, from which paths to hand-written Components are counted;
-    ``crds`` is a folder of CustomResourceDefinitions to check custom resources against.
+    ``crds`` is a folder of CustomResourceDefinitions to check custom resources against; ``kustomize`` is as in
+    `validate`, and nothing that is rendered depends on it.
     """
     from gpuplan.pipeline.rendering import render, scope
 
     repository = load(root, clusters)
     _keep_apart(repository, out)
-    report = _report(repository)
+    found = _check(repository)
+    report = _report(repository, found)
     if not report.is_valid:
         return Build(report, {})
     rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
-    if rendered.diagnostics:
-        found = tidy((*report.diagnostics, *rendered.diagnostics), ())
-        report = Report(found, report.plans, report.clusters, report.file_count)
+    unchecked = rendered.unchecked_kinds
+    if any(cluster.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
+        from gpuplan.pipeline.final import judge
+
+        judged = judge(rendered.clusters, found, root=root.resolve(), out=out, crds=crds, program=kustomize)
+        found += (*rendered.diagnostics, *judged.diagnostics)
+        report = _report(repository, found, is_final=judged.is_complete)
+        unchecked |= judged.unchecked_kinds
+    elif rendered.diagnostics:
+        report = _report(repository, (*found, *rendered.diagnostics))
     tree = rendered.tree if report.is_valid else {}
-    unchecked = tuple(sorted(rendered.unchecked_kinds))
-    return Build(report, tree, tuple(rendered.objects), unchecked, scope(clusters))
+    return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:
@@ -92,6 +120,7 @@ def _keep_apart(repository: Repository, out: str) -> None:
 def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
+    from gpuplan.checks.handwritten.patched import PATCHED_RULES
     from gpuplan.pipeline.rules import RULES
 
     found: Iterable[Rule] = (
@@ -100,20 +129,27 @@ def rules() -> tuple[Rule, ...]:
         *planning.RULES,
         *RULES,
         *(check.rule for check in checks.CHECKS),
+        *PATCHED_RULES,
         *manifests.RULES,
         *outtree.RULES,
     )
     return tuple(sorted(found, key=lambda rule: rule.code))
 
 
-def _report(repository: Repository) -> Report:
+def _check(repository: Repository) -> list[Diagnostic]:
     from gpuplan import checks
 
     found = [*repository.diagnostics]
     for plan in repository.plans:
         found += (*_unknown_kubernetes(plan), *checks.run(plan))
-    ignores = repository.ignores if repository.is_whole else None
-    diagnostics = tidy(found, repository.ignores, report_unused=ignores is not None)
+    return found
+
+
+def _report(repository: Repository, found: Iterable[Diagnostic], *, is_final: bool = False) -> Report:
+    """``is_final`` says that the results of hand-written Components were judged, too: their comments are for those."""
+    ignores = (*repository.ignores, *repository.hand_ignores)
+    needed = ignores if is_final else repository.ignores
+    diagnostics = tidy(found, ignores, needed=needed if repository.is_whole else ())
     return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)
 
 

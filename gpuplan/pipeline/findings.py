@@ -13,12 +13,14 @@ from gpuplan.policy.rules import WRONG_TYPE
 
 
 def tidy(
-    diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore], *, report_unused: bool = False
+    diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore], *, needed: Sequence[Ignore] = ()
 ) -> tuple[Diagnostic, ...]:
-    """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code."""
+    """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
+
+    Those of the comments that should be ``needed`` are findings where they are not.
+    """
     kept, used = _without_ignored(diagnostics, ignores)
-    if report_unused:
-        kept += [_unused(ignore, code) for ignore in ignores for code in ignore.codes if (id(ignore), code) not in used]
+    kept += [_unused(ignore, code) for ignore in needed for code in ignore.codes if (id(ignore), code) not in used]
     merged: dict[object, Diagnostic] = {}
     for diagnostic in _without_echoes(kept):
         location = diagnostic.finding.at.locate()

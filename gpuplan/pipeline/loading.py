@@ -40,7 +40,8 @@ _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 class Repository:
     """What was read, and the folders that it was read from.
 
-    ``is_whole`` says that no cluster was left out, so that an unused comment is really unused.
+    ``is_whole`` says that no cluster was left out, so that an unused comment is really unused. ``ignores`` are the
+    comments in policies, ``hand_ignores`` those in hand-written kustomize files.
     """
 
     clusters: tuple[str, ...]
@@ -48,6 +49,7 @@ class Repository:
     plans: tuple[Plan, ...]
     diagnostics: tuple[Diagnostic, ...]
     ignores: tuple[Ignore, ...]
+    hand_ignores: tuple[Ignore, ...]
     file_count: int
     is_whole: bool
 
@@ -70,7 +72,8 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         (OVERLAYS, *DEFAULT_BASES, *loader.bases),
         tuple(plans),
         tuple(loader.diagnostics),
-        tuple(loader.ignores()),
+        _ignores(loader.files),
+        _ignores(loader.hand_files),
         len(loader.files),
         is_whole=len(chosen) == len(known),
     )
@@ -96,6 +99,7 @@ class _Loader:
     root: Path
     diagnostics: list[Diagnostic] = field(default_factory=list)
     files: dict[str, SourceFile] = field(default_factory=dict)
+    hand_files: dict[str, SourceFile] = field(default_factory=dict)
     bases: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     parsed: dict[int, Parsed] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
@@ -118,9 +122,6 @@ class _Loader:
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
         self._add(found, name)
         return plan
-
-    def ignores(self) -> list[Ignore]:
-        return [ignore for file in self.files.values() for ignore in find_ignores(file)]
 
     def _add(self, found: Sequence[Diagnostic], cluster: str) -> None:
         self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
@@ -213,6 +214,8 @@ class _Loader:
             return None
         documents, found = read_manifests(self.root, kustomize)
         self.diagnostics += found
+        for document in documents:
+            self.hand_files.setdefault(document.file.path, document.file)
         hand_written = tuple(
             HandWritten(document.file.path[len(kustomize) + 1 :].split("/")[0], document.origin, document.data)
             for document in documents
@@ -234,6 +237,10 @@ class _Loader:
             # Beside a Component of the whole stage, other folders are what that one is made of.
             found += (part for part in parts if folder not in kinds or part.kind == COMPONENT_KIND)
         return tuple(found)
+
+
+def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
+    return tuple(ignore for file in files.values() for ignore in find_ignores(file))
 
 
 def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:

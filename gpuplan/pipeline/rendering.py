@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
@@ -21,6 +22,15 @@ Components = Mapping[str, tuple[str, ...]]
 """The folders of hand-written Components by the folder of the cluster that includes them."""
 
 
+class RenderedCluster(NamedTuple):
+    """A cluster's own objects, where they lie; ``files`` are by path below the output folder."""
+
+    plan: Plan
+    manifests: Sequence[Manifest]
+    components: Components
+    files: Mapping[str, bytes]
+
+
 @dataclass(slots=True)
 class Rendered:
     """The files of all clusters, by path below the output folder.
@@ -32,6 +42,7 @@ class Rendered:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     objects: list[str] = field(default_factory=list)
     unchecked_kinds: set[str] = field(default_factory=set)
+    clusters: list[RenderedCluster] = field(default_factory=list)
 
 
 def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is_whole: bool) -> Rendered:
@@ -47,6 +58,7 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
         rendered.tree.update(tree.files)
         rendered.diagnostics += tree.diagnostics
         rendered.objects += tree.objects
+        rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files))
         if found := delivery.render(plan, _folders(plan, manifests, components)):
             tool, artifacts = found
             manifests, files = _sort_out(artifacts)

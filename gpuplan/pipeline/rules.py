@@ -1,4 +1,4 @@
-"""Rules on how policies and overlays lie in the repository (GPU11x), and on what was rendered (GPU69x)."""
+"""Rules on how policies and overlays lie in the repository (GPU11x), and on what was rendered (GPU68x, GPU69x)."""
 
 from __future__ import annotations
 
@@ -83,6 +83,56 @@ Write the name as the bases have it.
     ignorable=False,
 )
 
+COMPONENTS_NOT_BUILT = Rule(
+    "GPU680",
+    "components-not-built",
+    Severity.WARNING,
+    """There are hand-written Components, and no program to build them with.
+
+## Why
+What a patch makes of an object is known when kustomize has applied it. Neither `kustomize` nor `kubectl`, which has it
+inside, was found on the path, so that nobody knows whether the Components build, and what came of them was not checked.
+What is written to `out/` is the same with and without it.
+
+## Instead
+Install kustomize or kubectl, or name the program: `--kustomize PATH`, or the environment variable `GPUPLAN_KUSTOMIZE`.
+`--kustomize off` says that the check is not wanted.
+""",
+)
+
+COMPONENT_DOES_NOT_BUILD = Rule(
+    "GPU681",
+    "component-does-not-build",
+    Severity.ERROR,
+    """kustomize refuses a generated folder with its hand-written Components.
+
+## Why
+The folder is built with every Component that it includes before anything of it is applied. What kustomize refuses, Argo
+CD and Flux refuse as a whole: nothing in the folder is synced any more, until it is repaired. Frequent reasons are a
+file that does not exist, a patch of an object that is named otherwise, and an object that is there already.
+
+## Instead
+Repair what the message names. A patch for a stage's Component must match in every folder that includes it: give it a
+`target`, or put it into the Component of the one namespace or pool.
+""",
+)
+
+PATCHED_OBJECT_INVALID = Rule(
+    "GPU683",
+    "patched-object-invalid",
+    Severity.ERROR,
+    """An object that a hand-written Component adds or patches does not fit the schema of its kind.
+
+## Why
+The API server of the cluster's Kubernetes version would refuse it or drop the field, and Argo CD would show the
+Application as failed or out of sync. Objects are judged as kustomize has built them. Custom resources are judged by the
+definitions that are given with `--crds`, and are left alone without.
+
+## Instead
+Correct the field in the patch or in the object. A value under a wrong key is most often one of indentation.
+""",
+)
+
 INVALID_OBJECT = Rule(
     "GPU690",
     "invalid-object",
@@ -100,4 +150,14 @@ gpuplan: report the object and the message.
     ignorable=False,
 )
 
-RULES = (CLUSTER_DOCUMENT, MISSING_BASE, UNUSED_IGNORE, UNKNOWN_KUBERNETES, UNMATCHED_OVERLAY, INVALID_OBJECT)
+RULES = (
+    CLUSTER_DOCUMENT,
+    MISSING_BASE,
+    UNUSED_IGNORE,
+    UNKNOWN_KUBERNETES,
+    UNMATCHED_OVERLAY,
+    COMPONENTS_NOT_BUILT,
+    COMPONENT_DOES_NOT_BUILD,
+    PATCHED_OBJECT_INVALID,
+    INVALID_OBJECT,
+)

@@ -15,6 +15,7 @@ from gpuplan.cli.options import STAGES
 from gpuplan.planning.plan import Stage
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, a_broken_platform, a_platform, write
 from tests.cli.runs import run, spawn
+from tests.kustomizing import kustomize
 
 STAGE = ("--stage", "scheduling")
 
@@ -288,6 +289,10 @@ def test_stdout_beside_errors_is_empty_and_says_why(tmp_path: Path) -> None:
     assert "error[GPU101]" in done.err
 
 
+def objects(stream: str) -> list[str]:
+    return sorted(f"{item['kind']} {item['metadata']['name']}" for item in yaml.safe_load_all(stream))
+
+
 def kinds(stream: str) -> set[str]:
     return {item["kind"] for item in yaml.safe_load_all(stream)}
 
@@ -338,23 +343,41 @@ def with_component(root: Path, stage: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("namespaces",), ("namespaces/research",)], ids=lambda options: " ".join(options) or "all"
+    ("stages", "folder"),
+    [
+        ((), ""),
+        (("--stage", "namespaces"), "namespaces/research"),
+        (("--stage", "namespaces/research"), "namespaces/research"),
+    ],
 )
-def test_stdout_never_leaves_out_what_a_component_adds(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_stdout_has_what_a_component_makes_of_it(tmp_path: Path, stages: tuple[str, ...], folder: str) -> None:
     root = with_component(tmp_path, "namespaces/research")
-    stages = [item for stage in options for item in ("--stage", stage)]
+    assert run("build", "-q", cwd=root).code == 0
+    built = kustomize(root / "out/dev" / folder)
 
     done = run("build", "--stdout", *stages, cwd=root)
 
+    assert done.code == 0, done.err
+    assert objects(done.out) == objects(built)
+    assert "ConfigMap x" in objects(done.out)
+
+
+@pytest.mark.parametrize("stages", [(), ("--stage", "namespaces"), ("--stage", "namespaces/research")])
+def test_stdout_never_leaves_out_what_a_component_adds(tmp_path: Path, stages: tuple[str, ...]) -> None:
+    root = with_component(tmp_path, "namespaces/research")
+
+    done = run("build", "--stdout", "--kustomize", "off", *stages, cwd=root)
+
     assert (done.code, done.out) == (2, "")
-    assert "`overlays/dev/kustomize/namespaces/research/` changes what cluster `dev` applies" in done.err
+    assert "hand-written Components change what is in `out/dev/namespaces/research/`" in done.err
 
 
 @pytest.mark.parametrize("component", ["namespaces/research", "partitions"])
 def test_stages_without_components_are_printed_all_the_same(tmp_path: Path, component: str) -> None:
     root = with_component(tmp_path, component)
 
-    assert run("build", "--stdout", "--stage", "scheduling", "--stage", "gpu-operator", cwd=root).code == 0
+    stages = ("--stage", "scheduling", "--stage", "gpu-operator")
+    assert run("build", "--stdout", "--kustomize", "off", *stages, cwd=root).code == 0
 
 
 # --- Usage -------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_no_arguments_show_the_help() -> None:
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(pipeline, "validate", fail)
@@ -133,7 +133,7 @@ def test_a_bug_shows_its_traceback_when_asked(
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     program = (
         "import gpuplan.pipeline as pipeline, os, signal, time\n"
-        "pipeline.validate = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
+        "pipeline.validate = lambda *_, **__: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "import sys; sys.argv = ['gpuplan', 'validate']\n"
         "from gpuplan.cli import entry; entry()"
     )

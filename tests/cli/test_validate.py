@@ -69,7 +69,7 @@ def test_a_folder_without_overlays_is_trouble_with_a_way_out(tmp_path: Path) -> 
     ("options", "code"), [((), 0), (("--warnings-as-errors",), 1), (("--warnings-as-errors", "--exit-zero"), 0)]
 )
 def test_warnings_fail_only_when_asked(options: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "validate", lambda *_: a_report(LIMIT))
+    monkeypatch.setattr(pipeline, "validate", lambda *_, **__: a_report(LIMIT))
 
     done = run("validate", *options)
 

@@ -58,7 +58,7 @@ def told(
         (
             "nfd.k8s-sigs.io/v1alpha1",
             "NodeFeatureRule",
-            "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
+            "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm,PruneLast=true",
             "10",
         ),
         ("v1", "Node", "ServerSideApply=true,Prune=false,Delete=false", "10"),

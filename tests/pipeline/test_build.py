@@ -120,7 +120,12 @@ spec:
 
 
 def test_custom_resources_without_definitions_are_named_as_unchecked(platform: Path) -> None:
-    assert build(platform, ["dev"]).unchecked_kinds == ("NodeFeatureRule.nfd.k8s-sigs.io",)
+    assert build(platform, ["dev"]).unchecked_kinds == (
+        "AppProject.argoproj.io",
+        "Application.argoproj.io",
+        "ApplicationSet.argoproj.io",
+        "NodeFeatureRule.nfd.k8s-sigs.io",
+    )
 
 
 def test_components_join_the_folders_that_they_are_for(platform: Path) -> None:
@@ -147,7 +152,7 @@ apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 patches:
 - target: {kind: Namespace}
-  patch: '[{op: add, path: /metadata/labels/example.com~1team, value: a}]'
+  patch: '[{"op": "add", "path": "/metadata/labels/example.com~1team", "value": "a"}]'
 """)
 
 

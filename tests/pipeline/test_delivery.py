@@ -100,7 +100,8 @@ def test_a_folder_of_hand_written_objects_alone_is_one(platform: Path) -> None:
 
 def component(platform: Path, path: str) -> None:
     patch = (
-        "patches:\n- {target: {kind: NodeFeatureRule}, patch: '[{op: add, path: /metadata/labels, value: {a: b}}]'}\n"
+        "patches:\n- target: {kind: NodeFeatureRule}\n"
+        "  patch: |\n    - {op: add, path: /metadata/labels, value: {a: b}}\n"
     )
     write(platform / "overlays" / path / "kustomization.yaml", COMPONENT + patch)
 

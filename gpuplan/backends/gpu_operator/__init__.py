@@ -1,15 +1,17 @@
 """The back end of the stage `gpu-operator`: what the GPU Operator needs to share GPUs as the plan says.
 
-Both ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
-mig-manager and the device plugin's config-manager watch one node label each. A new name in the ClusterPolicy changes
-the DaemonSets' volumes, and that rolls them.
+All ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
+mig-manager and the device plugin's config-manager watch one node label each, and the DCGM exporter nothing. A new name
+in the ClusterPolicy changes the DaemonSets' volumes, and that rolls them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, olm
+from gpuplan.backends.gpu_operator import cluster_policy, dcgm, device_plugin, helm, mig_parted, nfd, olm
+from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
@@ -19,23 +21,45 @@ _FOLDER = Stage.GPU_OPERATOR.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Both ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
+    """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.EXTERNAL:
         yield Manifest(_FOLDER, namespace(plan))
-    partitions = config_map("gpuplan-mig-parted", operator.namespace, mig_parted.data(plan))
-    yield Manifest(_FOLDER, partitions)
-    sharing_name = ""
-    if plan.pools:  # an empty ConfigMap would keep the device plugin from starting: no configuration files available
-        sharing = config_map("gpuplan-device-plugin", operator.namespace, device_plugin.data(plan))
-        sharing_name = sharing["metadata"]["name"]
-        yield Manifest(_FOLDER, sharing)
-    names = cluster_policy.ConfigMapNames(partitions["metadata"]["name"], sharing_name)
+    config_maps = _config_maps(plan)
+    yield from (Manifest(_FOLDER, body) for body in config_maps.values())
+    names = _names(config_maps)
     match operator.install:
         case Install.HELM:
             yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
         case Install.OLM:
+            if operator.installs_nfd:
+                yield from (Manifest(_FOLDER, body) for body in nfd.objects(plan))
             yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
         case Install.EXTERNAL:
             yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True)
+
+
+def helm_values(plan: Plan) -> dict[str, Any]:
+    """The values that `render` writes into a file, for who hands them to Helm in some other way."""
+    return helm.values(plan, config_map_names(plan))
+
+
+def config_map_names(plan: Plan) -> ConfigMapNames:
+    """The names under which the operator is told of the ConfigMaps."""
+    return _names(_config_maps(plan))
+
+
+def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The ConfigMaps by their field of `ConfigMapNames`; the device plugin does not start with an empty one."""
+    namespace = plan.cluster.gpu_operator.namespace
+    found = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
+    if plan.pools:
+        found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
+    if plan.cluster.monitoring:
+        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, dcgm.data())
+    return found
+
+
+def _names(config_maps: Mapping[str, Mapping[str, Any]]) -> ConfigMapNames:
+    return ConfigMapNames(**{field: body["metadata"]["name"] for field, body in config_maps.items()})

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gpuplan.backends.gpu_operator import tolerations
+from gpuplan.backends.gpu_operator import dcgm, tolerations
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, nearest_line
 from gpuplan.planning.plan import ClusterMigStrategy, GpuOperator, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 
 
 class ConfigMapNames(NamedTuple):
-    """The ConfigMaps that the operator mounts; ``device_plugin`` is empty where there is none."""
+    """The ConfigMaps that the operator mounts, empty where there is none; ``metrics`` is the DCGM exporter's."""
 
     mig_parted: str
-    device_plugin: str
+    device_plugin: str = ""
+    metrics: str = ""
 
 
 # --- A patch -----------------------------------------------------------------------------------------------------
@@ -28,7 +29,8 @@ def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
 
     Its owner must not write them, nor `mig.strategy` where that is up to each pool. Tolerations are not here, since
-    server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing.
+    server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing. Where the
+    cluster is watched, what the DCGM exporter collects and how it is scraped are the plan's too.
     """
     operator = plan.cluster.gpu_operator
     spec: dict[str, Any] = {
@@ -38,6 +40,9 @@ def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     if operator.reboots_on_mig_change:
         spec["migManager"]["env"] = _reboot()
+    if monitoring := plan.cluster.monitoring:
+        spec["dcgmExporter"] = dcgm.exporter(monitoring, names.metrics)
+        spec["nodeStatusExporter"] = {"enabled": True}
     return _cluster_policy(operator.cluster_policy, spec)
 
 
@@ -71,7 +76,7 @@ def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         },
         "gfd": {"enabled": True},
         "dcgm": {"enabled": True},
-        "dcgmExporter": {"enabled": True, "serviceMonitor": {"enabled": True}},
+        "dcgmExporter": {"enabled": True, **_dcgm_exporter(plan, names)},
         "nodeStatusExporter": {"enabled": True},
         "validator": {"plugin": {"env": [{"name": "WITH_WORKLOAD", "value": "false"}]}},
     }
@@ -95,6 +100,12 @@ def _driver(operator: GpuOperator) -> dict[str, Any]:
     return driver | {
         "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"},
     }
+
+
+def _dcgm_exporter(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """The operator's own metrics are there to be scraped even where gpuplan writes nothing that reads them."""
+    monitoring = plan.cluster.monitoring
+    return dcgm.exporter(monitoring, names.metrics) if monitoring else {"serviceMonitor": {"enabled": True}}
 
 
 # --- Parts of both -----------------------------------------------------------------------------------------------

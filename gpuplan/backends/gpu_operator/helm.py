@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplan.backends.gpu_operator import tolerations
+from gpuplan.backends.gpu_operator import dcgm, tolerations
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.backends.gpu_operator.nfd import label_namespaces
 from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
 from gpuplan.manifests import HEADER, to_yaml
-from gpuplan.planning.plan import ClusterMigStrategy, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import ClusterMigStrategy, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 
 FILE_NAME = "values.yaml"
@@ -31,13 +32,20 @@ def render_values(plan: Plan, names: ConfigMapNames) -> bytes:
 def values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
     user = plan.cluster.gpu_operator.values
-    merged = _merge(_merge(_defaults(), user), _decided(plan, names))
+    merged = _merge(_merge(_defaults(plan), user), _decided(plan, names))
     return _sorted(_merge(merged, _completed_lists(plan, user)))
 
 
-def _defaults() -> dict[str, Any]:
-    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too."""
-    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
+def _defaults(plan: Plan) -> dict[str, Any]:
+    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too.
+
+    And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
+    of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
+    """
+    defaults: dict[str, Any] = {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
+    if plan.cluster.gpu_operator.installs_nfd:
+        defaults[_NFD] = {"postDeleteCleanup": False}
+    return defaults
 
 
 def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
@@ -53,7 +61,12 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         decided["driver"]["version"] = operator.driver_version
     if plan.cluster.platform is Platform.OPENSHIFT:
         decided["platform"] = {"openshift": True}
-    if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+    if monitoring := plan.cluster.monitoring:
+        decided["dcgmExporter"] = _dcgm_exporter(plan, monitoring, names.metrics)
+        decided["nodeStatusExporter"] = {"enabled": True}
+    if not operator.installs_nfd:
+        decided["nfd"] = {"enabled": False}
+    elif plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
         decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
     return decided
 
@@ -63,19 +76,36 @@ def _mig_strategy(strategy: ClusterMigStrategy) -> str:
     return "" if strategy is ClusterMigStrategy.PER_POOL else strategy.value
 
 
+def _dcgm_exporter(plan: Plan, monitoring: Monitoring, config_name: str) -> dict[str, Any]:
+    """The policy's own relabelings come first, so that none of them takes the label `node` away."""
+    exporter = _merge({"enabled": True, "config": {"create": False}}, dcgm.exporter(monitoring, config_name))
+    own = _find_list(plan.cluster.gpu_operator.values, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    relabelings = [*(item for item in own if item != dcgm.NODE_RELABELING), dcgm.NODE_RELABELING]
+    return _merge(exporter, {"serviceMonitor": {"relabelings": relabelings}})
+
+
 # --- Lists -------------------------------------------------------------------------------------------------------
 
 
 def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
-    lists: dict[str, Any] = {"migManager": {"env": _environment(plan, user)}, _NFD: {}}
+    lists: dict[str, Any] = {"migManager": {"env": _environment(plan, user)}}
     if operands := _tolerations(plan, _find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS):
         lists["daemonsets"] = {"tolerations": operands}
-    if workers := _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS):
-        lists[_NFD]["worker"] = {"tolerations": workers}
-    if plan.cluster.node_labels is NodeLabels.NFD:
-        lists[_NFD]["master"] = {"config": {"extraLabelNs": _label_namespaces(plan, user)}}
+    if plan.cluster.gpu_operator.installs_nfd:
+        lists[_NFD] = _nfd_lists(plan, user)
     return {key: value for key, value in lists.items() if value}
+
+
+def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    lists: dict[str, Any] = {}
+    if workers := _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS):
+        lists["worker"] = {"tolerations": workers}
+    if plan.cluster.node_labels is NodeLabels.NFD:
+        listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
+        namespaces = label_namespaces(plan, *(str(namespace) for namespace in listed))
+        lists["master"] = {"config": {"extraLabelNs": namespaces}}
+    return lists
 
 
 def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
@@ -93,18 +123,6 @@ def _environment(plan: Plan, user: Values) -> list[Any]:
         if not (isinstance(item, Mapping) and item.get("name") == "WITH_REBOOT")
     ]
     return [*others, {"name": "WITH_REBOOT", "value": reboots}]
-
-
-def _label_namespaces(plan: Plan, user: Values) -> list[str]:
-    """Namespaces of the labels that NFD puts on nodes.
-
-    It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
-    listed here (`filterFeatureLabel` in NFD's `pkg/nfd-master/nfd-master.go`). The operator's own are under nvidia.com.
-    """
-    listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
-    keys = {key for pool in plan.pools for key in pool.labels}
-    own = {key.partition("/")[0] for key in keys if "/" in key}
-    return sorted({*(str(namespace) for namespace in listed), *own, "nvidia.com"})
 
 
 def _find_list(values: object, *route: str) -> Sequence[Any] | None:

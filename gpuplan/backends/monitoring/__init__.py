@@ -1,15 +1,47 @@
-"""The back end of the stage `monitoring`: alerts, recording rules and dashboards that know the plan."""
+"""The back end of the stage `monitoring`: alerts, recording rules and dashboards that know the plan.
+
+Each group of rules is written twice: as a PrometheusRule for the Prometheus Operator, and as a file below
+`monitoring/rules` for a Prometheus without it, which nothing applies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpuplan.backends.monitoring import alerts, dashboards, metrics, observed, planned, status
+from gpuplan.backends.monitoring.rules import Group, prometheus_rule, rule_file
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Monitoring, Plan, Stage
+
+_FOLDER = Stage.MONITORING.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster is watched."""
-    if plan.cluster.monitoring is None:
+    monitoring = plan.cluster.monitoring
+    if monitoring is None:
         return
-    yield from ()
+    for group in groups(plan, monitoring):
+        yield Manifest(_FOLDER, prometheus_rule(group, monitoring))
+        yield File(f"{_FOLDER}/rules/{group.name}.yaml", rule_file(group, monitoring, _ABOUT))
+    yield from (Manifest(_FOLDER, body) for body in status.objects(plan, monitoring))
+    yield from dashboards.render(plan)
+
+
+def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
+    """The groups that have rules."""
+    found = (
+        planned.pool_group(plan),
+        *planned.tenant_groups(plan),
+        observed.pool_group(plan),
+        observed.utilization_group(plan, monitoring),
+        alerts.group(plan, monitoring),
+    )
+    return (group for group in found if group.rules)
+
+
+_ABOUT = f"""\
+# For `rule_files` of a Prometheus without the Prometheus Operator; nothing applies this file.
+# kube-state-metrics must run with --metric-labels-allowlist=nodes=[{",".join(metrics.NODE_LABELS)}],
+# and series of the DCGM exporter must have the label `node`, from __meta_kubernetes_pod_node_name.
+"""

@@ -3,7 +3,7 @@
 Names of recorded series follow `level:metric:operations`. What they have in common:
 
 - `pool`, `tenant`, `node` and `namespace` are names as in the policy and in the cluster.
-- `unit` is the policy's name of a unit. Units that a pool publishes as one resource are one, such as `1g.10gb+gpu`.
+- `unit` is the policy's name of a unit. Units that a pool publishes as one resource are one, such as `1g.10gb/gpu`.
 - `resource` is the extended resource as kube-state-metrics spells it: `nvidia_com_mig_1g_10gb`.
 - `profile` is the MIG profile as the driver spells it; series of whole GPUs have no such label.
 
@@ -53,6 +53,8 @@ NODE_ALLOCATABLE_UNITS: Final = "node:gpuplan_allocatable_units:sum"
 """{node, pool, unit, resource}: what the node publishes of what it has to."""
 POOL_ALLOCATABLE_UNITS: Final = "pool:gpuplan_allocatable_units:sum"
 """{pool, unit, resource}: what the pool's nodes publish."""
+NAMESPACE_REQUESTED_UNITS: Final = "namespace_node:gpuplan_requested_units:sum"
+"""{namespace, node, pool, unit, resource}: what pods that are on a node and not done have; absent where none."""
 POOL_REQUESTED_UNITS: Final = "pool:gpuplan_requested_units:sum"
 """{pool, unit, resource}: what pods on the pool's nodes have; absent where there are none."""
 POOL_FREE_UNITS: Final = "pool:gpuplan_free_units:sum"
@@ -82,14 +84,14 @@ class Published(NamedTuple):
     """An extended resource of a pool's nodes, with the units that it stands for; ``capacity`` is the pool's."""
 
     resource: str
-    unit: str
+    units: tuple[str, ...]
     per_node: int
     capacity: int
 
     @property
-    def label(self) -> str:
-        """The value of the label `resource`."""
-        return sanitized(self.resource)
+    def labels(self) -> dict[str, str]:
+        """The labels `resource` and `unit`."""
+        return {"resource": sanitized(self.resource), "unit": "/".join(self.units)}
 
 
 def published(pool: Pool) -> tuple[Published, ...]:
@@ -100,12 +102,8 @@ def published(pool: Pool) -> tuple[Published, ...]:
     found: dict[str, Published] = {}
     for unit in pool.units:
         resource = unit.resource or GPU_RESOURCE
-        if resource in found:
-            other = found[resource]
-            both = f"{other.unit}+{unit.name}"
-            found[resource] = Published(resource, both, other.per_node + unit.per_node, other.capacity + unit.capacity)
-        else:
-            found[resource] = Published(resource, unit.name, unit.per_node, unit.capacity)
+        units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
+        found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)
     return tuple(found.values())
 
 

@@ -260,31 +260,39 @@ def remote_resource(plan: Plan) -> Iterator[Finding]:
     Copy the files into the folder, and name the version they are of in a comment.
     """
     for kustomization in read(plan).kustomizations:
-        for at, value in _references(kustomization):
-            if _REMOTE(value):
-                yield Finding(
-                    at,
-                    f"`{value}` is taken from another place at build time",
-                    label="not in this repository",
-                    notes=("the output no longer follows from the commit alone",),
-                    help="copy it into the folder and list the copy",
-                )
-        if "helmCharts" in kustomization.body:
+        yield from remote_references(kustomization)
+
+
+def remote_references(kustomization: Kustomization) -> Iterator[Finding]:
+    for at, value in references(kustomization):
+        if is_remote(value):
             yield Finding(
-                (kustomization.at / "helmCharts").key,
-                "`helmCharts` downloads a chart at build time",
+                at,
+                f"`{value}` is taken from another place at build time",
                 label="not in this repository",
-                notes=("kustomize renders charts only with `--enable-helm`, which Argo CD does not set by default",),
-                help="render the chart into files, or give it an Application of its own",
+                notes=("the output no longer follows from the commit alone",),
+                help="copy it into the folder and list the copy",
             )
+    if "helmCharts" in kustomization.body:
+        yield Finding(
+            (kustomization.at / "helmCharts").key,
+            "`helmCharts` downloads a chart at build time",
+            label="not in this repository",
+            notes=("kustomize renders charts only with `--enable-helm`, which Argo CD does not set by default",),
+            help="render the chart into files, or give it an Application of its own",
+        )
+
+
+def is_remote(reference: str) -> bool:
+    return _REMOTE(reference) is not None
 
 
 _PATH_LISTS = ("resources", "components", "bases", "crds", "configurations", "transformers", "generators", "validators")
 
 
-def _references(kustomization: Kustomization) -> Iterator[tuple[Origin, str]]:
+def references(kustomization: Kustomization) -> Iterator[tuple[Origin, str]]:
     """The paths that a kustomization names, with their places."""
-    for at, entry in entries(kustomization, *_PATH_LISTS):
+    for at, entry in entries(kustomization, *_PATH_LISTS, "patchesStrategicMerge"):
         if isinstance(entry, str) and "\n" not in entry:
             yield at, entry
     for at, entry in entries(kustomization, "patches", "patchesJson6902", "replacements"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import Object, mapping, read, read_text, sequence, text
+from gpuplan.checks.handwritten.reading import Object, inside, mapping, read, read_text, sequence, text, value_at
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
@@ -43,7 +43,7 @@ def inert_quota_key(plan: Plan) -> Iterator[Finding]:
     """
     for quota in read(plan).of_kind("ResourceQuota", "ClusterResourceQuota", ""):
         route = ("spec", "quota", "hard") if quota.kind == "ClusterResourceQuota" else ("spec", "hard")
-        hard = _inside(quota.body, *route)
+        hard = inside(quota.body, *route)
         if any(_HAMI_KEYS(key) for key in hard):
             continue
         for key in hard:
@@ -194,7 +194,7 @@ def priority_class_refused(plan: Plan) -> Iterator[Finding]:
         if isinstance(value, int) and not LOWEST <= value <= HIGHEST:
             help_ = f"write a value from {LOWEST} to {HIGHEST}"
             yield _refused(found.place("value"), f"value {value} of {found.title} is out of range", help_)
-        if found.body.get("globalDefault") is True and default is not None:
+        if found.body.get("globalDefault") is True and default is not None and default.name != found.name:
             at = found.place("globalDefault")
             related = Label(default.at / "default", f"`{default.name}` is the default")
             yield _refused(at, f"{found.title} is a second default", "remove `globalDefault`", related)
@@ -265,8 +265,8 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
         if install is Install.HELM:
             yield _nothing_to_patch(plan, found)
             continue
-        for route, allowed in _decided_fields(plan).items():
-            value = _at(found.body, ("spec", *route))
+        for route, allowed in decided_fields(plan).items():
+            value = value_at(found.body, ("spec", *route))
             if value is not None and value not in allowed:
                 yield Finding(
                     found.place("spec", *route),
@@ -287,8 +287,8 @@ def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
     )
 
 
-def _decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
-    """Fields below `spec`, with the values that contradict nothing."""
+def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
+    """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
     strategy = plan.cluster.gpu_operator.mig_strategy
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.pools)
     return {
@@ -300,12 +300,6 @@ def _decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
         ("devicePlugin", "enabled"): (True,) if plan.pools else (True, False),
         ("migManager", "enabled"): (True,) if has_mig else (True, False),
     }
-
-
-def _at(body: object, route: tuple[str, ...]) -> object:
-    for part in route:
-        body = mapping(body).get(part)
-    return body
 
 
 @check("GPU628", "label-selects-nothing")
@@ -362,12 +356,6 @@ def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
         yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
 
 
-def _inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
-    for part in route:
-        body = mapping(body.get(part))
-    return body
-
-
 CHECKS: tuple[Check, ...] = (
     inert_quota_key,
     gpus_in_limit_range,
@@ -378,3 +366,6 @@ CHECKS: tuple[Check, ...] = (
     cluster_policy_contradicted,
     label_selects_nothing,
 )
+
+CHECKS_ON_FILES: tuple[Check, ...] = (object_written_by_gpuplan, cluster_policy_contradicted)
+"""Those on how a file joins what is generated, which make no sense of the result."""

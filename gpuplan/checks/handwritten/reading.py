@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import dirname, normpath
 
-from gpuplan.diagnostics import Origin
+from gpuplan.diagnostics import Location, Origin, Path
 from gpuplan.planning.plan import Plan
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
@@ -81,6 +81,22 @@ class HandFiles:
         return (item for item in self.objects if item.kind in kinds)
 
 
+@dataclass(frozen=True, slots=True)
+class AfterPatching:
+    """The source of an object as kustomize built it: places in it are those in what was written by hand.
+
+    That is a document which adds or patches it, or else, not being ``is_exact``, one place for all that is in it.
+    """
+
+    at: Origin
+    is_exact: bool
+
+    def locate(self, path: Path, *, on_key: bool = False) -> Location:
+        if not self.is_exact:
+            return self.at.locate()
+        return self.at.source.locate((*self.at.path, *path), on_key=on_key)
+
+
 _NOTHING = HandFiles()
 
 
@@ -90,7 +106,11 @@ def read(plan: Plan) -> HandFiles:
         return _NOTHING
     kustomizations: list[Kustomization] = []
     files: list[tuple[str, str, Origin, object]] = []
+    built: list[Object] = []
     for written in plan.hand_written:
+        if isinstance(written.at.source, AfterPatching):
+            built.append(Object(written.at, mapping(written.body), "", written.stage))
+            continue
         path = written.at.locate().file.path
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))
@@ -99,6 +119,7 @@ def read(plan: Plan) -> HandFiles:
     targets = _patch_files(kustomizations)
     objects = [item for file in files for item in _objects(*file, targets)]
     objects += (item for kustomization in kustomizations for item in _inline_patches(kustomization))
+    objects += built
     return HandFiles(tuple(kustomizations), tuple(objects))
 
 
@@ -196,6 +217,16 @@ def sequence(value: object) -> Sequence[object]:
 
 def text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def value_at(body: object, route: Iterable[str]) -> object:
+    for part in route:
+        body = mapping(body).get(part)
+    return body
+
+
+def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
+    return mapping(value_at(body, route))
 
 
 def read_text(value: object) -> list[object]:

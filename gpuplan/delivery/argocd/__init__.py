@@ -1,16 +1,34 @@
-"""What makes Argo CD sync a cluster's folders."""
+"""What makes Argo CD sync a cluster's folders: an AppProject, an Application for each folder, health checks.
+
+What a change may disturb decides where one Application ends and the next begins (docs/adr/0006): each pool's partitions
+have one of their own, with that pool's approval and windows, and each namespace has one, so that no build is large.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gpuplan.delivery.argocd import applications, health, project
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Plan, Platform
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
 
+_TOP = ""
 
-def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:  # noqa: ARG001 - written in the next step
-    yield from ()
+
+def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
+    """The objects for Argo CD's own cluster, and what somebody must merge into Argo CD's configuration.
+
+    A folder that applies nothing has no Application: Argo CD would call it empty and refuse to sync it.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is None:
+        return
+    yield Manifest(_TOP, project.app_project(plan, argocd, folders))
+    yield from (Manifest(_TOP, body) for body in applications.applications(plan, argocd, folders))
+    yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd))
+    if plan.cluster.platform is Platform.OPENSHIFT:
+        yield File(health.OPERATOR_FILE, health.operator_patch())

@@ -1,16 +1,26 @@
-"""What makes flux sync a cluster's folders."""
+"""What makes Flux sync a cluster's folders: a Kustomization for each, and a HelmRelease where there is a chart.
+
+They are applied by whoever applies `out/flux/<cluster>/`, most often a Kustomization of the cluster's own repository.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gpuplan.delivery.flux import helm, kustomizations
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Install, Plan
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
 
 
-def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:  # noqa: ARG001 - written in the next step
-    yield from ()
+def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
+    flux = plan.cluster.flux
+    if flux is None:
+        return
+    yield from (Manifest("", body) for body in kustomizations.objects(plan, flux, folders))
+    if plan.cluster.gpu_operator.install is Install.HELM:
+        yield Manifest("", helm.repository(plan, flux))
+        yield Manifest("", helm.release(plan, flux))

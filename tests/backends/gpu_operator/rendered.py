@@ -46,8 +46,11 @@ def a_cluster(
     platform: str = "kubernetes",
     node_labels: str = "nfd",
     more: str = "",
+    monitoring: str = "",
 ) -> Plan:
     cluster = CLUSTER.format(install=install, version=version, platform=platform, node_labels=node_labels, more=more)
+    if monitoring:
+        cluster += f"  monitoring: {monitoring}\n"
     return a_plan("---".join((cluster, *pools)))
 
 

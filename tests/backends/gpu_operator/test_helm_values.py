@@ -38,7 +38,10 @@ def test_values_of_a_plain_cluster() -> None:
             },
             "env": [{"name": "WITH_REBOOT", "value": "false"}],
         },
-        "node-feature-discovery": {"master": {"config": {"extraLabelNs": ["gpuplan.dev", "nvidia.com"]}}},
+        "node-feature-discovery": {
+            "master": {"config": {"extraLabelNs": ["gpuplan.dev", "nvidia.com"]}},
+            "postDeleteCleanup": False,
+        },
         "operator": {"cleanupCRD": False, "upgradeCRD": False},
     }
 
@@ -139,7 +142,7 @@ def test_nfd_sets_taints_only_where_it_has_any_to_set() -> None:
         return helm_values(a_cluster(a_pool(taints=GPU_TAINT), **cluster)).get("node-feature-discovery", {})
 
     assert master(node_labels="nfd")["master"]["config"]["enableTaints"] is True
-    assert master(node_labels="external") == {}
+    assert master(node_labels="external") == {"postDeleteCleanup": False}
     assert "enableTaints" not in helm_values(a_cluster(a_pool()))["node-feature-discovery"]["master"]["config"]
 
 
@@ -162,22 +165,39 @@ def routes(values: dict[str, Any], route: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 COMPLETED = {
+    ("dcgmExporter", "serviceMonitor", "additionalLabels", "release"),
+    ("dcgmExporter", "serviceMonitor", "relabelings"),
     ("daemonsets", "tolerations"),
     ("migManager", "env"),
     ("node-feature-discovery", "master", "config", "extraLabelNs"),
     ("node-feature-discovery", "worker", "tolerations"),
 }
-DEFAULTS = {("operator", "cleanupCRD"), ("operator", "upgradeCRD")}
+DEFAULTS = {
+    ("node-feature-discovery", "postDeleteCleanup"),
+    ("operator", "cleanupCRD"),
+    ("operator", "upgradeCRD"),
+}
 
 FULL = a_cluster(
-    a_pool(taints=TEAM_TAINTS), platform="openshift", more="driver: {version: 580.95.05}, rebootOnMigChange: true"
+    a_pool(taints=TEAM_TAINTS),
+    platform="openshift",
+    more="driver: {version: 580.95.05}, rebootOnMigChange: true",
+    monitoring="{labels: {release: kps}}",
 )
 
 
 def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None:
     written = set(routes(helm_values(FULL)))
-    unused = {("devicePlugin", "config", "data"), ("migManager", "config", "data")}
+    config_maps = {(operand, "config", "data") for operand in ("dcgmExporter", "devicePlugin", "migManager")}
+    unused = {*config_maps, ("nfd", "enabled")}
     assert written == (DECIDED_VALUES.keys() - unused) | COMPLETED | DEFAULTS
+
+
+def test_a_cluster_that_has_nfd_already_gets_none_of_the_chart() -> None:
+    values = helm_values(a_cluster(a_pool(taints=TEAM_TAINTS), more="nfd: false"))
+    assert values["nfd"] == {"enabled": False}
+    assert "node-feature-discovery" not in values
+    assert values["daemonsets"]["tolerations"] == [TOLERATES_GPUS, TOLERATES_TEAM]
 
 
 @pytest.mark.parametrize("version", ["v24.6.0", "v24.9.2", "v25.3.1", "v25.10.1", "v26.3.1", "v26.7.0"])

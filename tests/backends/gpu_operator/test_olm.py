@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.backends.gpu_operator.rendered import a_cluster, objects
 
-PLAN = a_cluster(install="olm", platform="openshift", version="v25.10.1")
+PLAN = a_cluster(install="olm", platform="openshift", version="v25.10.1", more="nfd: false")
 
 
 def test_the_subscription_follows_the_line_and_starts_at_the_release() -> None:

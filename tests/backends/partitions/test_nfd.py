@@ -110,3 +110,34 @@ def test_there_is_no_table_since_nobody_else_has_to_do_anything() -> None:
 @pytest.mark.parametrize("plan", [BY_NAMES, BY_PATTERN])
 def test_a_rule_fits_its_definition(plan: Plan) -> None:
     assert crds.problems([Manifest("partitions", body) for body in objects(plan)]) == []
+
+
+# --- OpenShift ---------------------------------------------------------------------------------------------------
+
+OPENSHIFT = """
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {{name: test}}
+spec:
+  kubernetes: "{kubernetes}"
+  platform: openshift
+  gpuOperator: {{install: olm, version: v26.3.1}}
+---
+"""
+
+
+def on_openshift(kubernetes: str) -> dict[str, Any]:
+    text = OPENSHIFT.format(kubernetes=kubernetes) + POOL.format(nodes="namePattern: 'gpu-[0-9]+'")
+    (body,) = objects(a_plan(text))
+    return body
+
+
+def test_older_openshift_reads_rules_of_its_own_group() -> None:
+    older, newer = on_openshift("1.32"), on_openshift("1.33")
+    assert (older["apiVersion"], newer["apiVersion"]) == ("nfd.openshift.io/v1alpha1", "nfd.k8s-sigs.io/v1alpha1")
+    assert older["spec"] == newer["spec"]
+
+
+def test_a_rule_never_takes_over_the_copy_that_openshift_made_of_an_older_one() -> None:
+    names = {on_openshift(kubernetes)["metadata"]["name"] for kubernetes in ("1.32", "1.33")}
+    assert names == {"gpuplan-openshift-pool-slices", "gpuplan-pool-slices"}

@@ -1,0 +1,293 @@
+"""Checks on what Argo CD is told, and on who syncs a cluster at all (GPU650-659)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from gpuplan.checks.node_labels import key_fault, value_fault
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.sync_names import namespace_name, sync_name
+
+# --- Who syncs ---------------------------------------------------------------------------------------------------
+
+
+@check("GPU650", "two-tools-sync")
+def two_tools_sync(plan: Plan) -> Iterator[Finding]:
+    """A cluster is synced both by Argo CD and by Flux.
+
+    ## Why
+    Each of them writes what it finds in Git, removes what it does not find, and undoes what the other has changed.
+    Their annotations on objects differ too: what Argo CD asks a person about, Flux must leave alone.
+
+    ## Instead
+    Keep one of `argocd` and `flux`. `argocd: null` in an overlay removes what the bases say.
+    """
+    cluster = plan.cluster
+    if cluster.argocd is not None and cluster.flux is not None:
+        yield Finding(
+            cluster.flux.at.key,
+            "Argo CD and Flux both sync the cluster",
+            label="one tool too many",
+            related=(Label(cluster.argocd.at.key, "the other one"),),
+            help="remove `argocd` or `flux`",
+        )
+
+
+@check("GPU657", "windows-nobody-keeps", Severity.WARNING)
+def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
+    """A pool has windows for disruptions on a cluster that no tool syncs.
+
+    ## Why
+    With `argocd` the windows become sync windows of the pool's Application. Without a tool gpuplan writes folders, and
+    whoever applies them changes the nodes' labels at that very moment; nodes are repartitioned at once.
+
+    ## Instead
+    Say who syncs the cluster: `argocd` in its `Cluster` document. Or remove the windows in the cluster's overlay with
+    `disruption: {windows: []}`, and keep them by hand.
+    """
+    if plan.cluster.argocd is not None or plan.cluster.flux is not None:
+        return
+    for pool in plan.pools:
+        if pool.disruption.windows:
+            yield Finding(
+                (pool.disruption.at / "windows").key,
+                f"nothing keeps the windows of pool `{pool.name}`",
+                label="no tool syncs the cluster",
+                help="add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",
+            )
+
+
+# --- The repository ----------------------------------------------------------------------------------------------
+
+_SCP_LIKE = re.compile(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
+_SCHEMES = frozenset(("https", "http", "ssh", "git"))
+
+
+@check("GPU651", "repository-not-matched")
+def repository_not_matched(plan: Plan) -> Iterator[Finding]:
+    """The address of the repository is one that Argo CD cannot read, or cannot match with its credentials.
+
+    ## Why
+    Argo CD finds the credentials of a repository by its address, and so does the AppProject that allows it. It compares
+    addresses in lower case and without `.git` at the end, `git@host:path` like `ssh://git@host/path`, and as they are
+    otherwise (`NormalizeGitURL` in its `util/git/git.go`): one with a `/` at the end is another repository. What
+    follows `?` or `#` is part of the name. A password in an address is in Git for everybody to read.
+
+    ## Instead
+    Write the address as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git` or
+    `git@git.example.com:platform/gpu.git`, and give Argo CD the credentials in a Secret of its own.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is not None and (fault := _address_fault(argocd.repo_url)):
+        yield Finding(
+            argocd.at / "repoURL",
+            f"Argo CD cannot use this address of the repository: {fault}",
+            label=fault,
+            help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
+        )
+
+
+def _address_fault(address: str) -> str:
+    if any(character.isspace() for character in address):
+        return "it has blanks"
+    if _SCP_LIKE.fullmatch(address):
+        return "it ends in `/`" if address.endswith("/") else ""
+    try:
+        parts = urlsplit(address)
+        has_password = parts.password is not None
+    except ValueError:
+        return "it is not a URL"
+    if parts.scheme not in _SCHEMES or not parts.hostname:
+        return "it is not that of a Git server"
+    if has_password:
+        return "it holds a password"
+    if parts.query or parts.fragment:
+        return "a query or a fragment is part of the name"
+    return "it ends in `/`" if address.endswith("/") else ""
+
+
+@check("GPU652", "output-outside-repository")
+def output_outside_repository(plan: Plan) -> Iterator[Finding]:
+    """`argocd.path` does not lie in the repository.
+
+    ## Why
+    Argo CD refuses a path that begins with `/`, and one that leads out of the repository.
+
+    ## Instead
+    Write where `out/` lies from the repository's root, such as `out` or `clusters/gpu/out`.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is not None and (argocd.path.startswith("/") or argocd.path.split("/")[0] == ".."):
+        yield Finding(
+            argocd.at / "path",
+            f"`{argocd.path}` is not a path in the repository",
+            label="leads out of the repository",
+            help="write it from the repository's root: `out`",
+        )
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@check("GPU653", "revision-is-a-commit")
+def revision_is_a_commit(plan: Plan) -> Iterator[Finding]:
+    """`argocd.revision` is a commit, which cannot be the one that holds it.
+
+    ## Why
+    The Applications are in the same repository as the folders that they name. A commit's name depends on its content,
+    so what is written today can name yesterday's folders at best: a change would be synced one commit late, or never.
+
+    ## Instead
+    Write a branch, or a tag that is moved to what is to be synced.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is not None and _COMMIT.fullmatch(argocd.revision.lower()):
+        yield Finding(
+            argocd.at / "revision",
+            "a commit cannot name itself: Argo CD would sync an older one for ever",
+            label="a commit",
+            help="write a branch or a tag",
+        )
+
+
+# --- The destination ---------------------------------------------------------------------------------------------
+
+
+@check("GPU654", "server-is-no-address")
+def server_is_no_address(plan: Plan) -> Iterator[Finding]:
+    """`argocd.destination.server` is not the address of an API server.
+
+    ## Why
+    Argo CD finds a cluster by the exact address that it was added with. What is no address is most often the cluster's
+    name, and every Application would say that there is no such cluster.
+
+    ## Instead
+    Write the address that `argocd cluster list` shows, or the name as `destination: {name: ...}`.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is None or argocd.cluster_name or _is_server(argocd.server):
+        return
+    yield Finding(
+        argocd.at / "destination" / "server",
+        f"`{argocd.server}` is not the address of an API server",
+        label="not an address",
+        help="write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`",
+    )
+
+
+def _is_server(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    is_plain = not parts.query and not parts.fragment and "@" not in parts.netloc
+    return parts.scheme in ("https", "http") and bool(parts.hostname) and is_plain
+
+
+# --- Names and labels --------------------------------------------------------------------------------------------
+
+
+@check("GPU655", "default-project")
+def default_project(plan: Plan) -> Iterator[Finding]:
+    """The AppProject that gpuplan writes is called `default`.
+
+    ## Why
+    Argo CD has a project of that name, which every Application belongs to that names no other. gpuplan's would replace
+    it, with lists of what GPU clusters need: all other Applications would be refused.
+
+    ## Instead
+    Leave `project` out, and it is called `gpuplan-<cluster>`; or give it a name that nothing else has.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is not None and argocd.project == "default":
+        yield Finding(
+            argocd.at / "project",
+            "the project `default` is Argo CD's own",
+            label="every other Application would be refused",
+            help=f"remove `project`: it is then called `gpuplan-{plan.cluster.name}`",
+        )
+
+
+_OWN_PREFIX = "argocd.argoproj.io/"
+
+
+@check("GPU656", "invalid-argocd-label")
+def invalid_argocd_label(plan: Plan) -> Iterator[Finding]:
+    """A label for Argo CD's objects has a form that Kubernetes does not take, or is Argo CD's own.
+
+    ## Why
+    Keys and values have the forms of all labels: the API server refuses the object for one that has another. Labels
+    under `argocd.argoproj.io/` are how Argo CD tells its own Secrets and its instances apart.
+
+    ## Instead
+    Correct the key or the value as the finding says.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is None:
+        return
+    for key, value in argocd.labels.items():
+        at = argocd.at / "labels" / key
+        if fault := key_fault(key):
+            yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help="such as `example.com/a`")
+        elif key.startswith(_OWN_PREFIX):
+            yield Finding(at.key, f"the label `{key}` is Argo CD's own", label="not yours", help="remove it")
+        elif fault := value_fault(value):
+            yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help="letters, digits, `-_.`")
+
+
+_LONGEST_LABEL = 63
+
+
+@check("GPU658", "long-application-name", Severity.WARNING)
+def long_application_name(plan: Plan) -> Iterator[Finding]:
+    """The name of an Application is longer than a label's value may be.
+
+    ## Why
+    An Application's own name may have 253 characters. But an Argo CD that is told to track objects by label, as all did
+    by default before v3.0, writes the name on each object as the label `app.kubernetes.io/instance`, and a value has 63
+    characters: every sync of that Application would fail.
+
+    ## Instead
+    Shorten the cluster's name, the pool's or the namespace's, by as many characters as the finding says. Where Argo CD
+    tracks by annotation (`application.resourceTrackingMethod: annotation`), ignore the finding.
+    """
+    if plan.cluster.argocd is None:
+        return
+    cluster = plan.cluster.name
+    for pool in plan.pools:
+        name = sync_name(cluster, f"{Stage.PARTITIONS}/{pool.name}")
+        if len(name) > _LONGEST_LABEL:
+            yield _long_name(name, name_of(pool.at), "pool")
+    room = _LONGEST_LABEL - len(namespace_name(cluster, ""))
+    for tenant in plan.tenants:
+        for index, namespace in enumerate(tenant.namespaces):
+            if len(namespace) > room:
+                yield _long_name(namespace_name(cluster, namespace), tenant.at / "namespaces" / index, "namespace")
+
+
+def _long_name(name: str, at: Origin, what: str) -> Finding:
+    extra = len(name) - _LONGEST_LABEL
+    return Finding(
+        at,
+        f"the name of the Application `{name}` has {len(name)} characters",
+        label=f"{extra} more than a label's value may have",
+        help=f"shorten the name of the {what} or of the cluster by {extra}",
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    two_tools_sync,
+    repository_not_matched,
+    output_outside_repository,
+    revision_is_a_commit,
+    server_is_no_address,
+    default_project,
+    invalid_argocd_label,
+    windows_nobody_keeps,
+    long_application_name,
+)

@@ -1,0 +1,503 @@
+"""Checks on what hand-written Components make of generated folders (GPU682, GPU684-689)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpuplan.checks.handwritten.components import content_under_old_name
+from gpuplan.checks.handwritten.objects import decided_fields
+from gpuplan.checks.handwritten.reading import (
+    AfterPatching,
+    HandFiles,
+    Kustomization,
+    Object,
+    entries,
+    inside,
+    mapping,
+    read,
+    sequence,
+    text,
+    value_at,
+)
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
+from gpuplan.manifests import Identity, Manifest
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Component,
+    Plan,
+    Stage,
+)
+from gpuplan.wording import closest, listing
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that is delivered by itself, before and after its Components.
+
+    ``after`` is what kustomize built, or None where it was not built: it has no Components, or they are in the way.
+    """
+
+    path: str
+    components: tuple[Component, ...]
+    before: tuple[Manifest, ...]
+    after: tuple[Manifest, ...] | None = None
+
+    @cached_property
+    def generated(self) -> Mapping[Identity, Manifest]:
+        return {manifest.identity: manifest for manifest in self.before}
+
+    @cached_property
+    def built(self) -> Mapping[Identity, Manifest]:
+        return {manifest.identity: manifest for manifest in self.after or ()}
+
+
+@dataclass(frozen=True)
+class Patched:
+    """A cluster's folders, those without Components included."""
+
+    plan: Plan
+    folders: tuple[Folder, ...]
+
+    @cached_property
+    def files(self) -> HandFiles:
+        return read(self.plan)
+
+    @property
+    def built_folders(self) -> Iterator[Folder]:
+        return (folder for folder in self.folders if folder.after is not None)
+
+    def changed(self, *kinds: str) -> Iterator[tuple[Folder, Manifest, Manifest]]:
+        """The generated objects that are no longer what they were, before and after."""
+        for folder in self.built_folders:
+            for identity, before in folder.generated.items():
+                after = folder.built.get(identity)
+                if after and (not kinds or before.kind in kinds) and plain(before.body) != after.body:
+                    yield folder, before, after
+
+    def place(self, folder: Folder, identity: Identity) -> Origin:
+        """Where a folder's Components add or change an object; the last Component as such where that cannot be told."""
+        homes = tuple(component.folder for component in folder.components)
+        for item in self.files.objects:
+            if _is_about(item, identity) and _is_below(item.at.locate().file.path, homes):
+                return Origin(AfterPatching(item.at, is_exact=not item.is_inline))
+        for kustomization in self.files.kustomizations:
+            if _is_below(kustomization.folder, homes):
+                for at, entry in entries(kustomization, "patches", "patchesJson6902"):
+                    target = mapping(mapping(entry).get("target"))
+                    if target and selects(target, identity):
+                        return Origin(AfterPatching(at, is_exact=False))
+        return Origin(AfterPatching(origin_of(folder.components[-1]), is_exact=False))
+
+
+def _is_about(item: Object, identity: Identity) -> bool:
+    namespace = text(item.metadata.get("namespace"))
+    return (item.kind, item.name) == (identity.kind, identity.name) and namespace in ("", identity.namespace)
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
+
+
+def origin_of(component: Component) -> Origin:
+    """A Component as such: where its kustomization begins."""
+    return component.at or Origin(WholeFile(SourceFile(component.folder, "")))
+
+
+def selects(target: Mapping[str, object], identity: Identity) -> bool:
+    """Whether a patch's target may mean an object; labels and annotations that it asks for are not looked at.
+
+    Its fields are regular expressions for the whole of a value, and left out they mean any.
+    """
+    asked = {key: text(target.get(key)) for key in ("group", "kind", "namespace", "name")}
+    return all(not value or _matches(value, getattr(identity, key)) for key, value in asked.items())
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:  # Go's dialect differs
+        return True
+
+
+def plain(body: Mapping[str, object]) -> Mapping[str, object]:
+    """An object as JSON has it: lists and maps alone."""
+    found: dict[str, object] = json.loads(json.dumps(body, default=dict))
+    return found
+
+
+# --- How a check is declared -------------------------------------------------------------------------------------
+
+_Find = Callable[[Patched], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedCheck:
+    """A rule and the function that finds where patching breaks it.
+
+    ``echo_of`` is the rule of the same matter on what is written by hand, whose findings make this one's idle.
+    """
+
+    rule: Rule
+    find: _Find
+    echo_of: str = ""
+
+    def run(self, patched: Patched) -> Iterator[Diagnostic]:
+        for finding in self.find(patched):
+            yield Diagnostic(self.rule, finding, clusters=(patched.plan.cluster.name,))
+
+
+def _check(
+    code: str, name: str, severity: Severity = Severity.ERROR, echo_of: str = ""
+) -> Callable[[_Find], PatchedCheck]:
+    def declare(function: _Find) -> PatchedCheck:
+        return PatchedCheck(Rule(code, name, severity, inspect.cleandoc(function.__doc__ or "")), function, echo_of)
+
+    return declare
+
+
+# --- Objects that are there twice, or no more --------------------------------------------------------------------
+
+
+@_check("GPU682", "object-in-two-folders", echo_of="GPU647")
+def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
+    """With its Components, one object is in two folders of a cluster.
+
+    ## Why
+    Every folder is delivered by itself. Two Applications that have one object each undo what the other does, or Argo CD
+    reports it as shared; and a build of the whole cluster fails with an already registered id. The Component of a stage
+    is included by the folder of each namespace or pool, so that what it adds comes up in all of them.
+
+    ## Instead
+    Put the object into one Component: of one namespace, of one pool, or of the stage `workloads`.
+    """
+    homes: dict[Identity, list[Folder]] = {}
+    for folder in patched.folders:
+        for identity in folder.generated if folder.after is None else folder.built:
+            homes.setdefault(identity, []).append(folder)
+    for identity, folders in homes.items():
+        adding = [item for item in folders if item.after is not None and identity not in item.generated]
+        if len(folders) > 1 and adding:
+            paths = [item.path for item in folders]
+            yield Finding(
+                patched.place(adding[0], identity) / "metadata" / "name",
+                f"{identity} is in {len(paths)} folders",
+                label=f"in {listing(paths, 3)}",
+                notes=("each folder is delivered by itself, and an object can be in one of them only",),
+                help=_one_home(adding[0]),
+            )
+
+
+def _one_home(folder: Folder) -> str:
+    if "/" in folder.path and any(component.part is None for component in folder.components):
+        stage = folder.path.partition("/")[0]
+        return f"move it to the Component `{folder.path}/`, to that of another folder of `{stage}`, or to `workloads/`"
+    return "remove it from one of them"
+
+
+@_check("GPU684", "generated-object-gone", Severity.WARNING, echo_of="GPU642")
+def generated_object_gone(patched: Patched) -> Iterator[Finding]:
+    """A Component removes or renames an object that gpuplan writes.
+
+    ## Why
+    What the policy promises rests on the object: a quota that is gone caps nobody, a renamed ConfigMap is not found
+    under the name that others call it by. Without the labels of its pool a node is told `all-disabled` by the GPU
+    Operator, which takes its partitions down: for Nodes and NodeFeatureRules it is an error.
+
+    ## Instead
+    Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
+    """
+    for folder in patched.built_folders:
+        for identity in folder.generated:
+            if identity not in folder.built:
+                labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
+                yield Finding(
+                    patched.place(folder, identity),
+                    f"generated {identity} is no longer in `{folder.path}`",
+                    label="removed or renamed here",
+                    notes=_new_name(folder, identity),
+                    help="say it in the policy, or patch the object and leave its name",
+                    severity=Severity.ERROR if labels_nodes else None,
+                )
+
+
+def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
+    others = {item.name for item in folder.built if item.kind == identity.kind and item not in folder.generated}
+    close = closest(identity.name, others)
+    return (f"there is a {identity.kind} `{close}` instead",) if close else ()
+
+
+# --- Objects that are no longer what they were -------------------------------------------------------------------
+
+_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+_FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+_FLUX_SSA = "kustomize.toolkit.fluxcd.io/ssa"
+_STRONGEST = {"false": 2, "confirm": 1}
+
+
+@_check("GPU685", "protection-removed", Severity.WARNING)
+def protection_removed(patched: Patched) -> Iterator[Finding]:
+    """A Component weakens what protects a generated object from being deleted or overwritten.
+
+    ## Why
+    Annotations make Argo CD ask a person before it deletes what would take nodes, partitions or whole namespaces along,
+    and make Flux leave it. A patch of `argocd.argoproj.io/sync-options` replaces all of the annotation, not an option.
+    A Node that may be deleted is an error.
+
+    ## Instead
+    Repeat the generated options in the patch, and add your own to them.
+    """
+    for folder, before, after in patched.changed():
+        old, new = (mapping(item.body["metadata"].get("annotations")) for item in (before, after))
+        options = _lost_options(text(old.get(_SYNC_OPTIONS)), text(new.get(_SYNC_OPTIONS)))
+        lost = [(_SYNC_OPTIONS, option) for option in options]
+        lost += [
+            (key, f"{key}: {old[key]}") for key in (_FLUX_PRUNE, _FLUX_SSA) if key in old and new.get(key) != old[key]
+        ]
+        if lost:
+            yield Finding(
+                patched.place(folder, before.identity) / "metadata" / "annotations" / lost[0][0],
+                f"generated {before.identity} loses its protection {listing([what for _, what in lost])}",
+                label="weaker than generated",
+                notes=(f"the generated options are `{old[_SYNC_OPTIONS]}`",) if _SYNC_OPTIONS in old else (),
+                help="repeat the generated options in the patch",
+                severity=Severity.ERROR if before.kind == "Node" else None,
+            )
+
+
+def _lost_options(old: str, new: str) -> Iterator[str]:
+    had, has = _options(old), _options(new)
+    for key in ("Prune", "Delete"):
+        if _STRONGEST.get(has.get(key, ""), 0) < _STRONGEST.get(had.get(key, ""), 0):
+            yield f"{key}={had[key]}"
+    if had.get("ServerSideApply") == "true" and has.get("ServerSideApply") != "true":
+        yield "ServerSideApply=true"
+
+
+def _options(written: str) -> dict[str, str]:
+    return dict(option.strip().partition("=")[::2] for option in written.split(",") if option.strip())
+
+
+_SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
+
+
+@_check("GPU686", "pool-labels-changed")
+def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
+    """A Component changes the labels or taints that a pool's nodes get, or which nodes they are.
+
+    ## Why
+    The labels `nvidia.com/mig.config` and `nvidia.com/device-plugin.config` choose how GPUs are divided. A node that
+    loses the first is told `all-disabled` by the GPU Operator, and with another value it publishes other resources than
+    were planned; quotas and admission policies stay as they are. Other labels, taints and the choice of nodes are a
+    warning.
+
+    ## Instead
+    Change the pool in the policy: `sharing`, `nodeLabels`, `taints`, `nodes`. More labels can be patched in.
+    """
+    for folder, before, after in patched.changed("Node", "NodeFeatureRule"):
+        place = patched.place(folder, before.identity)
+        old, new = _labels(before), _labels(after)
+        for key, value in old.items():
+            if new.get(key) != value:
+                yield _changed_label(place, before, key, value, new.get(key))
+        for part, what in (("taints", "taints"), ("matchFeatures", "choice of nodes")):
+            if [mapping(rule).get(part) for rule in _rules(before)] != [mapping(r).get(part) for r in _rules(after)]:
+                yield Finding(
+                    place / "spec" / "rules",
+                    f"generated {before.identity} has another {what} than planned"
+                    if part == "matchFeatures"
+                    else f"generated {before.identity} has other {what} than planned",
+                    label="changed here",
+                    notes=("the plan goes by what the policy says of the pool",),
+                    help=f"change `{'nodes' if part == 'matchFeatures' else part}` of the pool instead",
+                    severity=Severity.WARNING,
+                )
+
+
+def _changed_label(place: Origin, before: Manifest, key: str, old: object, new: object) -> Finding:
+    route = ("metadata", "labels", key) if before.kind == "Node" else ("spec", "rules", 0, "labels", key)
+    for part in route:
+        place = place / part
+    disturbs = key == MIG_CONFIG_LABEL
+    return Finding(
+        place,
+        f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
+        label=f"`{key}` is gone" if new is None else f"`{key}: {new}` instead of `{old}`",
+        notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
+        help="change the pool in the policy instead",
+        severity=None if key in _SWITCHES else Severity.WARNING,
+    )
+
+
+def _rules(manifest: Manifest) -> list[object]:
+    return list(sequence(value_at(plain(manifest.body), ("spec", "rules"))))
+
+
+def _labels(manifest: Manifest) -> dict[str, object]:
+    if manifest.kind == "Node":
+        return dict(mapping(manifest.body["metadata"].get("labels")))
+    return {key: value for rule in _rules(manifest) for key, value in mapping(mapping(rule).get("labels")).items()}
+
+
+@_check("GPU687", "quota-changed", Severity.WARNING)
+def quota_changed(patched: Patched) -> Iterator[Finding]:
+    """A Component changes what a generated quota caps.
+
+    ## Why
+    The numbers of a ResourceQuota follow from the tenant's grants, whose sums are proven against the pools. What a
+    patch makes of them is in no sum, and no report shows it. Keys that the quota does not have may be added.
+
+    ## Instead
+    Change `quotas` of the tenant. Where it is meant, ignore the finding with a comment that says why.
+    """
+    for folder, before, after in patched.changed("ResourceQuota"):
+        old, new = inside(before.body, "spec", "hard"), inside(after.body, "spec", "hard")
+        place = patched.place(folder, before.identity) / "spec" / "hard"
+        for key, value in old.items():
+            if str(new.get(key)) != str(value):
+                yield Finding(
+                    place / key,
+                    f"generated {before.identity} {'loses' if key not in new else 'gets another'} `{key}`",
+                    label=f"`{key}` is gone" if key not in new else f"`{key}: {new[key]}` instead of `{value}`",
+                    notes=("the number is the tenant's by the policy, and counted in no other",),
+                    help="change `quotas` of the tenant instead",
+                )
+
+
+@_check("GPU688", "cluster-policy-changed", echo_of="GPU627")
+def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
+    """With its Components, a ClusterPolicy no longer has what follows from the policy, or names what is not there.
+
+    ## Why
+    The two ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. The operator does
+    not start the pods of a ConfigMap that does not exist, and takes the configurations away that node labels choose
+    from when another one is named.
+
+    ## Instead
+    Say it in the policy: `migStrategy` in the cluster, layouts and pools.
+    """
+    for folder in patched.built_folders:
+        maps = {item.name for item in folder.built if item.kind == "ConfigMap"}
+        for identity, before in folder.generated.items():
+            after = folder.built.get(identity)
+            if identity.kind == "ClusterPolicy" and after is not None:
+                place = patched.place(folder, identity)
+                yield from _contradictions(patched.plan, before, after, place)
+                yield from _missing_maps(folder, after, maps, place)
+
+
+def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin) -> Iterator[Finding]:
+    for route in decided_fields(plan):
+        old, new = (value_at(item.body, ("spec", *route)) for item in (before, after))
+        if old is not None and old != new:
+            field = ".".join(route)
+            yield Finding(
+                _into(place, route),
+                f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
+                label=f"`{field}` is gone" if new is None else f"`{field}: {new}` instead of `{old}`",
+                notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
+                help="leave it out of the patch",
+            )
+
+
+def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: Origin) -> Iterator[Finding]:
+    generated = {item.name for item in folder.generated if item.kind == "ConfigMap"}
+    for part in ("migManager", "devicePlugin"):
+        route = (part, "config", "name")
+        name = text(value_at(after.body, ("spec", *route)))
+        if name in generated - maps:
+            yield Finding(
+                _into(place, route),
+                f"{after.identity} names ConfigMap `{name}`, which is no longer in `{folder.path}`",
+                label="removed or renamed by a Component",
+                help=f"leave ConfigMap `{name}` as it is",
+            )
+
+
+def _into(place: Origin, route: Iterable[str]) -> Origin:
+    place = place / "spec"
+    for part in route:
+        place = place / part
+    return place
+
+
+@_check("GPU689", "patch-matches-nothing", Severity.WARNING)
+def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
+    """A patch of a Component is for objects that no folder has which includes it.
+
+    ## Why
+    kustomize refuses a patch that names its object and does not find it. One with a `target` it applies to all that
+    matches, and passes over without a word when that is nothing: the change is in Git, in review, and never in the
+    cluster. So is a patch of an object that gpuplan has come to name otherwise.
+
+    ## Instead
+    Correct the target: group, kind, name and namespace are matched as a whole. `gpuplan build --stdout` prints the
+    objects.
+    """
+    for kustomization in patched.files.kustomizations:
+        if not kustomization.is_component:
+            continue
+        known = _within_reach(patched, kustomization)
+        for at, entry in entries(kustomization, "patches", "patchesJson6902") if known else ():
+            target = mapping(mapping(entry).get("target"))
+            if target and not any(selects(target, identity) for identity in known):
+                kinds = sorted({item.kind for item in known})
+                names = sorted({item.name for item in known if item.kind == text(target.get("kind"))})
+                yield Finding(
+                    at / "target",
+                    "patch matches no object",
+                    label=_nearest(target, kinds, names),
+                    notes=("kustomize says nothing of a target that matches nothing",),
+                    help=f"write one of {listing(names or kinds, 8, 'or')}",
+                )
+
+
+def _nearest(target: Mapping[str, object], kinds: list[str], names: list[str]) -> str:
+    close = closest(text(target.get("name")), names) if names else closest(text(target.get("kind")), kinds)
+    return f"did you mean `{close}`" if close else "changes nothing"
+
+
+def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity]:
+    """The objects of the folders that include a Component; none unless all of them were built."""
+    including = [
+        folder for folder in patched.folders if any(item.folder == kustomization.folder for item in folder.components)
+    ]
+    if any(folder.after is None for folder in including):
+        return set()
+    return {identity for folder in including for identity in (*folder.generated, *folder.built)}
+
+
+# --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------
+
+
+def _content_changed(patched: Patched) -> Iterator[Finding]:
+    for folder, before, after in patched.changed("ConfigMap"):
+        if folder.path == Stage.GPU_OPERATOR and plain(before.body).get("data") != after.body.get("data"):
+            yield Finding(
+                patched.place(folder, before.identity) / "data",
+                f"generated ConfigMap `{before.name}` gets other content under the old name",
+                label="the operator does not notice",
+                notes=("the hash in the name is of the generated content; pods roll when the name changes",),
+                help="change the policy's pools and layouts instead",
+            )
+
+
+PATCHED_CHECKS: tuple[PatchedCheck, ...] = (
+    object_in_two_folders,
+    generated_object_gone,
+    protection_removed,
+    pool_labels_changed,
+    quota_changed,
+    cluster_policy_changed,
+    patch_matches_nothing,
+    PatchedCheck(content_under_old_name.rule, _content_changed, echo_of=content_under_old_name.rule.code),
+)
+
+PATCHED_RULES: tuple[Rule, ...] = tuple(check.rule for check in PATCHED_CHECKS[:-1])
+"""Those of this module: the last check has the rule of the check on patches."""

@@ -1,0 +1,193 @@
+"""Applications, one for each folder, and the ApplicationSet that makes those of the namespaces.
+
+After each wave but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one: it
+would hold up all the others. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from posixpath import relpath
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
+from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
+from gpuplan.planning.plan import Approval, Argocd, Install, Plan, Stage
+from gpuplan.planning.sync_names import namespace_name, sync_name
+
+if TYPE_CHECKING:
+    from gpuplan.delivery import Folder
+
+_WAVES: Final = {
+    Stage.GPU_OPERATOR: 0,
+    Stage.PARTITIONS: 10,
+    Stage.SCHEDULING: 10,
+    Stage.NAMESPACES: 20,
+    Stage.MONITORING: 30,
+    Stage.WORKLOADS: 30,
+}
+_LAST_WAVE: Final = 40
+
+_SYNC_OPTIONS: Final = (
+    # Two Applications that write one object undo each other's work for ever.
+    "FailOnSharedResource=true",
+    # What is new is healthy before what it replaces goes.
+    "PruneLast=true",
+    # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
+    "ServerSideApply=true",
+)
+
+_RETRY: Final = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
+"""Argo CD does not sync one commit twice unless it is told to, and on a new cluster definitions come one by one."""
+
+_DIFF_ON_SERVER: Final = "ServerSideDiff=true"
+"""Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
+
+
+def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> Iterator[dict[str, Any]]:
+    namespaces = f"{Stage.NAMESPACES}/"
+    yield from (_application(plan, argocd, folder.path) for folder in folders if not folder.path.startswith(namespaces))
+    if any(folder.path.startswith(namespaces) for folder in folders):
+        yield _application_set(plan, argocd)
+
+
+# --- Applications ------------------------------------------------------------------------------------------------
+
+
+def _application(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
+    stage = Stage(folder.partition("/")[0])
+    is_automatic = _is_automatic(plan, argocd, folder)
+    wave = _WAVES[stage] if is_automatic else _LAST_WAVE
+    metadata: dict[str, Any] = {
+        "name": sync_name(plan.cluster.name, folder),
+        "namespace": argocd.namespace,
+        **_labels(argocd),
+        "annotations": {**_annotations(plan, folder), "argocd.argoproj.io/sync-wave": str(wave)},
+    }
+    if stage is Stage.PARTITIONS:
+        # The rules are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a person,
+        # and Nodes `Delete=false`, so they stay. Other Applications have no finalizer: what they wrote stays.
+        metadata["finalizers"] = [RESOURCES_FINALIZER]
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": metadata,
+        "spec": {
+            "project": argocd.project,
+            **_sources(plan, argocd, folder),
+            "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
+            "syncPolicy": _sync_policy(is_automatic=is_automatic),
+        },
+    }
+
+
+def _is_automatic(plan: Plan, argocd: Argocd, folder: str) -> bool:
+    """Whether nobody needs to start a sync; what repartitions nodes of no known pool is somebody's to start."""
+    stage, _, part = folder.partition("/")
+    if stage == Stage.PARTITIONS:
+        pool = plan.find_pool(part)
+        return pool is not None and pool.disruption.approval is Approval.AUTOMATIC
+    return stage != Stage.GPU_OPERATOR or argocd.operator_approval is Approval.AUTOMATIC
+
+
+def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
+    return {"labels": dict(sorted(argocd.labels.items()))} if argocd.labels else {}
+
+
+def _annotations(plan: Plan, folder: str) -> dict[str, str]:
+    return {
+        "argocd.argoproj.io/compare-options": _DIFF_ON_SERVER,
+        "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder)),
+    }
+
+
+def _generate_paths(plan: Plan, folder: str) -> list[str]:
+    """The folders that an Application is made from, relative to its own: Argo CD renders anew when one changes.
+
+    Hand-written Components lie outside of the output; they are found from it as its kustomizations find them.
+    """
+    stage, _, part = folder.partition("/")
+    included = sorted(
+        component.folder
+        for component in plan.components
+        if component.stage == stage and (part == _ANY_PART or component.part in (None, part))
+    )
+    return [".", *(relpath(component, f"out/{plan.cluster.name}/{folder}") for component in included)]
+
+
+def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
+    """The folder; for the operator's also the chart, which takes its values from there.
+
+    One source may both have a `path`, whose objects are applied, and be the `ref` of another one's values
+    (`docs/user-guide/multiple_sources.md` of Argo CD).
+    """
+    path = folder_path(plan, argocd, folder)
+    operator = plan.cluster.gpu_operator
+    if folder != Stage.GPU_OPERATOR or operator.install is not Install.HELM:
+        return {"source": git_source(argocd, path)}
+    chart = {
+        "repoURL": chart_repo(plan),
+        "chart": "gpu-operator",
+        "targetRevision": operator.version,
+        "helm": {"releaseName": "gpu-operator", "valueFiles": [f"$values/{path}/values.yaml"]},
+    }
+    return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
+
+
+def _sync_policy(*, is_automatic: bool) -> dict[str, Any]:
+    """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had."""
+    automated = {"automated": {"prune": True, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
+    return {**automated, "syncOptions": list(_SYNC_OPTIONS), "retry": _RETRY}
+
+
+# --- Namespaces --------------------------------------------------------------------------------------------------
+
+_ANY_PART: Final = "*"
+
+
+def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
+    """An Application for each folder of a namespace, whichever there are.
+
+    `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
+    an Application does. A removed namespace's Application stays and says that its path is gone, until a person who has
+    seen to what runs there deletes both.
+    """
+    cluster = plan.cluster.name
+    folder = f"{Stage.NAMESPACES}/{_ANY_PART}"
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {
+            "name": sync_name(cluster, Stage.NAMESPACES.value),
+            "namespace": argocd.namespace,
+            **_labels(argocd),
+            "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[Stage.NAMESPACES])},
+        },
+        "spec": {
+            "goTemplate": True,
+            "goTemplateOptions": ["missingkey=error"],
+            "generators": [
+                {
+                    "git": {
+                        "repoURL": argocd.repo_url,
+                        "revision": argocd.revision,
+                        "directories": [{"path": folder_path(plan, argocd, folder)}],
+                    }
+                }
+            ],
+            "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True},
+            "template": {
+                "metadata": {
+                    "name": namespace_name(cluster, "{{.path.basename}}"),
+                    **_labels(argocd),
+                    "annotations": _annotations(plan, folder),
+                },
+                "spec": {
+                    "project": argocd.project,
+                    "source": git_source(argocd, "{{.path.path}}"),
+                    "destination": destination(argocd, "{{.path.basename}}"),
+                    "syncPolicy": _sync_policy(is_automatic=True),
+                },
+            },
+        },
+    }

@@ -1,0 +1,126 @@
+"""The AppProject of a cluster: what its Applications may read, where they may write, and when.
+
+Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change, and
+nothing is allowed that is not there. `name` on an entry of the whitelist is in the definition of Argo CD v3.5; an older
+one does not have it, and then the entry allows every Namespace, or the API server refuses the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.catalog.chart_kinds import Kind, chart_kinds
+from gpuplan.delivery.argocd.sources import chart_repo, destination
+from gpuplan.planning.node_features import rules_group
+from gpuplan.planning.plan import Argocd, Install, NodeLabels, Plan, Pool, Stage
+from gpuplan.planning.sync_names import sync_name
+
+if TYPE_CHECKING:
+    from gpuplan.delivery import Folder
+
+_NAMESPACE: Kind = ("", "Namespace")
+
+_LEFT_OVER_CLUSTER: frozenset[Kind] = frozenset(
+    [
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("scheduling.k8s.io", "PriorityClass"),
+    ]
+)
+_LEFT_OVER_NAMESPACED: frozenset[Kind] = frozenset(
+    [("", "ConfigMap"), ("", "ResourceQuota"), ("rbac.authorization.k8s.io", "RoleBinding")]
+)
+"""Kinds that stay allowed when the last object of theirs is gone from the policy.
+
+Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither prunes
+them nor asks. A quota would go on capping, and a rule go on labelling nodes, with nobody to notice.
+"""
+
+RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
+"""On a project it keeps it until no Application names it; on an Application it removes its objects with it."""
+
+_WAVE = "-10"
+
+
+def app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
+    """The project. Orphaned resources are not watched: tenants' own workloads would all be some."""
+    cluster = plan.cluster
+    spec: dict[str, Any] = {
+        "description": f"GPU configuration of the cluster {cluster.name}",
+        "sourceRepos": [argocd.repo_url, *([chart_repo(plan)] if _has_chart(plan) else [])],
+        "destinations": [destination(argocd, namespace) for namespace in _namespaces(plan, folders)],
+        "clusterResourceWhitelist": _cluster_kinds(plan, folders),
+        "namespaceResourceWhitelist": _namespaced_kinds(plan, folders),
+    }
+    if windows := list(_sync_windows(plan, folders)):
+        spec["syncWindows"] = windows
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": {
+            "name": argocd.project,
+            "namespace": argocd.namespace,
+            **({"labels": dict(sorted(argocd.labels.items()))} if argocd.labels else {}),
+            "annotations": {"argocd.argoproj.io/sync-wave": _WAVE},
+            # Without the project no Application could be removed in order any more.
+            "finalizers": [RESOURCES_FINALIZER],
+        },
+        "spec": spec,
+    }
+
+
+def _has_chart(plan: Plan) -> bool:
+    return plan.cluster.gpu_operator.install is Install.HELM
+
+
+def _namespaces(plan: Plan, folders: Sequence[Folder]) -> list[str]:
+    """Every namespace that is written to, and the operator's, which the Applications name as their own."""
+    used = {identity.namespace for folder in folders for identity in folder.identities}
+    return sorted({plan.cluster.gpu_operator.namespace, *used} - {""})
+
+
+def _cluster_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
+    """Kinds without a namespace; Namespaces one by one."""
+    found = {identity for folder in folders for identity in folder.identities if not identity.namespace}
+    kinds = {(identity.group, identity.kind) for identity in found} - {_NAMESPACE} | _LEFT_OVER_CLUSTER
+    if plan.cluster.node_labels is NodeLabels.NFD:
+        kinds.add((rules_group(plan.cluster), "NodeFeatureRule"))
+    if _has_chart(plan):
+        kinds |= chart_kinds().cluster
+    names = sorted(identity.name for identity in found if (identity.group, identity.kind) == _NAMESPACE)
+    namespaces = [{"group": "", "kind": "Namespace", "name": name} for name in names]
+    return [*namespaces, *_entries(kinds)]
+
+
+def _namespaced_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
+    kinds = {(item.group, item.kind) for folder in folders for item in folder.identities if item.namespace}
+    kinds |= _LEFT_OVER_NAMESPACED
+    return _entries(kinds | chart_kinds().namespaced if _has_chart(plan) else kinds)
+
+
+def _entries(kinds: set[Kind] | frozenset[Kind]) -> list[dict[str, str]]:
+    return [{"group": group, "kind": kind} for group, kind in sorted(kinds)]
+
+
+def _sync_windows(plan: Plan, folders: Sequence[Folder]) -> Iterator[dict[str, Any]]:
+    """Each pool's windows, for its own Application alone.
+
+    They hold for persons too: the policy says when nodes may be disturbed, not who may do it.
+    """
+    paths = {folder.path for folder in folders}
+    for pool in plan.pools:
+        if f"{Stage.PARTITIONS}/{pool.name}" in paths:
+            yield from _pool_windows(plan, pool)
+
+
+def _pool_windows(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
+    for window in pool.disruption.windows:
+        yield {
+            "kind": "allow",
+            "schedule": window.schedule,
+            "duration": window.duration,
+            "timeZone": window.time_zone,
+            "applications": [sync_name(plan.cluster.name, f"{Stage.PARTITIONS}/{pool.name}")],
+            "manualSync": False,
+        }

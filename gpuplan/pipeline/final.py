@@ -1,0 +1,376 @@
+"""Judge what kustomize makes of generated folders and the hand-written Components that they include."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from posixpath import normpath
+
+from gpuplan import kustomize
+from gpuplan.checks.handwritten import OBJECT_CHECKS
+from gpuplan.checks.handwritten.components import is_remote, references, remote_references, remote_resource
+from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of, plain
+from gpuplan.checks.handwritten.reading import (
+    KUSTOMIZATION_FILES,
+    AfterPatching,
+    HandFiles,
+    Kustomization,
+    mapping,
+    path_in,
+)
+from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.documents import read_text
+from gpuplan.manifests import Identity, Manifest, check_schemas
+from gpuplan.pipeline.rendering import RenderedCluster
+from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
+from gpuplan.planning.plan import HandWritten, Plan
+from gpuplan.wording import closest
+
+OFF = "off"
+
+
+@dataclass(slots=True)
+class Judged:
+    """What was found in the results; ``is_complete`` says that there was a program to get them from.
+
+    ``unchecked_kinds`` are the custom resources that no CRD was given for.
+    """
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    unchecked_kinds: set[str] = field(default_factory=set)
+    is_complete: bool = True
+
+
+def judge(
+    clusters: Iterable[RenderedCluster],
+    earlier: Sequence[Diagnostic],
+    *,
+    root: Path,
+    out: str,
+    crds: Path | None = None,
+    program: str = "",
+) -> Judged:
+    """Build each folder that includes Components, away from the repository, and judge what comes of it.
+
+    ``earlier`` is what was found in the hand-written files themselves: it is not said again of the results. ``program``
+    is the kustomize or kubectl to run, `off`, or empty for whichever is on the path. What needs a network is not built.
+    """
+    clusters = [cluster for cluster in clusters if cluster.components]
+    if not clusters or program == OFF:
+        return Judged(is_complete=not clusters)
+    command = kustomize.find_program(program)
+    judged = Judged(is_complete=command is not None)
+    for cluster in clusters:
+        patched = Patched(cluster.plan, _folders(cluster))
+        sound, obstacles = _sound_components(patched, root)
+        judged.diagnostics += obstacles
+        if command is None:
+            judged.diagnostics.append(_not_built(cluster.plan))
+            continue
+        patched, refusals = _build(patched, cluster, sound, root, out, command)
+        found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, _Said(cluster.plan, earlier))]
+        judged.diagnostics += _gather(found)
+    return judged
+
+
+def _not_built(plan: Plan) -> Diagnostic:
+    component = next(component for component in plan.components if component.at)
+    finding = Finding(
+        origin_of(component),
+        "hand-written Components were not built: what they make of objects was not checked",
+        label="and all other Components",
+        notes=("there is neither `kustomize` nor `kubectl` on the path",),
+        help="install one of them, name it with `--kustomize PATH`, or say `--kustomize off`",
+    )
+    return Diagnostic(COMPONENTS_NOT_BUILT, finding, clusters=(plan.cluster.name,))
+
+
+def _folders(cluster: RenderedCluster) -> tuple[Folder, ...]:
+    """Every folder of a cluster, not built yet."""
+    manifests: dict[str, list[Manifest]] = {path: [] for path in cluster.components}
+    for manifest in cluster.manifests:
+        manifests.setdefault(manifest.folder, []).append(manifest)
+    by_folder = {component.folder: component for component in cluster.plan.components}
+    return tuple(
+        Folder(path, tuple(by_folder[name] for name in cluster.components.get(path, ())), tuple(before))
+        for path, before in sorted(manifests.items())
+    )
+
+
+# --- What Components need ----------------------------------------------------------------------------------------
+
+
+def _sound_components(patched: Patched, root: Path) -> tuple[set[str], list[Diagnostic]]:
+    """The folders of the Components that can be built offline, and why others cannot."""
+    sound: set[str] = set()
+    diagnostics: list[Diagnostic] = []
+    for component in patched.plan.components:
+        needed = list(_closure(component.folder, patched.files, root))
+        found = [*_missing_files(needed, root), *_remote_files(needed, patched.files)]
+        diagnostics += (replace(item, clusters=(patched.plan.cluster.name,)) for item in found)
+        if not found and not any(_takes_from_elsewhere(kustomization) for kustomization in needed):
+            sound.add(component.folder)
+    return sound, diagnostics
+
+
+def _closure(folder: str, files: HandFiles, root: Path) -> Iterator[Kustomization]:
+    """The kustomizations that one is built with, its own first, wherever in the repository they are."""
+    known = {kustomization.folder: kustomization for kustomization in files.kustomizations}
+    waiting, seen = [folder], {folder}
+    while waiting:
+        path = waiting.pop()
+        kustomization = known.get(path) or _find_kustomization(path, root)
+        if kustomization is None:
+            continue
+        yield kustomization
+        for _, value in references(kustomization):
+            target = path_in(kustomization, value)
+            if value and not is_remote(value) and target not in seen and (root / target).is_dir():
+                seen.add(target)
+                waiting.append(target)
+
+
+def _find_kustomization(folder: str, root: Path) -> Kustomization | None:
+    for name in (*KUSTOMIZATION_FILES, "Kustomization"):
+        file = root / folder / name
+        if file.is_file():
+            documents, _ = read_text(f"{folder}/{name}", file.read_text("utf-8", "replace"), strict=False)
+            return next((Kustomization(item.origin, mapping(item.data), folder, "") for item in documents), None)
+    return None
+
+
+def _missing_files(kustomizations: Iterable[Kustomization], root: Path) -> Iterator[Diagnostic]:
+    for kustomization in kustomizations:
+        for at, value in references(kustomization):
+            path = path_in(kustomization, value)
+            if not value or is_remote(value) or (root / path).exists():
+                continue
+            folder = (root / path).parent
+            close = closest(Path(path).name, [item.name for item in folder.iterdir()] if folder.is_dir() else ())
+            finding = Finding(
+                at,
+                f"`{value}` does not exist",
+                label=f"did you mean `{close}`" if close else "no such file or folder",
+                notes=(f"kustomize looks for `{path}`",),
+                help=f"write `{value[: len(value) - len(Path(path).name)]}{close}`"
+                if close
+                else "add it, or remove it",
+            )
+            yield COMPONENT_DOES_NOT_BUILD.report(finding)
+
+
+def _remote_files(kustomizations: Iterable[Kustomization], files: HandFiles) -> Iterator[Diagnostic]:
+    """What a check on hand-written files says of these, of kustomizations that those include from elsewhere."""
+    for kustomization in kustomizations:
+        if kustomization not in files.kustomizations:
+            yield from (remote_resource.rule.report(finding) for finding in remote_references(kustomization))
+
+
+def _takes_from_elsewhere(kustomization: Kustomization) -> bool:
+    return any(True for _ in remote_references(kustomization))
+
+
+# --- Building ----------------------------------------------------------------------------------------------------
+
+
+def _build(
+    patched: Patched, cluster: RenderedCluster, sound: set[str], root: Path, out: str, command: Sequence[str]
+) -> tuple[Patched, list[Diagnostic]]:
+    """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt."""
+    name = patched.plan.cluster.name
+    folders = [item for item in patched.folders if item.components and all(c.folder in sound for c in item.components)]
+    inside = tuple(f"{name}/{folder.path}/" for folder in folders)
+    files = {f"{out}/{path}": data for path, data in cluster.files.items() if path.startswith(inside)}
+    built: dict[str, Folder] = {}
+    refusals: list[Diagnostic] = []
+    with kustomize.laid_out(root, files, ("overlays",)) as copy:
+        results = kustomize.build(command, [Path(normpath(copy / out / name / folder.path)) for folder in folders])
+    for folder, result in zip(folders, results, strict=True):
+        if result.refusal:
+            text = result.refusal.replace(f"{copy}/", "").replace(f"{root}/", "")
+            refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, text), clusters=(name,)))
+        else:
+            documents, _ = read_text(folder.path, result.text, strict=False)
+            built[folder.path] = replace(
+                folder, after=tuple(Manifest(folder.path, mapping(document.data)) for document in documents)
+            )
+    return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals
+
+
+_ID = re.compile(
+    r"(?P<what>no matches for Id|already registered id:) "
+    r"(?P<kind>\w+)\.\S*?/(?P<name>\S+)\.(?P<namespace>\[noNs\]|[a-z0-9-]+)"
+)
+_WRAPPING = re.compile(r"(?:accumulating \w+: |accumulateDirectory: |[\\\"]+|recursed accumulation of path '[^']*': )+")
+_ADDRESS = re.compile(r" &\{0x[0-9a-f]+ <nil>\}")  # of something in memory, another one at each run
+_FILE = re.compile(r"[\w./-]+\.(?:ya?ml|json)")
+
+
+def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
+    """A finding at what kustomize names: an object, a file, a Component, or else the last Component."""
+    found = _ID.search(said)
+    if found:
+        namespace = found["namespace"].replace("[noNs]", "")
+        identity = Identity("", found["kind"], namespace, found["name"])
+        is_patch = found["what"].startswith("no matches")
+        known = [item.name for item in folder.generated if item.kind == identity.kind]
+        close = closest(identity.name, known) if is_patch else None
+        return Finding(
+            patched.place(folder, identity) / "metadata" / "name",
+            f"{identity} is not in `{folder.path}`, for a patch to change it"
+            if is_patch
+            else f"{identity} is in `{folder.path}` twice",
+            label=f"did you mean `{close}`" if close else "no such object" if is_patch else "is there already",
+            notes=("kustomize refuses the whole folder",),
+            help=_help_for_patch(folder, close) if is_patch else "make it a patch, or give it another name",
+        )
+    return Finding(
+        _place_named(patched, folder, said),
+        f"kustomize does not build `{folder.path}` with its Components",
+        label="refused",
+        notes=(f"kustomize says: {_innermost(said)}",),
+        help="repair what kustomize names",
+    )
+
+
+def _innermost(said: str) -> str:
+    """What kustomize says of the place itself, out of what it says of the way there."""
+    wrapping = _WRAPPING.match(said)
+    inner = said[wrapping.end() :].rstrip('\\"') if wrapping else said
+    return _ADDRESS.sub("", inner).replace('\\"', '"')
+
+
+def _help_for_patch(folder: Folder, close: str | None) -> str:
+    if close:
+        return f"write `name: {close}`"
+    if "/" in folder.path and any(component.part is None for component in folder.components):
+        return f"give the patch a `target`, or move it to the Component `{folder.path}/`"
+    return "correct the name, or remove the patch"
+
+
+def _place_named(patched: Patched, folder: Folder, said: str) -> Origin:
+    component = max(folder.components, key=lambda item: said.rfind(f"{item.folder}'"))
+    documents = {item.at.locate().file.path: item.at for item in reversed(patched.plan.hand_written)}
+    for name in reversed(_FILE.findall(said)):
+        for path in (normpath(f"{component.folder}/{name}"), normpath(name)):
+            if path in documents:
+                return documents[path]
+    return origin_of(component)
+
+
+# --- Judging -----------------------------------------------------------------------------------------------------
+
+
+class _Said:
+    """What was found in a cluster's hand-written files, ignored or not."""
+
+    def __init__(self, plan: Plan, diagnostics: Iterable[Diagnostic]) -> None:
+        self._components = sorted((item.folder for item in plan.components), key=len, reverse=True)
+        self._findings = {
+            key
+            for item in diagnostics
+            if plan.cluster.name in item.clusters
+            for key in (self._key(item, item.code), self._key(item, item.code, in_full=True))
+        }
+
+    def has(self, item: Diagnostic, code: str) -> bool:
+        """Whether a rule was broken in the Component that a finding is in."""
+        return self._key(item, code) in self._findings
+
+    def has_same(self, item: Diagnostic) -> bool:
+        """Whether as much was said of a patch there. What it names differs: a patch need not name its object."""
+        return self._key(item, item.code, in_full=True) in self._findings
+
+    def _key(self, item: Diagnostic, code: str, *, in_full: bool = False) -> tuple[str, ...]:
+        path = item.finding.at.locate().file.path
+        component = next((folder for folder in self._components if path.startswith(f"{folder}/")), "")
+        return (code, component, *((item.finding.label, item.finding.help) if in_full else ()))
+
+
+def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], said: _Said) -> Iterator[Diagnostic]:
+    changes: set[Origin] = set()
+    for check in PATCHED_CHECKS:
+        for item in check.run(patched):
+            if not (check.echo_of and said.has(item, check.echo_of)):
+                changes.add(_document(item))
+                yield item
+    results = [(folder, manifest) for folder in patched.built_folders for manifest in _results(folder)]
+    yield from _misfits(patched, results, crds, unchecked)
+    plan = patched.plan
+    built = tuple(
+        HandWritten(folder.path.partition("/")[0], patched.place(folder, manifest.identity), manifest.body)
+        for folder, manifest in results
+    )
+    plan = replace(plan, hand_written=(*plan.hand_written, *built))
+    for object_check in OBJECT_CHECKS:
+        for item in object_check.run(plan):
+            is_of_result = isinstance(item.finding.at.source, AfterPatching)
+            follows = item.code in _OF_NODES and _document(item) in changes
+            if is_of_result and not follows and not said.has_same(item):
+                yield item
+
+
+_OF_NODES = ("GPU623", "GPU628")
+"""Protection and labels of nodes: where patching changed what was generated, that is said of the change."""
+
+
+def _document(item: Diagnostic) -> Origin:
+    source = item.finding.at.source
+    return source.at if isinstance(source, AfterPatching) else item.finding.at
+
+
+def _results(folder: Folder) -> Iterator[Manifest]:
+    """The objects of a built folder that are not as gpuplan generated them."""
+    for identity, manifest in folder.built.items():
+        before = folder.generated.get(identity)
+        if before is None or plain(before.body) != manifest.body:
+            yield replace(manifest, is_partial=_is_partial(manifest) if before is None else before.is_partial)
+
+
+def _is_partial(manifest: Manifest) -> bool:
+    """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
+    annotations = mapping(manifest.body["metadata"].get("annotations"))
+    return "ServerSideApply=true" in str(annotations.get("argocd.argoproj.io/sync-options", ""))
+
+
+def _misfits(
+    patched: Patched, results: Sequence[tuple[Folder, Manifest]], crds: Path | None, unchecked: set[str]
+) -> Iterator[Diagnostic]:
+    folders = {id(manifest): folder for folder, manifest in results}
+    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.kubernetes, crds)
+    unchecked.update(checked.unchecked_kinds)
+    for problem in checked.problems:
+        at = patched.place(folders[id(problem.manifest)], problem.manifest.identity)
+        for part in problem.path:
+            at = at / part
+        unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
+        finding = Finding(
+            (at / unknown[1]).key if unknown else at,
+            f"{problem.manifest.identity} does not fit its schema: {problem.text}",
+            label=problem.message,
+            notes=(f"Kubernetes {patched.plan.cluster.kubernetes}; the object is judged with all patches applied",),
+            help="correct the field",
+        )
+        yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(patched.plan.cluster.name,))
+
+
+_UNKNOWN_FIELD = re.compile("unknown field `([^`]+)`")
+
+
+def _gather(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """One finding for what a Component does alike in several folders."""
+    alike: dict[object, list[Diagnostic]] = {}
+    for item in diagnostics:
+        finding = item.finding
+        key = item.code, item.severity, finding.at.locate().sort_key, finding.label, finding.notes, finding.help
+        alike.setdefault(key, []).append(item)
+    return [_with_count(items[0], len(items) - 1) for items in alike.values()]
+
+
+def _with_count(item: Diagnostic, others: int) -> Diagnostic:
+    if not others:
+        return item
+    more = f"the same is found {others} time{'' if others == 1 else 's'} more"
+    return replace(item, finding=replace(item.finding, notes=(*item.finding.notes, more)))

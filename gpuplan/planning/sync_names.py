@@ -1,0 +1,28 @@
+"""What the objects are called that sync a cluster's folders: Applications of Argo CD, Kustomizations of Flux."""
+
+from __future__ import annotations
+
+from gpuplan.planning.plan import Stage
+
+_PREFIXES = {
+    Stage.GPU_OPERATOR: "gpu-operator",
+    Stage.PARTITIONS: "gpu-partitions",
+    Stage.SCHEDULING: "gpu-tenancy",
+    Stage.NAMESPACES: "gpu-namespaces",
+    Stage.MONITORING: "gpu-monitoring",
+    Stage.WORKLOADS: "gpu-workloads",
+}
+
+
+def sync_name(cluster: str, folder: str) -> str:
+    """The name of what syncs a folder: ``gpu-partitions-prod-a100-mixed`` for ``partitions/a100-mixed``."""
+    stage, _, part = folder.partition("/")
+    if stage == Stage.NAMESPACES and part:
+        return namespace_name(cluster, part)
+    name = f"{_PREFIXES[Stage(stage)]}-{cluster}"
+    return f"{name}-{part.replace('/', '-')}" if part else name
+
+
+def namespace_name(cluster: str, namespace: str) -> str:
+    """The name of what syncs one namespace's folder; Argo CD's ApplicationSet makes it from the folder's name."""
+    return f"gpu-namespace-{cluster}-{namespace}"

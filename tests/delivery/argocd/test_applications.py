@@ -1,0 +1,207 @@
+"""Applications, one for each folder, and the ApplicationSet over the namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpuplan.planning.plan import Component
+from tests.delivery.argocd.rendered import REPO, a_cluster, a_pool, an_application, folder, get, manifests
+
+AUTOMATED = {"prune": True, "selfHeal": True, "allowEmpty": False}
+OPTIONS = ["FailOnSharedResource=true", "PruneLast=true", "ServerSideApply=true"]
+RETRY = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
+WAVE = "argocd.argoproj.io/sync-wave"
+PATHS = "argocd.argoproj.io/manifest-generate-paths"
+
+
+def wave(application: dict[str, Any]) -> int:
+    return int(application["metadata"]["annotations"][WAVE])
+
+
+def test_a_pools_application_as_a_whole() -> None:
+    plan = a_cluster(a_pool(disruption="approval: automatic"), more="labels: {team: gpu}")
+    assert an_application(plan, "partitions/a", "gpu-partitions-test-a") == {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {
+            "name": "gpu-partitions-test-a",
+            "namespace": "argocd",
+            "labels": {"team": "gpu"},
+            "annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true", PATHS: ".", WAVE: "10"},
+            "finalizers": ["resources-finalizer.argocd.argoproj.io"],
+        },
+        "spec": {
+            "project": "gpuplan-test",
+            "source": {"repoURL": REPO, "targetRevision": "main", "path": "out/test/partitions/a"},
+            "destination": {"server": "https://kubernetes.default.svc", "namespace": "gpu-operator"},
+            "syncPolicy": {"automated": AUTOMATED, "syncOptions": OPTIONS, "retry": RETRY},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("gpu-operator", "gpu-operator-test"),
+        ("partitions", "gpu-partitions-test"),
+        ("partitions/a", "gpu-partitions-test-a"),
+        ("scheduling", "gpu-tenancy-test"),
+        ("namespaces", "gpu-namespaces-test"),
+        ("monitoring", "gpu-monitoring-test"),
+        ("workloads", "gpu-workloads-test"),
+    ],
+)
+def test_each_folder_has_an_application(path: str, name: str) -> None:
+    plan = a_cluster(a_pool(), operator="install: external, version: v26.7.0")
+    source = an_application(plan, path, name)["spec"]["source"]
+    assert source["path"] == f"out/test/{path}"
+
+
+def test_a_folder_that_is_not_listed_has_none() -> None:
+    assert [found.kind for found in manifests(a_cluster(a_pool()))] == ["AppProject"]
+
+
+def test_only_what_labels_nodes_is_removed_with_its_application() -> None:
+    plan = a_cluster(a_pool())
+    found = manifests(plan, folder("gpu-operator"), folder("partitions/a"), folder("scheduling"), folder("monitoring"))
+    applications = [item for item in found if item.kind == "Application"]
+    assert [item.name for item in applications if "finalizers" in item.body["metadata"]] == ["gpu-partitions-test-a"]
+
+
+# --- Approval and order ------------------------------------------------------------------------------------------
+
+
+def test_a_person_starts_what_is_to_be_approved() -> None:
+    application = an_application(a_cluster(a_pool()), "partitions/a", "gpu-partitions-test-a")
+    assert "automated" not in application["spec"]["syncPolicy"]
+
+
+def test_a_person_starts_syncs_of_the_operator_where_the_policy_says_so() -> None:
+    manual = an_application(a_cluster(more="operatorApproval: manual"), "gpu-operator", "gpu-operator-test")
+    automatic = an_application(a_cluster(), "gpu-operator", "gpu-operator-test")
+    assert "automated" not in manual["spec"]["syncPolicy"]
+    assert automatic["spec"]["syncPolicy"]["automated"] == AUTOMATED
+
+
+def test_hand_written_partitions_of_no_known_pool_wait_for_a_person() -> None:
+    for path, name in (("partitions", "gpu-partitions-test"), ("partitions/x", "gpu-partitions-test-x")):
+        assert "automated" not in an_application(a_cluster(), path, name)["spec"]["syncPolicy"]
+
+
+def test_the_operator_comes_first_and_namespaces_after_what_they_use() -> None:
+    plan = a_cluster(a_pool(disruption="approval: automatic"))
+    paths = ("gpu-operator", "partitions/a", "scheduling", "namespaces/x", "monitoring")
+    found = manifests(plan, *(folder(path) for path in paths))
+    waves = {item.name: wave(dict(item.body)) for item in found}
+    assert waves["gpuplan-test"] < waves["gpu-operator-test"] < waves["gpu-partitions-test-a"]
+    assert waves["gpu-operator-test"] < waves["gpu-tenancy-test"] < waves["gpu-namespaces-test"]
+    assert waves["gpu-namespaces-test"] < waves["gpu-monitoring-test"]
+
+
+def test_what_waits_for_a_person_is_in_the_last_wave() -> None:
+    plan = a_cluster(a_pool(), more="operatorApproval: manual")
+    paths = ("gpu-operator", "partitions/a", "scheduling", "namespaces/x", "monitoring", "workloads")
+    waves = {item.name: wave(dict(item.body)) for item in manifests(plan, *(folder(path) for path in paths))}
+    last = {name for name, number in waves.items() if number == max(waves.values())}
+    assert last == {"gpu-operator-test", "gpu-partitions-test-a"}
+
+
+# --- Sources -----------------------------------------------------------------------------------------------------
+
+
+def test_the_chart_takes_its_values_from_the_folder_whose_config_maps_are_applied() -> None:
+    plan = a_cluster(more="path: clusters/out, revision: released")
+    spec = an_application(plan, "gpu-operator", "gpu-operator-test")["spec"]
+    assert spec["sources"] == [
+        {
+            "repoURL": "https://helm.ngc.nvidia.com/nvidia",
+            "chart": "gpu-operator",
+            "targetRevision": "v26.7.0",
+            "helm": {
+                "releaseName": "gpu-operator",
+                "valueFiles": ["$values/clusters/out/test/gpu-operator/values.yaml"],
+            },
+        },
+        {
+            "repoURL": REPO,
+            "targetRevision": "released",
+            "path": "clusters/out/test/gpu-operator",
+            "ref": "values",
+        },
+    ]
+    assert "source" not in spec
+
+
+@pytest.mark.parametrize(
+    ("operator", "spec"),
+    [("install: external, version: v26.7.0", ""), ("install: olm, version: v26.7.0", "platform: openshift")],
+)
+def test_without_helm_there_is_one_source(operator: str, spec: str) -> None:
+    application = an_application(a_cluster(operator=operator, spec=spec), "gpu-operator", "gpu-operator-test")
+    assert application["spec"]["source"]["path"] == "out/test/gpu-operator"
+    assert "sources" not in application["spec"]
+
+
+def test_the_output_may_be_the_whole_repository() -> None:
+    application = an_application(a_cluster(more="path: ."), "scheduling", "gpu-tenancy-test")
+    assert application["spec"]["source"]["path"] == "test/scheduling"
+
+
+def test_argo_cd_renders_anew_when_a_hand_written_component_changes() -> None:
+    folders = {
+        ("partitions", None): "overlays/test/kustomize/partitions",
+        ("partitions", "a"): "overlays/test/kustomize/partitions/a",
+        ("partitions", "b"): "overlays/test/kustomize/partitions/b",
+        ("scheduling", None): "overlays/test/kustomize/scheduling",
+    }
+    components = tuple(Component(stage, part, path, "Component", None) for (stage, part), path in folders.items())
+    plan = a_cluster(a_pool())
+    object.__setattr__(plan, "components", components)
+    annotations = an_application(plan, "partitions/a", "gpu-partitions-test-a")["metadata"]["annotations"]
+    assert annotations[PATHS].split(";") == [
+        ".",
+        "../../../../overlays/test/kustomize/partitions",
+        "../../../../overlays/test/kustomize/partitions/a",
+    ]
+
+
+# --- Namespaces --------------------------------------------------------------------------------------------------
+
+
+def test_one_application_set_for_all_namespaces() -> None:
+    plan = a_cluster(more="labels: {team: gpu}, destination: {name: prod}")
+    found = manifests(plan, folder("namespaces/a"), folder("namespaces/b"))
+    assert [item.kind for item in found] == ["AppProject", "ApplicationSet"]
+    assert get(found, "ApplicationSet", "gpu-namespaces-test") == {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {
+            "name": "gpu-namespaces-test",
+            "namespace": "argocd",
+            "labels": {"team": "gpu"},
+            "annotations": {WAVE: "20"},
+        },
+        "spec": {
+            "goTemplate": True,
+            "goTemplateOptions": ["missingkey=error"],
+            "generators": [
+                {"git": {"repoURL": REPO, "revision": "main", "directories": [{"path": "out/test/namespaces/*"}]}}
+            ],
+            "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True},
+            "template": {
+                "metadata": {
+                    "name": "gpu-namespace-test-{{.path.basename}}",
+                    "labels": {"team": "gpu"},
+                    "annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true", PATHS: "."},
+                },
+                "spec": {
+                    "project": "gpuplan-test",
+                    "source": {"repoURL": REPO, "targetRevision": "main", "path": "{{.path.path}}"},
+                    "destination": {"name": "prod", "namespace": "{{.path.basename}}"},
+                    "syncPolicy": {"automated": AUTOMATED, "syncOptions": OPTIONS, "retry": RETRY},
+                },
+            },
+        },
+    }

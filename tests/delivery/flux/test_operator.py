@@ -1,0 +1,158 @@
+"""The GPU Operator's folder is healthy when the operator works with the ConfigMaps that are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.backends.gpu_operator import config_map_names
+from gpuplan.manifests import Identity
+from tests.delivery.flux.cel import WAITING, health
+from tests.delivery.flux.rendered import Platform, a_cluster, folder, identify, kustomization, objects
+from tests.kustomizing import kustomize
+
+HELM = a_cluster(pools={"a100": "manual"})
+NAMES = config_map_names(HELM)
+DRIVER = Identity("nvidia.com", "NVIDIADriver", "", "a100")
+
+
+def check(kind: str, *identities: Identity) -> dict[str, str]:
+    expressions = kustomization(HELM, "gpu-operator", *identities)["spec"]["healthCheckExprs"]
+    (found,) = [item for item in expressions if item["kind"] == kind]
+    return dict(found)
+
+
+# --- ClusterPolicy -----------------------------------------------------------------------------------------------
+
+SPEC = {
+    "migManager": {"config": {"name": NAMES.mig_parted}},
+    "devicePlugin": {"config": {"name": NAMES.device_plugin, "default": ""}},
+}
+
+
+def policy_health(spec: Mapping[str, Any], **status: Any) -> str:
+    body = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"generation": 2}, "spec": spec}
+    return health(check("ClusterPolicy"), body | status)
+
+
+@pytest.mark.parametrize(("state", "status"), [("ready", "Current"), ("notReady", WAITING), ("ignored", "Failed")])
+def test_a_cluster_policy_is_as_healthy_as_its_state(state: str, status: str) -> None:
+    assert policy_health(SPEC, status={"state": state, "namespace": "gpu-operator"}) == status
+
+
+def test_a_cluster_policy_that_nobody_has_looked_at_is_waited_for() -> None:
+    assert policy_health(SPEC) == WAITING
+    assert policy_health(SPEC, status={}) == WAITING
+    assert policy_health({}, status={"state": "ready"}) == WAITING
+
+
+@pytest.mark.parametrize("part", ["migManager", "devicePlugin"])
+def test_ready_with_another_config_map_is_not_ready(part: str) -> None:
+    """Helm has not upgraded yet: labels that name new layouts would find the old file."""
+    old = SPEC | {part: {"config": {"name": "gpuplan-00000000"}}}
+    assert policy_health(old, status={"state": "ready"}) == WAITING
+
+
+def test_without_pools_the_device_plugin_has_no_config_map() -> None:
+    (expression,) = kustomization(a_cluster(), "gpu-operator")["spec"]["healthCheckExprs"]
+    assert "devicePlugin" not in expression["current"]
+    names = config_map_names(a_cluster())
+    body = {"spec": {"migManager": {"config": {"name": names.mig_parted}}}, "status": {"state": "ready"}}
+    assert health(expression, body) == "Current"
+
+
+# --- NVIDIADriver ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "status"), [("ready", "Current"), ("disabled", "Current"), ("notReady", WAITING), ("ignored", "Failed")]
+)
+def test_a_driver_is_as_healthy_as_its_state(state: str, status: str) -> None:
+    assert health(check("NVIDIADriver", DRIVER), {"status": {"state": state}}) == status
+
+
+def test_a_driver_that_nobody_has_looked_at_is_waited_for() -> None:
+    assert health(check("NVIDIADriver", DRIVER), {"kind": "NVIDIADriver"}) == WAITING
+
+
+# --- What is checked ---------------------------------------------------------------------------------------------
+
+
+def test_with_helm_the_charts_cluster_policy_is_checked() -> None:
+    """It is not in the folder, and `wait` checks nothing else."""
+    spec = kustomization(HELM, "gpu-operator", DRIVER)["spec"]
+    assert "wait" not in spec
+    assert spec["healthChecks"] == [
+        {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"},
+        {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "name": "a100"},
+    ]
+    assert spec["timeout"] == "15m"
+
+
+def test_with_somebody_elses_cluster_policy_all_that_is_applied_is_checked() -> None:
+    spec = kustomization(a_cluster(install="external"), "gpu-operator")["spec"]
+    assert spec["wait"] is True
+    assert "healthChecks" not in spec
+    assert [item["kind"] for item in spec["healthCheckExprs"]] == ["ClusterPolicy"]
+
+
+# --- OLM ---------------------------------------------------------------------------------------------------------
+
+OLM = a_cluster(install="olm")
+BY_OLM = folder(
+    "gpu-operator",
+    Identity("", "ConfigMap", "nvidia-gpu-operator", "gpuplan-mig-parted-00000000"),
+    Identity("", "Namespace", "", "nvidia-gpu-operator"),
+    Identity("nvidia.com", "ClusterPolicy", "", "gpu-cluster-policy"),
+    Identity("operators.coreos.com", "OperatorGroup", "nvidia-gpu-operator", "gpu-operator-certified"),
+    Identity("operators.coreos.com", "Subscription", "nvidia-gpu-operator", "gpu-operator-certified"),
+)
+
+
+def test_by_olm_the_subscription_goes_first() -> None:
+    """Flux applies nothing of a folder that has an object of an unknown kind."""
+    found = {name: body["spec"] for name, body in objects(OLM, BY_OLM).items()}
+    assert list(found) == ["Kustomization/gpu-subscriptions-prod", "Kustomization/gpu-operator-prod"]
+    first, second = found.values()
+    assert "dependsOn" not in first
+    assert second["dependsOn"] == [{"name": "gpu-subscriptions-prod"}]
+    assert [patch["target"] for patch in first["patches"]] == [{"group": r"nvidia\.com", "kind": "ClusterPolicy"}]
+    assert [patch["target"] for patch in second["patches"]] == [
+        {"kind": "ConfigMap|Namespace"},
+        {"group": r"operators\.coreos\.com", "kind": "OperatorGroup|Subscription"},
+    ]
+
+
+def test_a_subscription_is_healthy_when_something_is_installed() -> None:
+    first, _ = objects(OLM, BY_OLM).values()
+    (expression,) = first["spec"]["healthCheckExprs"]
+    assert expression["kind"] == "Subscription"
+    assert health(expression, {"status": {"installedCSV": "gpu-operator-certified.v26.7.0"}}) == "Current"
+    assert health(expression, {"status": {"state": "UpgradePending"}}) == WAITING
+    assert health(expression, {"spec": {}}) == WAITING
+
+
+def test_by_olm_each_object_is_in_one_of_the_two(tmp_path: Path) -> None:
+    """Flux adds the patches to the folder's kustomization."""
+    built = Platform(tmp_path).build("openshift")
+    for path, data in built.tree.items():
+        file = tmp_path / "out" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    operator = tmp_path / "out/openshift/gpu-operator"
+    whole = {identify(body) for body in yaml.safe_load_all(kustomize(operator))}
+    text = (operator / "kustomization.yaml").read_text()
+    parts = []
+    for name in ("gpu-subscriptions-openshift", "gpu-operator-openshift"):
+        body = built.kustomizations[name]
+        (operator / "kustomization.yaml").write_text(text + yaml.safe_dump({"patches": body["spec"]["patches"]}))
+        parts.append({identify(body) for body in yaml.safe_load_all(kustomize(operator))})
+        assert parts[-1] == built.applied(body).keys()
+    first, second = parts
+    assert first | second == whole
+    assert not first & second
+    assert {name.partition("/")[0] for name in second} == {"ClusterPolicy", "NodeFeatureDiscovery"}

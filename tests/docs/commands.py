@@ -1,0 +1,69 @@
+"""The form of commands that need a cluster: programs, subcommands and flags that exist, and paths that are there."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+KNOWN: dict[str, tuple[str, ...]] = {
+    # https://argo-cd.readthedocs.io/en/stable/user-guide/commands/argocd/
+    "argocd app create": (
+        "--dest-namespace", "--dest-server", "--path", "--project", "--repo", "--revision", "--sync-policy",
+    ),
+    "argocd app diff": ("--local", "--local-repo-root", "--revision", "--server-side-generate"),
+    "argocd app get": ("--refresh",),
+    "argocd app list": ("--project", "-l"),
+    "argocd app sync": ("--dry-run", "--prune", "--resource"),
+    "argocd app wait": ("--health", "--sync", "--timeout"),
+    "argocd repo add": ("--ssh-private-key-path", "--username"),
+    "argocd app confirm-deletion": (),
+    # https://git-scm.com/docs
+    "git push": ("--set-upstream",),
+    "git remote add": (),
+    # https://fluxcd.io/flux/cmd/
+    "flux diff kustomization": ("--path",),
+    "flux get kustomizations": ("-A", "--watch"),
+    "flux reconcile kustomization": ("--with-source",),
+    "flux resume kustomization": (),
+    "flux suspend kustomization": (),
+    # https://helm.sh/docs/helm/
+    "helm get values": ("-a", "-n", "-o"),
+    "helm list": ("-n",),
+    # https://kubernetes.io/docs/reference/kubectl/generated/
+    "kubectl annotate": ("--overwrite", "-n"),
+    "kubectl apply": ("--dry-run", "--field-manager", "--force-conflicts", "--server-side", "-f", "-k", "-n"),
+    "kubectl cordon": (),
+    "kubectl delete pod": ("--field-selector", "-l", "-n"),
+    "kubectl diff": ("--server-side", "--force-conflicts", "-f", "-k"),
+    "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),
+    "kubectl get": ("--field-selector", "--show-labels", "--watch", "-A", "-L", "-l", "-n", "-o", "-w"),
+    "kubectl label": ("--overwrite",),
+    "kubectl patch": ("--patch-file", "--type", "-n", "-p"),
+    "kubectl rollout status": ("-n", "--timeout"),
+    "kubectl uncordon": (),
+    "kubectl wait": ("--for", "--timeout", "-l", "-n"),
+    # https://pipx.pypa.io/stable/docs/
+    "pipx install": (),
+}  # fmt: skip
+"""Subcommands that pages may use, and the flags that they may give."""
+
+ROOTS = ("out/", "overlays/", "policies/")
+
+
+def problems(command: str, folder: Path) -> list[str]:
+    """What is wrong with a command: a subcommand or a flag that nobody knows, a path that is not there."""
+    words = shlex.split(command, comments=True)
+    name = next((" ".join(words[:count]) for count in (3, 2) if " ".join(words[:count]) in KNOWN), None)
+    if name is None:
+        return [f"`{command}` is no known command"]
+    flags = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    unknown = [f"`{name}` has no flag `{flag}`" for flag in sorted(flags) if flag not in KNOWN[name]]
+    paths = [value for word in words if (value := word.rpartition("=")[2]).startswith(ROOTS)]
+    missing = [f"`{command}` names `{path}`, which does not exist" for path in paths if not (folder / path).exists()]
+    unbuilt = [
+        f"`{path}` has no kustomization.yaml"
+        for flag, path in pairwise(words)
+        if flag == "-k" and not (folder / path / "kustomization.yaml").exists()
+    ]
+    return unknown + missing + unbuilt

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from gpuplan.checks import (
     admission,
     argocd,
+    dashboards,
     flux,
     handwritten,
     mig,
+    monitoring,
     names,
     openshift,
     operator,
@@ -40,6 +42,8 @@ CHECKS: tuple[Check, ...] = (
     *openshift.CHECKS,
     *argocd.CHECKS,
     *flux.CHECKS,
+    *monitoring.CHECKS,
+    *dashboards.CHECKS,
     *handwritten.CHECKS,
 )
 

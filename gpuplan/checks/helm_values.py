@@ -98,10 +98,10 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
     """A Helm value contradicts what follows from the policy.
 
     ## Why
-    gpuplan writes the values that make the operator do what the plan says: its ConfigMaps, the MIG strategy, the driver,
-    reboots, NFD and its taints, and the exporters where the cluster is watched. Its values win over those of `gpuOperator.values`, so that a contradicting one
-    would be dropped; an environment variable such as `MIG_STRATEGY` would win over every pool. Editing
-    `default-mig-parted-config` is no way out: the operator resets it.
+    gpuplan writes the values that make the operator do what the plan says: its ConfigMaps, the MIG strategy, the
+    driver, reboots, NFD and its taints, and the exporters where the cluster is watched. Its values win over those of
+    `gpuOperator.values`, so that a contradicting one would be dropped; an environment variable such as `MIG_STRATEGY`
+    would win over every pool. Editing `default-mig-parted-config` is no way out: the operator resets it.
 
     ## Instead
     Remove the value, and say it in the policy: in the field that the finding names, or in the pools and layouts.
@@ -141,7 +141,21 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         }
     if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
+    if monitoring := plan.cluster.monitoring:
+        decided |= _decided_by_monitoring(monitoring)
     return decided
+
+
+def _decided_by_monitoring(monitoring: Monitoring) -> dict[Route, tuple[object, ...]]:
+    return {
+        ("dcgmExporter", "enabled"): (True,),
+        ("dcgmExporter", "config", "create"): (False,),
+        ("dcgmExporter", "config", "name"): ("",),
+        ("dcgmExporter", "config", "data"): ({},),
+        ("dcgmExporter", "serviceMonitor", "enabled"): (True,),
+        ("dcgmExporter", "serviceMonitor", "honorLabels"): (monitoring.honors_labels,),
+        ("nodeStatusExporter", "enabled"): (True,),
+    }
 
 
 def _contradiction(at: Origin, value: str, field: str) -> Finding:

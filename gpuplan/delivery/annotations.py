@@ -15,6 +15,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Cluster, Stage
 
 SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS: Final = "argocd.argoproj.io/compare-options"
 SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
 FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
 FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
@@ -35,6 +36,8 @@ class Care(NamedTuple):
     is_custom: bool = False
     """Its definition may be installed by the same sync, so a dry run of the whole would fail."""
     is_applied_by_server: bool = False
+    is_left_over: bool = False
+    """It may stay when it leaves Git, and nothing counts as out of sync for it."""
 
 
 _CARE: Final = {
@@ -67,16 +70,22 @@ _CARE: Final = {
 }
 
 _NO_CARE: Final = Care()
-_DASHBOARD: Final = Care(30)
-"""A ConfigMap of the stage `monitoring`: nothing mounts it."""
+_CONFIG_MAPS: Final = {
+    # Argo CD prunes nothing of the operator by itself: its chart's objects cannot be told from those that hold others.
+    # Old configurations wait for the next person who does.
+    Stage.GPU_OPERATOR.value: Care(-10, is_pruned_last=True, is_left_over=True),
+    # Nothing mounts dashboards.
+    Stage.MONITORING.value: Care(30),
+}
+"""ConfigMaps of some stages."""
 
 
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     """The object with the annotations of the tool that syncs the cluster, or of both."""
     body, is_partial = manifest.body, manifest.is_partial
-    is_watched = manifest.folder == Stage.MONITORING
+    stage = manifest.folder if body["kind"] == "ConfigMap" and manifest.folder in _CONFIG_MAPS else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
-    annotations = _annotations(body["apiVersion"], body["kind"], is_partial, is_watched, has_argocd, has_flux)
+    annotations = _annotations(body["apiVersion"], body["kind"], stage, is_partial, has_argocd, has_flux)
     if not annotations:
         return manifest
     metadata = body["metadata"]
@@ -88,20 +97,20 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
 def _annotations(
     api_version: str,
     kind: str,
+    stage: str,
     is_partial: bool,  # noqa: FBT001 - positions make the cheaper key, and there is a key for each object
-    is_watched: bool,  # noqa: FBT001
     has_argocd: bool,  # noqa: FBT001
     has_flux: bool,  # noqa: FBT001
 ) -> Mapping[str, str]:
-    care = _find_care(api_version, kind, is_partial=is_partial, is_watched=is_watched)
+    care = _find_care(api_version, kind, stage, is_partial=is_partial)
     argocd = _argocd(care, is_partial=is_partial) if has_argocd else {}
     return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
 
 
-def _find_care(api_version: str, kind: str, *, is_partial: bool, is_watched: bool) -> Care:
+def _find_care(api_version: str, kind: str, stage: str, *, is_partial: bool) -> Care:
     """How an object is to be treated; a part of an object is not the applier's to remove."""
-    if is_watched and kind == "ConfigMap":
-        return _DASHBOARD
+    if stage in _CONFIG_MAPS:
+        return _CONFIG_MAPS[stage]
     care = _CARE.get((api_version.rpartition("/")[0], kind), _NO_CARE)
     return care._replace(prune="false", delete="false", is_applied_by_server=True) if is_partial else care
 
@@ -118,7 +127,12 @@ def _argocd(care: Care, *, is_partial: bool) -> dict[str, str]:
         "PruneLast=true" if care.is_pruned_last else "",
     ]
     text = ",".join(filter(None, options))
-    return ({SYNC_OPTIONS: text} if text else {}) | ({SYNC_WAVE: str(care.wave)} if care.wave else {})
+    annotations = {
+        COMPARE_OPTIONS: "IgnoreExtraneous" if care.is_left_over else "",
+        SYNC_OPTIONS: text,
+        SYNC_WAVE: str(care.wave) if care.wave else "",
+    }
+    return {key: value for key, value in annotations.items() if value}
 
 
 def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:

@@ -11,7 +11,7 @@ from posixpath import normpath
 from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS
 from gpuplan.checks.handwritten.components import is_remote, references, remote_references, remote_resource
-from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of, plain
+from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
 from gpuplan.checks.handwritten.reading import (
     KUSTOMIZATION_FILES,
     AfterPatching,
@@ -62,12 +62,13 @@ def judge(
         return Judged(is_complete=not clusters)
     command = kustomize.find_program(program)
     judged = Judged(is_complete=command is not None)
+    if command is None:
+        judged.diagnostics.append(_not_built(clusters[0].plan))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
         sound, obstacles = _sound_components(patched, root)
         judged.diagnostics += obstacles
         if command is None:
-            judged.diagnostics.append(_not_built(cluster.plan))
             continue
         patched, refusals = _build(patched, cluster, sound, root, out, command)
         found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, _Said(cluster.plan, earlier))]
@@ -268,25 +269,30 @@ class _Said:
 
     def __init__(self, plan: Plan, diagnostics: Iterable[Diagnostic]) -> None:
         self._components = sorted((item.folder for item in plan.components), key=len, reverse=True)
-        self._findings = {
-            key
-            for item in diagnostics
-            if plan.cluster.name in item.clusters
-            for key in (self._key(item, item.code), self._key(item, item.code, in_full=True))
-        }
+        self._findings: dict[tuple[str, str], list[Finding]] = {}
+        for item in diagnostics:
+            if plan.cluster.name in item.clusters:
+                self._findings.setdefault((item.code, self._component(item)), []).append(item.finding)
 
     def has(self, item: Diagnostic, code: str) -> bool:
         """Whether a rule was broken in the Component that a finding is in."""
-        return self._key(item, code) in self._findings
+        return (code, self._component(item)) in self._findings
 
     def has_same(self, item: Diagnostic) -> bool:
-        """Whether as much was said of a patch there. What it names differs: a patch need not name its object."""
-        return self._key(item, item.code, in_full=True) in self._findings
+        """Whether as much was said of a patch there, which need not name the object."""
+        names = _names(item.finding)
+        return any(
+            earlier.label == item.finding.label and _names(earlier) <= names
+            for earlier in self._findings.get((item.code, self._component(item)), ())
+        )
 
-    def _key(self, item: Diagnostic, code: str, *, in_full: bool = False) -> tuple[str, ...]:
+    def _component(self, item: Diagnostic) -> str:
         path = item.finding.at.locate().file.path
-        component = next((folder for folder in self._components if path.startswith(f"{folder}/")), "")
-        return (code, component, *((item.finding.label, item.finding.help) if in_full else ()))
+        return next((folder for folder in self._components if path.startswith(f"{folder}/")), "")
+
+
+def _names(finding: Finding) -> set[str]:
+    return set(re.findall("`[^`]*`", finding.message))
 
 
 def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], said: _Said) -> Iterator[Diagnostic]:
@@ -323,10 +329,10 @@ def _document(item: Diagnostic) -> Origin:
 
 def _results(folder: Folder) -> Iterator[Manifest]:
     """The objects of a built folder that are not as gpuplan generated them."""
-    for identity, manifest in folder.built.items():
-        before = folder.generated.get(identity)
-        if before is None or plain(before.body) != manifest.body:
-            yield replace(manifest, is_partial=_is_partial(manifest) if before is None else before.is_partial)
+    for before, after in folder.changed:
+        yield replace(after, is_partial=before.is_partial)
+    for manifest in folder.added:
+        yield replace(manifest, is_partial=_is_partial(manifest))
 
 
 def _is_partial(manifest: Manifest) -> bool:

@@ -98,6 +98,14 @@ def test_waves_follow_what_needs_what() -> None:
     assert waves == sorted(set(waves))
 
 
+def test_an_old_configuration_of_the_operator_may_stay() -> None:
+    assert told("ConfigMap", folder="gpu-operator") == {
+        "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+        OPTIONS: "PruneLast=true",
+        WAVE: "-10",
+    }
+
+
 def test_dashboards_come_last_and_nothing_waits_for_their_removal() -> None:
     assert told("ConfigMap", folder="monitoring") == {WAVE: "30"}
 

@@ -34,6 +34,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl annotate": ("--overwrite", "-n"),
     "kubectl apply": ("--dry-run", "--field-manager", "--force-conflicts", "--server-side", "-f", "-k", "-n"),
     "kubectl cordon": (),
+    "kubectl delete namespace": (),
+    "kubectl delete nodefeaturerule": (),
     "kubectl delete pod": ("--field-selector", "-l", "-n"),
     "kubectl diff": ("--server-side", "--force-conflicts", "-f", "-k"),
     "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),

@@ -113,9 +113,6 @@ def environment(folder: Path) -> dict[str, str]:
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "init.defaultBranch",
-        "GIT_CONFIG_VALUE_0": "main",
         **{f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in person.items()},
     }
 

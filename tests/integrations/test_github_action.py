@@ -184,6 +184,13 @@ def test_no_input_is_run(workspace: Path, name: str, value: str) -> None:
     assert not (root / "x").exists()
 
 
+def test_a_clusters_name_is_no_pattern(workspace: Path) -> None:
+    root = built(a_platform(workspace))
+    (root / "dev").mkdir()
+
+    assert check(root, clusters="d*").outputs["result"] == "trouble"
+
+
 def test_actions_are_pinned_by_commit() -> None:
     text = (REPOSITORY / "action.yml").read_text(encoding="utf-8")
     used = re.findall(r"uses: (.*)", text)

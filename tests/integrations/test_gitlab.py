@@ -71,6 +71,13 @@ def test_one_cluster_without_its_output_can_be_judged(project: Path) -> None:
 
 
 def test_no_variable_is_run(project: Path) -> None:
-    job(a_platform(project), GPUPLAN_CLUSTERS="$(touch pwned); touch pwned", GPUPLAN_DIRECTORY="$(touch pwned)")
+    done = job(a_platform(project), GPUPLAN_CLUSTERS="$(touch pwned) d*", GPUPLAN_DIRECTORY="$(touch pwned)")
 
+    assert done.code == 2
     assert not list(project.parent.rglob("pwned"))
+
+
+def test_a_clusters_name_is_no_pattern(project: Path) -> None:
+    (a_platform(project) / "dev").mkdir()
+
+    assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2

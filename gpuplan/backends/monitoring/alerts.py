@@ -20,7 +20,8 @@ from gpuplan.backends.monitoring.metrics import (
 )
 from gpuplan.backends.monitoring.rules import Alert, Group
 from gpuplan.planning.alerts import AlertName
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Argocd, Mig, MigStrategy, Monitoring, Plan
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Argocd, Mig, MigStrategy, Monitoring, Plan, Stage
+from gpuplan.planning.sync_names import sync_name
 
 
 def group(plan: Plan, monitoring: Monitoring) -> Group:
@@ -302,9 +303,9 @@ def _plan_out_of_sync(plan: Plan, argocd: Argocd) -> Alert:
 
 
 def _applications(plan: Plan) -> list[str]:
-    """The names that `gpuplan.delivery.argocd` gives to the cluster's Applications."""
+    """The names of the cluster's Applications, whether there is something in each or not."""
     cluster = plan.cluster.name
-    stages = [f"gpu-{stage}-{cluster}" for stage in ("monitoring", "operator", "tenancy")]
-    pools = [f"gpu-partitions-{cluster}-{pool.name}" for pool in plan.pools]
-    namespaces = sorted({namespace for tenant in plan.tenants for namespace in tenant.namespaces})
-    return [*stages, *pools, *(f"gpu-namespace-{cluster}-{namespace}" for namespace in namespaces)]
+    stages = [stage for stage in Stage if stage is not Stage.NAMESPACES]
+    pools = [f"{Stage.PARTITIONS}/{pool.name}" for pool in plan.pools]
+    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
+    return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces)]

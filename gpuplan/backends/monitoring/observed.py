@@ -49,7 +49,9 @@ def _node_planned(pool: Pool) -> Iterator[Recording]:
     node_pool = series(metrics.NODE_POOL, pool=pool.name)
     for resource in published(pool):
         if resource.per_node:
-            yield Recording(metrics.NODE_PLANNED_UNITS, f"{node_pool} * {resource.per_node}", resource.labels)
+            # The label `pool` is there already; it tells rules of two pools with one resource apart.
+            labels = {"pool": pool.name, **resource.labels}
+            yield Recording(metrics.NODE_PLANNED_UNITS, f"{node_pool} * {resource.per_node}", labels)
 
 
 def _resources(plan: Plan) -> str:

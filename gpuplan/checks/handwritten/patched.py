@@ -57,6 +57,16 @@ class Folder:
     def built(self) -> Mapping[Identity, Manifest]:
         return {manifest.identity: manifest for manifest in self.after or ()}
 
+    @cached_property
+    def changed(self) -> tuple[tuple[Manifest, Manifest], ...]:
+        """The generated objects that are no longer what they were, before and after."""
+        pairs = ((before, self.built.get(identity)) for identity, before in self.generated.items())
+        return tuple((before, after) for before, after in pairs if after and _plain(before.body) != after.body)
+
+    @property
+    def added(self) -> tuple[Manifest, ...]:
+        return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
+
 
 @dataclass(frozen=True)
 class Patched:
@@ -69,23 +79,30 @@ class Patched:
     def files(self) -> HandFiles:
         return read(self.plan)
 
+    @cached_property
+    def _objects_by_name(self) -> Mapping[tuple[str, str], list[tuple[Object, str]]]:
+        """What is written by hand of an object, with the files that it is in."""
+        found: dict[tuple[str, str], list[tuple[Object, str]]] = {}
+        for item in self.files.objects:
+            found.setdefault((item.kind, item.name), []).append((item, item.at.locate().file.path))
+        return found
+
     @property
     def built_folders(self) -> Iterator[Folder]:
         return (folder for folder in self.folders if folder.after is not None)
 
     def changed(self, *kinds: str) -> Iterator[tuple[Folder, Manifest, Manifest]]:
-        """The generated objects that are no longer what they were, before and after."""
+        """The generated objects of some kinds, or all, that are no longer what they were, before and after."""
         for folder in self.built_folders:
-            for identity, before in folder.generated.items():
-                after = folder.built.get(identity)
-                if after and (not kinds or before.kind in kinds) and plain(before.body) != after.body:
+            for before, after in folder.changed:
+                if not kinds or before.kind in kinds:
                     yield folder, before, after
 
     def place(self, folder: Folder, identity: Identity) -> Origin:
         """Where a folder's Components add or change an object; the last Component as such where that cannot be told."""
         homes = tuple(component.folder for component in folder.components)
-        for item in self.files.objects:
-            if _is_about(item, identity) and _is_below(item.at.locate().file.path, homes):
+        for item, path in self._objects_by_name.get((identity.kind, identity.name), ()):
+            if _is_about(item, identity) and _is_below(path, homes):
                 return Origin(AfterPatching(item.at, is_exact=not item.is_inline))
         for kustomization in self.files.kustomizations:
             if _is_below(kustomization.folder, homes):
@@ -97,8 +114,8 @@ class Patched:
 
 
 def _is_about(item: Object, identity: Identity) -> bool:
-    namespace = text(item.metadata.get("namespace"))
-    return (item.kind, item.name) == (identity.kind, identity.name) and namespace in ("", identity.namespace)
+    """Whether an object of the kind and name is the one: a patch may leave out the namespace."""
+    return text(item.metadata.get("namespace")) in ("", identity.namespace)
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
@@ -126,7 +143,7 @@ def _matches(pattern: str, value: str) -> bool:
         return True
 
 
-def plain(body: Mapping[str, object]) -> Mapping[str, object]:
+def _plain(body: Mapping[str, object]) -> Mapping[str, object]:
     """An object as JSON has it: lists and maps alone."""
     found: dict[str, object] = json.loads(json.dumps(body, default=dict))
     return found
@@ -336,7 +353,7 @@ def _changed_label(place: Origin, before: Manifest, key: str, old: object, new: 
 
 
 def _rules(manifest: Manifest) -> list[object]:
-    return list(sequence(value_at(plain(manifest.body), ("spec", "rules"))))
+    return list(sequence(value_at(_plain(manifest.body), ("spec", "rules"))))
 
 
 def _labels(manifest: Manifest) -> dict[str, object]:
@@ -478,7 +495,7 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 
 def _content_changed(patched: Patched) -> Iterator[Finding]:
     for folder, before, after in patched.changed("ConfigMap"):
-        if folder.path == Stage.GPU_OPERATOR and plain(before.body).get("data") != after.body.get("data"):
+        if folder.path == Stage.GPU_OPERATOR and _plain(before.body).get("data") != after.body.get("data"):
             yield Finding(
                 patched.place(folder, before.identity) / "data",
                 f"generated ConfigMap `{before.name}` gets other content under the old name",

@@ -1,6 +1,6 @@
 """What makes Argo CD sync a cluster's folders: an AppProject, an Application for each folder, health checks.
 
-What a change may disturb decides where one Application ends and the next begins (docs/adr/0006): each pool's partitions
+What a change may disturb decides where one Application ends and the next begins (docs/adr/0007): each pool's partitions
 have one of their own, with that pool's approval and windows, and each namespace has one, so that no build is large.
 """
 

@@ -76,7 +76,7 @@ def _application(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
             "project": argocd.project,
             **_sources(plan, argocd, folder),
             "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
-            "syncPolicy": _sync_policy(is_automatic=is_automatic),
+            "syncPolicy": _sync_policy(is_automatic=is_automatic, prunes=stage is not Stage.GPU_OPERATOR),
         },
     }
 
@@ -134,9 +134,13 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
 
 
-def _sync_policy(*, is_automatic: bool) -> dict[str, Any]:
-    """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had."""
-    automated = {"automated": {"prune": True, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
+def _sync_policy(*, is_automatic: bool, prunes: bool = True) -> dict[str, Any]:
+    """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
+
+    Nothing of the operator is pruned but by a person. The chart's objects have no annotations that would make Argo CD
+    ask, and with NFD's definitions, which go with one value, would go every rule that labels nodes.
+    """
+    automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
     return {**automated, "syncOptions": list(_SYNC_OPTIONS), "retry": _RETRY}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpuplan.catalog.chart_kinds import Kind, chart_kinds
 from gpuplan.delivery.argocd.sources import chart_repo, destination
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import Argocd, Install, NodeLabels, Plan, Pool, Stage
+from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
 from gpuplan.planning.sync_names import sync_name
 
 if TYPE_CHECKING:
@@ -83,9 +83,8 @@ def _namespaces(plan: Plan, folders: Sequence[Folder]) -> list[str]:
 def _cluster_kinds(plan: Plan, folders: Sequence[Folder]) -> list[dict[str, str]]:
     """Kinds without a namespace; Namespaces one by one."""
     found = {identity for folder in folders for identity in folder.identities if not identity.namespace}
-    kinds = {(identity.group, identity.kind) for identity in found} - {_NAMESPACE} | _LEFT_OVER_CLUSTER
-    if plan.cluster.node_labels is NodeLabels.NFD:
-        kinds.add((rules_group(plan.cluster), "NodeFeatureRule"))
+    kinds = {(identity.group, identity.kind) for identity in found} - {_NAMESPACE}
+    kinds |= {*_LEFT_OVER_CLUSTER, (rules_group(plan.cluster), "NodeFeatureRule")}
     if _has_chart(plan):
         kinds |= chart_kinds().cluster
     names = sorted(identity.name for identity in found if (identity.group, identity.kind) == _NAMESPACE)

@@ -9,6 +9,7 @@ from typing import Any
 import promql_parser
 import pytest
 
+from gpuplan.backends.gpu_operator import dcgm
 from tests.backends.monitoring.boards import Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.watched import (
     ALLOCATABLE,
@@ -63,6 +64,13 @@ def test_every_series_is_recorded_or_there_by_default(board: Json) -> None:
     asked |= {query.removeprefix("label_values(").partition(",")[0] for query in variables}
 
     assert asked - recorded == {"ALERTS"} | FROM_KUBE_STATE_METRICS | FROM_DCGM_EXPORTER
+
+
+def test_the_exporter_is_told_to_collect_what_is_asked() -> None:
+    """Where the cluster is watched its list is gpuplan's, in place of the default."""
+    (counters,) = dcgm.data().values()
+
+    assert {line.partition(",")[0] for line in counters.splitlines()} >= FROM_DCGM_EXPORTER
 
 
 def test_no_series_is_one_that_mig_devices_lack() -> None:

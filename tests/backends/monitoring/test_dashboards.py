@@ -257,6 +257,19 @@ def test_a_number_that_only_says_that_there_is_a_row_is_hidden() -> None:
     }
 
 
+def custom(title: str) -> Json:
+    (panel,) = (panel for panel in for_grafana()["panels"] if panel["title"] == title)
+    found: Json = panel["fieldConfig"]["defaults"]["custom"]
+    return found
+
+
+def test_axes_show_the_whole_and_whatever_is_beyond() -> None:
+    """More nodes than planned hand out more units than planned, and a node that fails has pods without units."""
+    assert custom("Units in use, of those planned") == {"axisSoftMin": 0, "axisSoftMax": 1}
+    assert custom("Units free") == {"axisSoftMin": 0}
+    assert custom("Nodes by the state of their partitions")["stacking"] == {"group": "A", "mode": "normal"}
+
+
 # --- The console -------------------------------------------------------------------------------------------------
 
 

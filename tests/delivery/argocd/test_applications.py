@@ -82,7 +82,7 @@ def test_a_person_starts_syncs_of_the_operator_where_the_policy_says_so() -> Non
     manual = an_application(a_cluster(more="operatorApproval: manual"), "gpu-operator", "gpu-operator-test")
     automatic = an_application(a_cluster(), "gpu-operator", "gpu-operator-test")
     assert "automated" not in manual["spec"]["syncPolicy"]
-    assert automatic["spec"]["syncPolicy"]["automated"] == AUTOMATED
+    assert automatic["spec"]["syncPolicy"]["automated"] == {**AUTOMATED, "prune": False}
 
 
 def test_hand_written_partitions_of_no_known_pool_wait_for_a_person() -> None:

@@ -156,37 +156,21 @@ def _stat(stat: Stat) -> dict[str, Any]:
 
 
 def _graph(graph: Graph) -> dict[str, Any]:
-    stacking = {"group": "A", "mode": "normal" if graph.is_stacked else "none"}
-    custom = {
-        "drawStyle": "line",
-        "fillOpacity": 30 if graph.is_stacked else 0,
-        "lineWidth": 1,
-        "showPoints": "never",
-        "stacking": stacking,
-    }
-    limits = {"min": 0, "max": 1} if graph.format is Format.PART else {"min": 0}
+    """Axes reach from zero, and to the whole for a part of it; further where numbers do."""
+    custom: dict[str, Any] = {"axisSoftMin": 0}
+    if graph.format is Format.PART:
+        custom["axisSoftMax"] = 1
+    if graph.is_stacked:
+        custom |= {"fillOpacity": 30, "stacking": {"group": "A", "mode": "normal"}}
+    query = {"format": "time_series", "instant": False, "range": True, "legendFormat": graph.legend}
     return {
         **_head("timeseries", graph),
-        "fieldConfig": {
-            "defaults": {
-                "unit": graph.format.value,
-                **limits,
-                "color": {"mode": "palette-classic"},
-                "custom": custom,
-            },
-            "overrides": [],
-        },
+        "fieldConfig": {"defaults": {"unit": graph.format.value, "custom": custom}, "overrides": []},
         "options": {
             "legend": {"calcs": ["lastNotNull"], "displayMode": "table", "placement": "right", "showLegend": True},
             "tooltip": {"mode": "multi", "sort": "desc"},
         },
-        "targets": [
-            _target(
-                "A",
-                graph.expr,
-                {"format": "time_series", "instant": False, "range": True, "legendFormat": graph.legend},
-            )
-        ],
+        "targets": [_target("A", graph.expr, query)],
     }
 
 

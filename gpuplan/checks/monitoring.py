@@ -1,0 +1,168 @@
+"""Checks on what Prometheus and Grafana are told (GPU670-674)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gpuplan.checks.node_labels import key_fault, value_fault
+from gpuplan.checks.registry import Check, check
+from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.planning.alerts import AlertName
+from gpuplan.planning.plan import Plan, Platform
+from gpuplan.wording import closest, listing
+
+# --- Alerts ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU670", "unknown-alert")
+def unknown_alert(plan: Plan) -> Iterator[Finding]:
+    """An alert is disabled that gpuplan does not have.
+
+    ## Why
+    `disabledAlerts` leaves alerts out by their names. A misspelt one leaves nothing out, and the alert that was meant
+    still fires.
+
+    ## Instead
+    Write the name as it is in the rule files, for instance `GpuAllocatedIdle`.
+    """
+    monitoring = plan.cluster.monitoring
+    if monitoring is None:
+        return
+    known = [name.value for name in AlertName]
+    for index, name in enumerate(monitoring.disabled_alerts):
+        if name not in known:
+            close = closest(name, known)
+            yield Finding(
+                monitoring.at / "disabledAlerts" / index,
+                f"gpuplan has no alert `{name}`",
+                label=f"did you mean `{close}`?" if close else "leaves nothing out",
+                notes=(f"the alerts are {listing(known, shown=None)}",),
+                help=f"write `{close}`" if close else "remove it",
+            )
+
+
+_ALERT_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_SET_BY_GPUPLAN = {"alertname": "the alert's own name", "severity": "each alert has its own"}
+
+
+@check("GPU671", "invalid-alert-label")
+def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
+    """A label for alerts has a name that Prometheus does not take, or that alerts have already.
+
+    ## Why
+    A label's name has letters, digits and `_`, and does not begin with a digit; those that begin with `__` are
+    Prometheus' own. One bad name, and Prometheus loads none of the rules. `alertname` and `severity` are what alerts
+    are told apart by; with one value for all that would be lost. A label without a value is no label.
+
+    ## Instead
+    Choose another name, or remove the label. Where severities are called otherwise, relabel them in Prometheus'
+    `alerting.alert_relabel_configs`.
+    """
+    monitoring = plan.cluster.monitoring
+    if monitoring is None:
+        return
+    for name, value in monitoring.alert_labels.items():
+        at = monitoring.at / "alertLabels" / name
+        if not _ALERT_LABEL.fullmatch(name) or name.startswith("__"):
+            yield Finding(
+                at.key,
+                f"`{name}` is not the name of an alert's label",
+                label="Prometheus would load none of the rules",
+                help=f"write `{_as_label(name)}`",
+            )
+        elif name in _SET_BY_GPUPLAN:
+            yield Finding(at.key, f"alerts have a label `{name}`", label=_SET_BY_GPUPLAN[name], help="remove it")
+        elif not value:
+            yield Finding(at, f"the label `{name}` has no value", label="no label at all", help="give it one")
+
+
+def _as_label(name: str) -> str:
+    """The nearest name that Prometheus takes."""
+    words = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")
+    return f"_{words}" if not words or words[0].isdigit() else words
+
+
+# --- Who finds what ----------------------------------------------------------------------------------------------
+
+
+@check("GPU672", "invalid-monitoring-label")
+def invalid_monitoring_label(plan: Plan) -> Iterator[Finding]:
+    """A label on rules, monitors or dashboards has a form that Kubernetes does not take.
+
+    ## Why
+    A key is a name of at most 63 characters with an optional domain before it; a value has at most 63 characters. The
+    API server refuses the object for one bad label.
+
+    ## Instead
+    Correct the key or the value as the finding says.
+    """
+    monitoring = plan.cluster.monitoring
+    if monitoring is None:
+        return
+    yield from _label_faults(monitoring.at / "labels", monitoring.labels)
+    yield from _label_faults(monitoring.dashboards.at / "labels", monitoring.dashboards.labels)
+
+
+def _label_faults(labels_at: Origin, labels: Mapping[str, str]) -> Iterator[Finding]:
+    for key, value in labels.items():
+        at = labels_at / key
+        if fault := key_fault(key):
+            yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help="such as `example.com/a`")
+        elif fault := value_fault(value):
+            yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help="letters, digits, `-_.`")
+
+
+@check("GPU673", "dashboard-that-nobody-finds", Severity.WARNING)
+def dashboard_that_nobody_finds(plan: Plan) -> Iterator[Finding]:
+    """The dashboard has no label.
+
+    ## Why
+    Grafana's sidecar and OpenShift's console look for ConfigMaps by label. Without one the dashboard is a ConfigMap
+    that nobody reads.
+
+    ## Instead
+    Remove `dashboards.labels` for the usual one, which is `grafana_dashboard: "1"`, or write what your sidecar is told
+    to look for.
+    """
+    monitoring = plan.cluster.monitoring
+    if monitoring is not None and not monitoring.dashboards.labels:
+        yield Finding(
+            (monitoring.dashboards.at / "labels").key,
+            "the dashboard has no label to be found by",
+            label="nobody reads the ConfigMap",
+            help='remove `labels`, or write `{grafana_dashboard: "1"}`',
+        )
+
+
+@check("GPU674", "rules-outside-cluster-monitoring", Severity.WARNING)
+def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
+    """On OpenShift the rules lie in another namespace than the GPU Operator's.
+
+    ## Why
+    The platform's Prometheus reads rules and monitors in namespaces with the label `openshift.io/cluster-monitoring`
+    alone, which the operator's namespace has. Rules elsewhere are for the monitoring of users' projects: it sees the
+    series of the rule's own namespace and none of nodes, and where it is off nobody reads them.
+
+    ## Instead
+    Remove `namespace`. Where the other namespace has that label too, ignore the finding.
+    """
+    cluster = plan.cluster
+    monitoring, operator = cluster.monitoring, cluster.gpu_operator
+    if monitoring is None or cluster.platform is not Platform.OPENSHIFT or monitoring.namespace == operator.namespace:
+        return
+    yield Finding(
+        monitoring.at / "namespace",
+        f"the platform's Prometheus may not read rules in `{monitoring.namespace}`",
+        label="read only with the label `openshift.io/cluster-monitoring`",
+        help=f"remove it: the default is `{operator.namespace}`",
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    unknown_alert,
+    invalid_alert_label,
+    invalid_monitoring_label,
+    dashboard_that_nobody_finds,
+    rules_outside_cluster_monitoring,
+)

@@ -8,10 +8,9 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
-from gpuplan.manifests import Manifest
+from gpuplan.manifests import Manifest, quantity
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
     SYSTEM_NAMESPACE,
@@ -93,20 +92,8 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
         if total is None:
             hard.pop(key, None)
         else:
-            hard[key] = quantity(total)
+            hard[key] = quantity(int(total))  # part of a device is none
     return hard
-
-
-_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
-
-
-def quantity(amount: Amount) -> str:
-    """A whole number as the API server writes it back: `1000` is `1k`, `1500` stays. Part of a device is none."""
-    whole = int(amount) if isinstance(amount, Decimal) else amount
-    power = 0
-    while whole and whole % 1000 == 0 and power < len(_SUFFIXES) - 1:
-        whole, power = whole // 1000, power + 1
-    return f"{whole}{_SUFFIXES[power]}"
 
 
 # --- Members -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
+from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
 from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
@@ -23,6 +24,7 @@ __all__ = [
     "has_schemas",
     "kubernetes_versions",
     "object_path",
+    "quantity",
     "render_index",
     "render_tree",
     "to_yaml",

@@ -170,14 +170,6 @@ def test_numbers_are_written_as_the_api_server_writes_them_back() -> None:
     assert hard(plan)["requests.nvidia.com/mig-2g.20gb"] == "3k"
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [(0, "0"), (7, "7"), (999, "999"), (1000, "1k"), (1500, "1500"), (120_000, "120k"), (5_000_000, "5M")],
-)
-def test_quantity(number: int, written: str) -> None:
-    assert namespaces.quantity(number) == written
-
-
 def test_nothing_inert_is_written() -> None:
     plan = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 8}]")
     assert all(key.startswith("requests.nvidia.com/") for key in hard(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuplan.manifests.admission import AdmissionRule, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
 from gpuplan.manifests.quantities import quantity
@@ -13,6 +14,7 @@ from gpuplan.manifests.yamltext import to_yaml
 __all__ = [
     "HEADER",
     "RULES",
+    "AdmissionRule",
     "Checked",
     "File",
     "Gvk",
@@ -20,6 +22,7 @@ __all__ = [
     "Manifest",
     "Problem",
     "Tree",
+    "admission_policy",
     "check_schemas",
     "has_schemas",
     "kubernetes_versions",

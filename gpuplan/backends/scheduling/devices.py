@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDULERS, AdmissionRule, admission_policy
+from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
+from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 _POLICY = "gpuplan-devices"

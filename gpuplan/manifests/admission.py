@@ -1,12 +1,13 @@
 """The ValidatingAdmissionPolicy object, from variables and rules in CEL.
 
-What holds for every expression here:
+What holds for every expression:
 
 - It is evaluated after the API server's own validation (`BeforeCreate` comes first in `pkg/registry/generic/registry/
-  store.go` of kubernetes/apiserver), so it sees pods that are valid and defaulted.
-- A field that may be absent is asked for with `has()`. An expression that fails refuses the pod: `failurePolicy: Fail`.
-- Variables are evaluated when first used. All messages are evaluated for every pod, refused or not; one that fails is
-  replaced by the constant ``message`` (`pkg/admission/plugin/policy/validating/validator.go` there).
+  store.go` of kubernetes/apiserver), so it sees objects that are valid and defaulted.
+- A field that may be absent is asked for with `has()`. An expression that fails refuses the object: `failurePolicy:
+  Fail`.
+- Variables are evaluated when first used. All messages are evaluated for every object, refused or not; one that fails
+  is replaced by the constant ``message`` (`pkg/admission/plugin/policy/validating/validator.go` there).
 - Functions are those of Kubernetes 1.30: CEL's own, strings and quantities, no comprehensions of two variables.
 - Of several refusals the API server reports the first, so the rule that says most comes first.
 """
@@ -18,22 +19,10 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from gpuplan.planning.plan import SchedulerKind
-
-FRACTION_SCHEDULERS = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
-"""Who hands out fractions of GPUs, to pods with an annotation."""
-
-# As `RequestsGPUFraction` of KAI-Scheduler reads them (`pkg/common/resources/gpu_sharing.go`): in newer releases also
-# `nvidia.com/container.<name>.gpu-memory.request`.
-ASKS_FRACTION = """
-has(object.metadata.annotations) && object.metadata.annotations.exists(a,
-  a in ['gpu-fraction', 'gpu-memory'] || a.startsWith('nvidia.com/container.'))
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """What must be true of a pod, and what its author reads when it is not.
+    """What must be true of an object, and what its author reads when it is not.
 
     ``details`` is an expression for a message with names in it; ``message`` is what remains when that fails.
     """
@@ -56,12 +45,16 @@ def admission_policy(
     rules: Sequence[AdmissionRule],
     *,
     has_parameters: bool,
+    api: tuple[str, str] = ("", "v1"),
 ) -> dict[str, Any]:
-    """A policy on pods; ``match`` gives the operations by resource."""
+    """A policy on resources of the group and version ``api``; ``match`` gives the operations by resource.
+
+    Its parameters, if it has any, are a ConfigMap that a binding names.
+    """
     spec: dict[str, Any] = {"failurePolicy": "Fail"}
     if has_parameters:
         spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
-    spec["matchConstraints"] = {"resourceRules": [_resource_rule(*item) for item in match.items()]}
+    spec["matchConstraints"] = {"resourceRules": [_resource_rule(api, *item) for item in match.items()]}
     spec["variables"] = [
         {"name": variable, "expression": _block(expression)} for variable, expression in variables.items()
     ]
@@ -74,8 +67,14 @@ def admission_policy(
     }
 
 
-def _resource_rule(resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
-    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": list(operations), "resources": [resource]}
+def _resource_rule(api: tuple[str, str], resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
+    group, version = api
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": [resource],
+    }
 
 
 def _block(expression: str) -> str:

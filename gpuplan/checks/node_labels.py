@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.node_patterns import LONGEST_NAME
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -48,6 +49,7 @@ _OWN_LABELS = {
     POOL_LABEL: "the pool's name",
     DEVICE_PLUGIN_CONFIG_LABEL: "the key of the pool's device-plugin configuration",
     MIG_CONFIG_LABEL: "the pool's MIG layout",
+    NODE_POOL_LABEL: "the pool's shard of KAI-Scheduler",
 }
 
 

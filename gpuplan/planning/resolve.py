@@ -20,6 +20,7 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     PriorityClass,
+    SchedulerKind,
     Tenant,
     Workload,
 )
@@ -55,12 +56,12 @@ def resolve(
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
     context = Context(catalog, _names(parsed), removed or {}, is_partial)
+    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
-    pools = _pools(context, by_kind.get("Pool", ()), layouts)
+    pools = _pools(context, by_kind.get("Pool", ()), layouts, settings.scheduler.kind)
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
     workloads = _workloads(context, by_kind.get("Workload", ()), tenants, pools, classes)
     resolved: dict[str, Iterable[str]] = {
@@ -115,11 +116,13 @@ def _layouts(context: Context, parsed: Iterable[Parsed]) -> dict[str, Layout]:
     return layouts
 
 
-def _pools(context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout]) -> dict[str, Pool]:
+def _pools(
+    context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout], scheduler: SchedulerKind
+) -> dict[str, Pool]:
     pools: dict[str, Pool] = {}
     for item in parsed:
         if isinstance(item.policy, models.Pool):
-            pool = resolve_pool(context, item.origin / "spec", item.policy, layouts)
+            pool = resolve_pool(context, item.origin / "spec", item.policy, layouts, scheduler)
             if pool is not None:
                 pools[pool.name] = pool
     return pools

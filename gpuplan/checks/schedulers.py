@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, envelopes, grants_by_unit, key_of
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import add, name_of, number, severity_of_loss
+from gpuplan.checks.wording import add, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Amount, Cap, Fraction, Mig, Mps, Plan, Pool, Quota, SchedulerKind, Tenant, TimeSlicing
@@ -20,7 +20,6 @@ NAMES = {
     SchedulerKind.RUNAI: "Run:ai",
 }
 _UNWRITTEN = {
-    SchedulerKind.KUEUE: "ResourceFlavors, Cohorts, ClusterQueues and LocalQueues",
     SchedulerKind.KAI: "SchedulingShards and Queues",
     SchedulerKind.RUNAI: "node pools, departments and projects",
 }
@@ -322,42 +321,6 @@ def _scheduler_label(plan: Plan) -> Label:
 # --- The tree of tenants -----------------------------------------------------------------------------------------
 
 
-@check("GPU517", "borrowing-needs-parent", Severity.WARNING)
-def borrowing_needs_parent(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with Kueue, a tenant without a parent is meant to borrow or to bound its lending.
-
-    ## Why
-    Kueue lends only inside a cohort, which is what a parent stands for. Its webhook refuses a borrowing or lending
-    limit on a queue without one, so that the tenant can use its guarantee and no more.
-
-    ## Instead
-    Give the tenants that share their idle units a common `parent`; it needs neither namespaces nor quotas. With
-    `onLoss: refuse` this is an error.
-    """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
-        return
-    for tenant in plan.tenants:
-        if tenant.parent is not None:
-            continue
-        for quota in tenant.quotas:
-            borrows = quota.limit is None or quota.limit > quota.guaranteed
-            if tenant.namespaces and (borrows or quota.lendable < quota.guaranteed):
-                yield _no_cohort(plan, tenant, quota, borrows=borrows)
-
-
-def _no_cohort(plan: Plan, tenant: Tenant, quota: Quota, *, borrows: bool) -> Finding:
-    what, field = ("borrow", "limit") if borrows else ("lend", "lendable")
-    return Finding(
-        quota.at / field,
-        f"tenant `{tenant.name}` cannot {what} `{quota.unit.name}` of pool `{quota.pool.name}`: it has no parent",
-        label="needs a cohort",
-        related=(Label(name_of(tenant.at), "no `parent`"), _scheduler_label(plan)),
-        notes=(f"Kueue refuses a {what}ing limit on a queue without a cohort",),
-        help="add a Tenant without namespaces, and name it as `parent` of the tenants that share",
-        severity=severity_of_loss(plan, Severity.WARNING),
-    )
-
-
 @check("GPU518", "tenant-tree-too-deep")
 def tenant_tree_too_deep(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Run:ai, a tenant's parent has a parent itself.
@@ -416,7 +379,6 @@ CHECKS: tuple[Check, ...] = (
     surplus_not_divided,
     protection_not_kept,
     unit_unknown_to_scheduler,
-    borrowing_needs_parent,
     tenant_tree_too_deep,
     no_admission_policies,
 )

@@ -47,9 +47,16 @@ _CARE: Final = {
     ("operators.coreos.com", "Subscription"): Care(-18, "confirm", "confirm", is_custom=True),
     # Without its class no new pod of that class starts.
     ("scheduling.k8s.io", "PriorityClass"): Care(-15, "confirm", "confirm"),
+    ("kueue.x-k8s.io", "WorkloadPriorityClass"): Care(-15, "confirm", "confirm", is_custom=True),
     # There before what refers to it, and pruned when nothing does any more: pods that have not been replaced yet still
     # mount the old one.
     ("", "ConfigMap"): Care(-10, is_pruned_last=True),
+    # A queue is inactive until all that it names is there. Kueue holds on to flavors, and to queues until their
+    # workloads have ended (its finalizer `resource-in-use`), so that a person takes them out of use first.
+    ("kueue.x-k8s.io", "Topology"): Care(-9, "confirm", "confirm", is_custom=True),
+    ("kueue.x-k8s.io", "ResourceFlavor"): Care(-8, "confirm", "confirm", is_custom=True),
+    ("kueue.x-k8s.io", "Cohort"): Care(-7, is_custom=True),
+    ("kueue.x-k8s.io", "ClusterQueue"): Care(-5, "confirm", "confirm", is_custom=True),
     # Without the labels of Node Feature Discovery the operator takes its operands off the nodes.
     ("nfd.openshift.io", "NodeFeatureDiscovery"): Care(-5, "confirm", "confirm", is_custom=True),
     # Without a ClusterPolicy the operator removes the driver from every node.
@@ -65,6 +72,8 @@ _CARE: Final = {
     # are missing it refuses every pod.
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
+    # Last, so that workloads wait for nothing but their turn.
+    ("kueue.x-k8s.io", "LocalQueue"): Care(25, is_custom=True),
     ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
     ("monitoring.coreos.com", "ServiceMonitor"): Care(30, is_custom=True),
 }

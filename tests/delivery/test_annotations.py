@@ -24,6 +24,8 @@ spec:
 OPTIONS = "argocd.argoproj.io/sync-options"
 WAVE = "argocd.argoproj.io/sync-wave"
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+CUSTOM = "SkipDryRunOnMissingResource=true"
+CONFIRM = "Prune=confirm,Delete=confirm"
 SSA = "kustomize.toolkit.fluxcd.io/ssa"
 
 
@@ -64,6 +66,12 @@ def told(
         ("v1", "Node", "ServerSideApply=true,Prune=false,Delete=false", "10"),
         ("v1", "ResourceQuota", None, "20"),
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "Prune=confirm,Delete=confirm", "20"),
+        ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass", f"{CUSTOM},{CONFIRM}", "-15"),
+        ("kueue.x-k8s.io/v1beta2", "Topology", f"{CUSTOM},{CONFIRM}", "-9"),
+        ("kueue.x-k8s.io/v1beta2", "ResourceFlavor", f"{CUSTOM},{CONFIRM}", "-8"),
+        ("kueue.x-k8s.io/v1beta2", "Cohort", CUSTOM, "-7"),
+        ("kueue.x-k8s.io/v1beta2", "ClusterQueue", f"{CUSTOM},{CONFIRM}", "-5"),
+        ("kueue.x-k8s.io/v1beta2", "LocalQueue", CUSTOM, "25"),
         ("monitoring.coreos.com/v1", "PrometheusRule", "SkipDryRunOnMissingResource=true", "30"),
         ("rbac.authorization.k8s.io/v1", "RoleBinding", None, None),
     ],

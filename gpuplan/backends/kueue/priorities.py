@@ -1,0 +1,26 @@
+"""WorkloadPriorityClasses: the order in which Kueue admits, and whom it evicts within a queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplan.backends.kueue.flavors import API_VERSION
+from gpuplan.planning.plan import PriorityClass, Tenant
+
+
+def priority_class(priority: PriorityClass) -> dict[str, Any]:
+    """The class of a workload, with the name and value of that of its pods, which has the same description."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": priority.name},
+        "value": priority.value,
+    }
+
+
+def evicts_within(tenant: Tenant) -> bool:
+    """Whether one of a tenant's classes may evict another: a queue says it for all of its workloads at once."""
+    classes = tenant.priority_classes
+    return any(
+        higher.preempts and lower.preemptible and lower.value < higher.value for higher in classes for lower in classes
+    )

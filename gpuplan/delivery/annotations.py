@@ -72,6 +72,8 @@ _CARE: Final = {
     # are missing it refuses every pod.
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
+    # With the claim goes the model.
+    ("", "PersistentVolumeClaim"): Care(0, "confirm", "confirm"),
     # Last, so that workloads wait for nothing but their turn.
     ("kueue.x-k8s.io", "LocalQueue"): Care(25, is_custom=True),
     ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
@@ -85,6 +87,8 @@ _CONFIG_MAPS: Final = {
     Stage.GPU_OPERATOR.value: Care(-10, is_pruned_last=True, is_left_over=True),
     # Nothing mounts dashboards.
     Stage.MONITORING.value: Care(30),
+    # Whatever is pruned last waits until all else is healthy, and a training Job is that when it has ended.
+    Stage.WORKLOADS.value: Care(-10, "false", is_left_over=True),
 }
 """ConfigMaps of some stages."""
 
@@ -92,14 +96,21 @@ _CONFIG_MAPS: Final = {
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     """The object with the annotations of the tool that syncs the cluster, or of both."""
     body, is_partial = manifest.body, manifest.is_partial
-    stage = manifest.folder if body["kind"] == "ConfigMap" and manifest.folder in _CONFIG_MAPS else ""
+    stage = _stage(manifest) if body["kind"] == "ConfigMap" else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
-    annotations = _annotations(body["apiVersion"], body["kind"], stage, is_partial, has_argocd, has_flux)
+    order = manifest.order
+    annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
     if not annotations:
         return manifest
     metadata = body["metadata"]
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial)
+    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial, order)
+
+
+def _stage(manifest: Manifest) -> str:
+    """The stage, where its ConfigMaps are treated in their own way."""
+    stage = manifest.folder.partition("/")[0]
+    return stage if stage in _CONFIG_MAPS else ""
 
 
 @cache
@@ -107,11 +118,13 @@ def _annotations(
     api_version: str,
     kind: str,
     stage: str,
+    order: int,
     is_partial: bool,  # noqa: FBT001 - positions make the cheaper key, and there is a key for each object
     has_argocd: bool,  # noqa: FBT001
     has_flux: bool,  # noqa: FBT001
 ) -> Mapping[str, str]:
     care = _find_care(api_version, kind, stage, is_partial=is_partial)
+    care = care._replace(wave=care.wave + order)
     argocd = _argocd(care, is_partial=is_partial) if has_argocd else {}
     return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
 

@@ -37,12 +37,18 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing."""
+    """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing.
+
+    ``setting`` is what the scheduler itself must be told, empty where that is nothing; ``source`` is the address of
+    what was read, empty where the rest of the row says it or nothing was found.
+    """
 
     support: Support
     how: str
     loss: str
     needs: Needs | None
+    setting: str
+    source: str
     is_uncertain: bool
 
 
@@ -59,29 +65,49 @@ class Concept:
 @cache
 def concepts() -> tuple[Concept, ...]:
     """Every concept, in the order in which people read them."""
-    text = (Path(__file__).parent / "scheduler_data" / "capabilities.yaml").read_text(encoding="utf-8")
-    return tuple(_concept(row) for row in yaml.load(text, Loader=yaml.CSafeLoader)["concepts"])
+    matrix = _matrix()
+    return tuple(_concept(row, matrix["schedulers"]) for row in matrix["concepts"])
 
 
-def find_concept(id_: str) -> Concept:
-    return next(concept for concept in concepts() if concept.id == id_)
+def get_concept(id_: str) -> Concept:
+    return _by_id()[id_]
 
 
 def capability(id_: str, scheduler: str) -> Capability:
     """How a scheduler, by the policy's name for it, keeps a concept."""
-    return find_concept(id_).capabilities[scheduler]
+    return get_concept(id_).capabilities[scheduler]
 
 
-def _concept(row: Mapping[str, Any]) -> Concept:
-    return Concept(row["id"], row["title"], row["field"], {name: _capability(row[name]) for name in SCHEDULERS})
+def release_read(scheduler: str) -> str:
+    """The release of a scheduler in which it was read what it keeps."""
+    return str(_matrix()["schedulers"][scheduler]["release"])
 
 
-def _capability(row: Mapping[str, Any]) -> Capability:
-    needs = row.get("needs")
+@cache
+def _by_id() -> Mapping[str, Concept]:
+    return {concept.id: concept for concept in concepts()}
+
+
+@cache
+def _matrix() -> Mapping[str, Any]:
+    text = (Path(__file__).parent / "scheduler_data" / "capabilities.yaml").read_text(encoding="utf-8")
+    matrix: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    return matrix
+
+
+def _concept(row: Mapping[str, Any], schedulers: Mapping[str, Any]) -> Concept:
+    found = {name: _capability(row[name], schedulers[name]["sources"]) for name in SCHEDULERS}
+    return Concept(row["id"], row["title"], row["field"], found)
+
+
+def _capability(row: Mapping[str, Any], sources: str) -> Capability:
+    needs, source = row.get("needs"), row.get("source")
     return Capability(
         support=Support(row["support"]),
         how=row.get("how", ""),
         loss=row.get("loss", ""),
         needs=Needs(needs) if needs else None,
+        setting=row.get("setting", ""),
+        source=f"{sources}{source}" if source else "",
         is_uncertain=row.get("uncertain", False),
     )

@@ -76,6 +76,30 @@ def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
     return found
 
 
+def is_bounded(plan: Plan, quota: Quota) -> bool:
+    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
+    cap = cap_of(plan, quota)
+    return cap is not None and cap < quota.unit.capacity
+
+
+def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
+    """The quotas on one resource in several pools that some namespace may use; each set once."""
+    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
+        return
+    seen: set[tuple[int, ...]] = set()
+    for namespace in tenant.namespaces:
+        by_resource: dict[str, dict[str, Quota]] = {}
+        for quota in tenant.quotas:
+            if quota.unit.resource and quota.caps[namespace] != 0:
+                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
+        for resource, quotas in by_resource.items():
+            together = tuple(quotas.values())
+            identity = tuple(id(quota) for quota in together)
+            if len(together) > 1 and identity not in seen:
+                seen.add(identity)
+                yield resource, together
+
+
 def parts(plan: Plan) -> Iterator[Part]:
     """Each quota that lies within one of the nearest ancestor that states the same unit."""
     if all(tenant.parent is None for tenant in plan.tenants):

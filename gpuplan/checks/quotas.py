@@ -14,7 +14,9 @@ from gpuplan.checks.caps import (
     cap_of,
     each_quota,
     envelopes,
+    granted_together,
     grants_by_unit,
+    is_bounded,
     key_of,
     parts,
 )
@@ -375,40 +377,16 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for tenant in plan.tenants:
-        for resource, quotas in _granted_together(tenant):
-            if any(_is_bounded(plan, quota) for quota in quotas):
+        for resource, quotas in granted_together(tenant):
+            if any(is_bounded(plan, quota) for quota in quotas):
                 yield _shared_resource(plan, tenant, resource, quotas)
-
-
-def _is_bounded(plan: Plan, quota: Quota) -> bool:
-    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
-    cap = cap_of(plan, quota)
-    return cap is not None and cap < quota.unit.capacity
-
-
-def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
-    """The quotas on one resource in several pools that some namespace may use; each set once."""
-    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
-        return
-    seen: set[tuple[int, ...]] = set()
-    for namespace in tenant.namespaces:
-        by_resource: dict[str, dict[str, Quota]] = {}
-        for quota in tenant.quotas:
-            if quota.unit.resource and quota.caps[namespace] != 0:
-                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
-        for resource, quotas in by_resource.items():
-            together = tuple(quotas.values())
-            identity = tuple(id(quota) for quota in together)
-            if len(together) > 1 and identity not in seen:
-                seen.add(identity)
-                yield resource, together
 
 
 def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:
     first, second = quotas[:2]
     caps = [(quota.pool.name, cap_of(plan, quota)) for quota in quotas]
     bounded = [(name, cap) for name, cap in caps if cap is not None]
-    is_bounded = len(bounded) == len(caps)
+    all_bounded = len(bounded) == len(caps)
     return Finding(
         second.at / "pool",
         f"a quota cannot tell pools {listing([quota.pool.name for quota in quotas])} apart for tenant `{tenant.name}`: "
@@ -418,7 +396,7 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
         label=f"`{second.unit.name}` is `{resource}` here",
         related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
         notes=(
-            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if is_bounded else ()),
+            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if all_bounded else ()),
             "Kueue and KAI-Scheduler count by pool, and DRA by device class",
         ),
         help=_way_out(quotas)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends import gpu_operator, kueue, monitoring, namespaces, partitions, scheduling
+from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, scheduling
 from gpuplan.backends.base import Artifact, Backend
 
-BACKENDS: Final[tuple[Backend, ...]] = (gpu_operator, partitions, scheduling, kueue, namespaces, monitoring)
+BACKENDS: Final[tuple[Backend, ...]] = (gpu_operator, partitions, scheduling, kueue, kai, namespaces, monitoring)
 
 __all__ = ["BACKENDS", "Artifact", "Backend"]

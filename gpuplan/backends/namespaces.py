@@ -13,12 +13,13 @@ from typing import Any
 from gpuplan.manifests import Manifest, quantity
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
+    QUEUES_POLICY,
     SYSTEM_NAMESPACE,
     gpu_resources,
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -32,6 +33,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
     banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
     is_guarded = has_admission_policies(plan.cluster)
+    scheduler = plan.cluster.scheduler.kind
     for tenant in plan.tenants:
         for namespace in tenant.namespaces:
             folder = f"{_FOLDER}/{namespace}"
@@ -40,8 +42,10 @@ def render(plan: Plan) -> Iterator[Manifest]:
             for role, groups in _groups_by_role(tenant).items():
                 yield Manifest(folder, _role_binding(namespace, role, groups))
             if is_guarded:
-                yield Manifest(folder, _parameters(tenant, namespace))
-                yield Manifest(folder, _policy_binding(namespace))
+                yield Manifest(folder, _parameters(tenant, namespace, scheduler))
+                yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace))
+                if scheduler is SchedulerKind.KAI:
+                    yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
 
 
 def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
@@ -120,17 +124,17 @@ def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, An
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _parameters(tenant: Tenant, namespace: str) -> dict[str, Any]:
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE},
-        "data": parameters(tenant, namespace),
+        "data": parameters(tenant, namespace, scheduler),
     }
 
 
-def _policy_binding(namespace: str) -> dict[str, Any]:
-    """The policy with this namespace's parameters. While they are missing every pod is refused.
+def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
+    """A policy with this namespace's parameters. While they are missing every pod is refused.
 
     The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies the binding
     needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
@@ -138,9 +142,9 @@ def _policy_binding(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}"},
+        "metadata": {"name": f"{policy}-{namespace}"},
         "spec": {
-            "policyName": GRANTS_POLICY,
+            "policyName": policy,
             "paramRef": {
                 "name": _parameters_name(namespace),
                 "namespace": SYSTEM_NAMESPACE,

@@ -67,6 +67,11 @@ _CARE: Final = {
     ("nfd.openshift.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_pruned_last=True, is_custom=True),
     # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
     ("", "Node"): Care(10, "false", "false", is_applied_by_server=True),
+    # Without its shard nothing is placed on a pool's nodes, and without its queue no new work of a tenant starts. A
+    # queue with others below it cannot be deleted.
+    ("kai.scheduler", "Topology"): Care(-9, "confirm", "confirm", is_custom=True),
+    ("kai.scheduler", "SchedulingShard"): Care(-8, "confirm", "confirm", is_custom=True),
+    ("scheduling.run.ai", "Queue"): Care(-7, "confirm", "confirm", is_custom=True),
     ("", "ResourceQuota"): Care(20),
     # Without a policy every tenant can use every GPU. A binding comes after its policy and its parameters: while those
     # are missing it refuses every pod.

@@ -6,13 +6,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuplan.catalog import parse_profile, resource_suffix
-from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Mig, Mps, Plan, Pool, Quota, Tenant, TimeSlicing
+from gpuplan.planning.kai import queue_name
+from gpuplan.planning.plan import (
+    GPU_RESOURCE,
+    Cluster,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    Quota,
+    SchedulerKind,
+    Tenant,
+    TimeSlicing,
+)
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
 
 GRANTS_POLICY = "gpuplan-grants"
 """The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
+
+QUEUES_POLICY = "gpuplan-queues"
+"""The ValidatingAdmissionPolicy that holds the work of a namespace to its tenant's queues, by the same parameters."""
 
 FRACTION = "fraction"
 """What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
@@ -72,19 +87,26 @@ def refuses_more_than_one(pool: Pool) -> bool:
             return False
 
 
-def parameters(tenant: Tenant, namespace: str) -> Mapping[str, str]:
-    """The data of the ConfigMap that `GRANTS_POLICY` reads for a namespace; every value is a list, an item a line.
+def parameters(
+    tenant: Tenant, namespace: str, scheduler: SchedulerKind = SchedulerKind.KUBERNETES
+) -> Mapping[str, str]:
+    """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource that it hands out, and how many of it one container may ask for (or
-    ``any``). All keys are always there: an expression that misses one fails, and the policy then refuses.
+    ``any``). With KAI-Scheduler there are ``queues``: a pool, and the tenant's queue in it. All keys are always there:
+    an expression that misses one fails, and the policy then refuses.
     """
     found = grants(tenant, namespace)
-    return {
+    pools = dict.fromkeys([grant.pool for grant in found])
+    data = {
         "tenant": tenant.name,
-        "pools": _lines(dict.fromkeys([grant.pool for grant in found])),
+        "pools": _lines(pools),
         "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
         "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
     }
+    if scheduler is SchedulerKind.KAI:
+        data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
+    return data
 
 
 def _lines(items: Iterable[str]) -> str:

@@ -39,6 +39,7 @@ Amount = int | Decimal
 
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
+WORKLOAD_LABEL = "gpuplan.dev/workload"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"

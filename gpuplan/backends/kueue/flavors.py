@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Taint
+from gpuplan.planning.plan import POOL_LABEL, Plan, Pool
+from gpuplan.planning.tolerations import tolerations
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 
@@ -36,14 +37,7 @@ def _flavor(pool: Pool) -> dict[str, Any]:
     """
     spec: dict[str, Any] = {"nodeLabels": {POOL_LABEL: pool.name}}
     if pool.taints:
-        spec["tolerations"] = [_toleration(taint) for taint in pool.taints]
+        spec["tolerations"] = tolerations(pool)
     if pool.topology:
         spec["topologyName"] = pool.name
     return {"apiVersion": API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": pool.name}, "spec": spec}
-
-
-def _toleration(taint: Taint) -> dict[str, str]:
-    toleration = {"key": taint.key, "operator": "Equal" if taint.value else "Exists"}
-    if taint.value:
-        toleration["value"] = taint.value
-    return toleration | {"effect": taint.effect.value}

@@ -48,3 +48,11 @@ def _holder_above(
         seen.add(parent)
         parent = by_name[parent].parent
     return None
+
+
+def evicts_within(tenant: Tenant) -> bool:
+    """Whether one of a tenant's classes may evict another: a queue of Kueue has one answer for all of them."""
+    classes = tenant.priority_classes
+    return any(
+        higher.preempts and lower.preemptible and lower.value < higher.value for higher in classes for lower in classes
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplan.backends.kueue.flavors import API_VERSION
-from gpuplan.planning.plan import PriorityClass, Tenant
+from gpuplan.planning.plan import PriorityClass
 
 
 def priority_class(priority: PriorityClass) -> dict[str, Any]:
@@ -16,11 +16,3 @@ def priority_class(priority: PriorityClass) -> dict[str, Any]:
         "metadata": {"name": priority.name},
         "value": priority.value,
     }
-
-
-def evicts_within(tenant: Tenant) -> bool:
-    """Whether one of a tenant's classes may evict another: a queue says it for all of its workloads at once."""
-    classes = tenant.priority_classes
-    return any(
-        higher.preempts and lower.preemptible and lower.value < higher.value for higher in classes for lower in classes
-    )

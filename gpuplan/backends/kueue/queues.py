@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuplan.backends.kueue.flavors import API_VERSION
-from gpuplan.backends.kueue.priorities import evicts_within
 from gpuplan.backends.kueue.quotas import (
     NOTHING,
     UNBOUNDED,
@@ -22,15 +21,12 @@ from gpuplan.backends.kueue.quotas import (
     shared_cells,
 )
 from gpuplan.manifests import quantity
+from gpuplan.planning.kueue import DEFAULT_QUEUE
 from gpuplan.planning.plan import Plan, Tenant
-from gpuplan.planning.queues import left_over, parents
+from gpuplan.planning.queues import evicts_within, left_over, parents
 
 ROOT = "gpuplan"
 """The cohort that all others, and the queues of tenants without a parent, are in."""
-
-DEFAULT = "default"
-"""The queue of that name takes the workloads of its namespace that name none (`DefaultLocalQueueName` in
-`pkg/controller/constants/constants.go` of Kueue)."""
 
 
 def cohorts(plan: Plan) -> Iterator[dict[str, Any]]:
@@ -104,7 +100,7 @@ def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
             yield {
                 "apiVersion": API_VERSION,
                 "kind": "LocalQueue",
-                "metadata": {"name": DEFAULT, "namespace": namespace},
+                "metadata": {"name": DEFAULT_QUEUE, "namespace": namespace},
                 "spec": {"clusterQueue": tenant.name},
             }
 

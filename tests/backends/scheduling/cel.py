@@ -129,4 +129,6 @@ class StrictEvaluator(Evaluator):
         assert isinstance(field, lark.Token)
         assert isinstance(field, lark.Token)
         owner = self.visit(owner_tree)
+        if owner is None:  # no old object where one is made
+            return CELEvalError("no such overload")
         return owner if isinstance(owner, CELEvalError) else celtypes.BoolType(field.value in owner)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, scheduling
+from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, scheduling, workloads
 from gpuplan.backends.base import Artifact, Backend
 
-BACKENDS: Final[tuple[Backend, ...]] = (gpu_operator, partitions, scheduling, kueue, kai, namespaces, monitoring)
+BACKENDS: Final[tuple[Backend, ...]] = (
+    gpu_operator,
+    partitions,
+    scheduling,
+    kueue,
+    kai,
+    namespaces,
+    workloads,
+    monitoring,
+)
 
 __all__ = ["BACKENDS", "Artifact", "Backend"]

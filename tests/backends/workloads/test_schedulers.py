@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.backends import kai, kueue
-from gpuplan.manifests import check_schemas
+from gpuplan.manifests import Manifest, check_schemas
+from gpuplan.planning.plan import Plan
 from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
 
 GANG = "training: {pods: 4, gang: 3}"
@@ -17,6 +18,12 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 
 def fraction(amount: str) -> str:
     return f"{SERVICE}\nfraction: {amount}"
+
+
+def of_kueue(plan: Plan, kind: str) -> Manifest:
+    """The only object of a kind."""
+    (found,) = (item for item in kueue.render(plan) if isinstance(item, Manifest) and item.kind == kind)
+    return found
 
 
 # --- Kubernetes --------------------------------------------------------------------------------------------------
@@ -50,7 +57,7 @@ def test_kueue_queues_a_job_as_a_whole() -> None:
 
 def test_the_queue_is_one_that_kueue_has() -> None:
     plan = planned(TRAINING, scheduler="kueue")
-    (queue,) = (item for item in kueue.render(plan) if getattr(item, "kind", "") == "LocalQueue")
+    queue = of_kueue(plan, "LocalQueue")
     labels = get("Job", TRAINING, scheduler="kueue")["metadata"]["labels"]
     assert (queue.folder, queue.name) == ("namespaces/lab", labels[QUEUE])
 
@@ -65,7 +72,7 @@ def test_whether_a_job_runs_is_not_in_git() -> None:
 def test_what_kueue_adds_to_a_job_is_there_already() -> None:
     """`Merge` in `pkg/podset/podset.go` of Kueue: equal tolerations and labels are not added a second time."""
     plan = planned(TRAINING, scheduler="kueue")
-    (flavor,) = (item for item in kueue.render(plan) if getattr(item, "kind", "") == "ResourceFlavor")
+    flavor = of_kueue(plan, "ResourceFlavor")
     pod = pod_of("Job", TRAINING, scheduler="kueue")["spec"]
     assert pod["tolerations"] == flavor.body["spec"]["tolerations"]
     assert pod["nodeSelector"] == flavor.body["spec"]["nodeLabels"]

@@ -10,6 +10,7 @@ from gpuplan.checks import (
     dashboards,
     flux,
     handwritten,
+    kai,
     mig,
     monitoring,
     names,
@@ -22,6 +23,8 @@ from gpuplan.checks import (
     sharing,
     splits,
     tenants,
+    workload_sums,
+    workloads,
 )
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic
@@ -37,7 +40,10 @@ CHECKS: tuple[Check, ...] = (
     *splits.CHECKS,
     *priorities.CHECKS,
     *schedulers.CHECKS,
+    *kai.CHECKS,
     *admission.CHECKS,
+    *workload_sums.CHECKS,
+    *workloads.CHECKS,
     *operator.CHECKS,
     *openshift.CHECKS,
     *argocd.CHECKS,

@@ -63,6 +63,7 @@ _LAYOUT = _Kind("layout", f"nodes carry it, with a hash, as the label `{MIG_CONF
 _CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=True)
 _TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
 _NAMESPACE = _Kind("namespace", "the Namespace is called so")
+_WORKLOAD = _Kind("workload", "its objects are called so, and its pods carry it as a label")
 _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
 _PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
 _SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
@@ -218,6 +219,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         (_LAYOUT, plan.layouts),
         (_CLASS, plan.priority_classes),
         (_TENANT, plan.tenants),
+        (_WORKLOAD, plan.workloads),
     )
     for kind, items in documents:
         for item in items:

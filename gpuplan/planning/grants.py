@@ -32,6 +32,19 @@ QUEUES_POLICY = "gpuplan-queues"
 FRACTION = "fraction"
 """What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
 
+# Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
+# CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
+# which gets every GPU where NVIDIA_VISIBLE_DEVICES is not set.
+DEVICE_VARIABLES = (
+    "CUDA_VERSION",
+    "DOCKER_RESOURCE_GPU",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_NVSWITCH",
+)
+"""Variables beside `NVIDIA_VISIBLE_DEVICES` by which a container chooses devices; no pod of a tenant may set them."""
+
 _POLICIES_SINCE_MINOR = 30
 """ValidatingAdmissionPolicy is `admissionregistration.k8s.io/v1` since Kubernetes 1.30."""
 

@@ -42,6 +42,8 @@ def resolve_workload(
     unit = resolve_unit(context, at, spec.unit, pool, "workload") if pool else None
     if tenant is None or pool is None or unit is None or namespace is None:
         return None
+    if priority is None and spec.priority_class is not None:
+        return None
     return Workload(
         at=at,
         name=workload.metadata.name,

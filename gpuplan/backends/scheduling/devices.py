@@ -18,21 +18,10 @@ from typing import Any
 
 from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
 from gpuplan.manifests import AdmissionRule, admission_policy
+from gpuplan.planning.grants import DEVICE_VARIABLES
 from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 _POLICY = "gpuplan-devices"
-
-# Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
-# CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
-# which gets every GPU where NVIDIA_VISIBLE_DEVICES is not set.
-_DEVICE_VARIABLES = (
-    "CUDA_VERSION",
-    "DOCKER_RESOURCE_GPU",
-    "NVIDIA_IMEX_CHANNELS",
-    "NVIDIA_MIG_CONFIG_DEVICES",
-    "NVIDIA_MIG_MONITOR_DEVICES",
-    "NVIDIA_NVSWITCH",
-)
 
 _VARIABLES = {
     "isNew": "request.operation == 'CREATE'",
@@ -48,7 +37,7 @@ _VARIABLES = {
         variables.containers.map(c, has(c.env)
           ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
               ? !(has(e.value) && e.value in ['void', 'none'])
-              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+              : e.name in {list(DEVICE_VARIABLES)}).map(e, e.name)
           : [])
         """,
     "annotations": "has(object.metadata.annotations) ? object.metadata.annotations : {}",
@@ -70,7 +59,7 @@ _FRACTION_VARIABLES = {
           ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
               ? !(has(e.value) && e.value in ['void', 'none']) &&
                 !(variables.asksFraction && has(e.valueFrom) && has(e.valueFrom.configMapKeyRef))
-              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+              : e.name in {list(DEVICE_VARIABLES)}).map(e, e.name)
           : [])
         """,
 }

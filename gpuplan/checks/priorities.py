@@ -20,9 +20,6 @@ KAI_THRESHOLD = 100
 # The classes of KAI-Scheduler's own chart (`docs/priority/README.md`).
 KAI_CLASSES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 
-_KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
-"""Where the pods' own classes decide who is evicted: Kueue leaves pods that it has admitted to kube-scheduler."""
-
 
 @check("GPU500", "priority-out-of-range")
 def priority_out_of_range(plan: Plan) -> Iterator[Finding]:
@@ -176,7 +173,7 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU506", "evictable-class", Severity.WARNING)
 def evictable_class(plan: Plan) -> Iterator[Finding]:
-    """A class says that it is not preemptible, but a higher one may evict its pods.
+    """On plain Kubernetes, a class says that it is not preemptible, but a higher one may evict its pods.
 
     ## Why
     kube-scheduler evicts pods of any lower value to make room. A PriorityClass can say that its own pods evict nobody;
@@ -185,7 +182,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the class the highest value, or write `preempts: false` on those above it.
     """
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for found in plan.priority_classes:
         evictors = [] if found.preemptible else [other for other in _above(plan, found) if other.preempts]
@@ -204,7 +201,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU507", "never-evicted", Severity.NOTE)
 def never_evicted(plan: Plan) -> Iterator[Finding]:
-    """A class says that it is preemptible, but no class above it preempts.
+    """On plain Kubernetes, a class says that it is preemptible, but no class above it preempts.
 
     ## Why
     kube-scheduler evicts a pod only for one of a higher value whose class preempts. With `preempts: false` on all the
@@ -215,7 +212,7 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
     is_wanted = any(found.preempts for found in plan.priority_classes)
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS or not is_wanted:
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or not is_wanted:
         return
     for found in plan.priority_classes:
         higher = _above(plan, found) if found.preemptible else []

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gpuplan.planning.plan import Amount, Tenant
+
+ROOT_COHORT: Final = "gpuplan"
+"""The cohort of Kueue that all others, and the queues of tenants without a parent, are in."""
 
 Held = tuple[str, str, str]
 """A tenant's name, and the pool and unit that it has a quota on."""

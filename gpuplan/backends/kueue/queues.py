@@ -23,15 +23,12 @@ from gpuplan.backends.kueue.quotas import (
 from gpuplan.manifests import quantity
 from gpuplan.planning.kueue import DEFAULT_QUEUE
 from gpuplan.planning.plan import Plan, Tenant
-from gpuplan.planning.queues import evicts_within, left_over, parents
-
-ROOT = "gpuplan"
-"""The cohort that all others, and the queues of tenants without a parent, are in."""
+from gpuplan.planning.queues import ROOT_COHORT, evicts_within, left_over, parents
 
 
 def cohorts(plan: Plan) -> Iterator[dict[str, Any]]:
     """The root with what is nobody's, and a cohort for each parent."""
-    yield _cohort(ROOT, None, free_cells(plan), None)
+    yield _cohort(ROOT_COHORT, None, free_cells(plan), None)
     divided, left = parents(plan.tenants), left_over(plan.tenants)
     for tenant in plan.tenants:
         if tenant.name in divided:
@@ -110,7 +107,7 @@ def _has_queue(tenant: Tenant) -> bool:
 
 
 def _above(tenant: Tenant, divided: frozenset[str]) -> str:
-    return tenant.parent if tenant.parent in divided and tenant.parent is not None else ROOT
+    return tenant.parent if tenant.parent in divided and tenant.parent is not None else ROOT_COHORT
 
 
 def _fair_sharing(tenant: Tenant) -> dict[str, Any]:

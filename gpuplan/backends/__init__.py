@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, scheduling, workloads
+from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, runai, scheduling, workloads
 from gpuplan.backends.base import Artifact, Backend
 
 BACKENDS: Final[tuple[Backend, ...]] = (
@@ -13,6 +13,7 @@ BACKENDS: Final[tuple[Backend, ...]] = (
     scheduling,
     kueue,
     kai,
+    runai,
     namespaces,
     workloads,
     monitoring,

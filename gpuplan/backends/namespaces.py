@@ -20,6 +20,7 @@ from gpuplan.planning.grants import (
     parameters,
 )
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant
+from gpuplan.planning.projects import PROJECT_LABEL
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -37,7 +38,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     for tenant in plan.tenants:
         for namespace in tenant.namespaces:
             folder = f"{_FOLDER}/{namespace}"
-            yield Manifest(folder, _namespace(tenant, namespace))
+            yield Manifest(folder, _namespace(tenant, namespace, scheduler))
             yield Manifest(folder, _resource_quota(tenant, namespace, banned))
             for role, groups in _groups_by_role(tenant).items():
                 yield Manifest(folder, _role_binding(namespace, role, groups))
@@ -48,9 +49,10 @@ def render(plan: Plan) -> Iterator[Manifest]:
                     yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
 
 
-def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
+def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
     level = tenant.pod_security.value
+    project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -60,6 +62,7 @@ def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
                 TENANT_LABEL: tenant.name,
                 "pod-security.kubernetes.io/enforce": level,
                 "pod-security.kubernetes.io/warn": level,
+                **project,
             },
         },
     }

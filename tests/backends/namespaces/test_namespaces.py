@@ -10,7 +10,7 @@ import pytest
 from gpuplan.backends import namespaces
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
-from tests.plans import CLUSTER, a_plan
+from tests.plans import CLUSTER, a_cluster, a_plan
 
 POOLS = """\
 apiVersion: gpuplan.dev/v1
@@ -216,6 +216,14 @@ def test_each_role_binds_its_groups() -> None:
 def test_a_group_named_twice_is_bound_once() -> None:
     (subject,) = only(tenant("namespaces: [research], members: [lab, lab]"), "RoleBinding")["subjects"]
     assert subject == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab"}
+
+
+def test_a_namespace_of_run_ai_says_which_project_it_is() -> None:
+    text = f"{a_cluster('kind: runai')}---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: a}}\n"
+    labels = only(a_plan(f"{text}spec: {{namespaces: [research]}}"), "Namespace")["metadata"]["labels"]
+
+    assert labels["runai/queue"] == "research"
+    assert "runai/queue" not in only(tenant("namespaces: [research]"), "Namespace")["metadata"]["labels"]
 
 
 # --- Admission ---------------------------------------------------------------------------------------------------

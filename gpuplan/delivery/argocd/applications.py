@@ -1,4 +1,4 @@
-"""Applications, one for each folder, and the ApplicationSet that makes those of the namespaces.
+"""Applications, one for each folder, and the ApplicationSets that make those of namespaces and of what runs there.
 
 After each wave but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one: it
 would hold up all the others. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
 from gpuplan.planning.plan import Approval, Argocd, Install, Plan, Stage
-from gpuplan.planning.sync_names import namespace_name, sync_name
+from gpuplan.planning.sync_names import sync_name
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -28,11 +28,13 @@ _WAVES: Final = {
 }
 _LAST_WAVE: Final = 40
 
+_PRUNE_LAST: Final = "PruneLast=true"
+"""What is new is healthy before what it replaces goes."""
+
 _SYNC_OPTIONS: Final = (
     # Two Applications that write one object undo each other's work for ever.
     "FailOnSharedResource=true",
-    # What is new is healthy before what it replaces goes.
-    "PruneLast=true",
+    _PRUNE_LAST,
     # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
     "ServerSideApply=true",
 )
@@ -45,10 +47,18 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 
 
 def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> Iterator[dict[str, Any]]:
-    namespaces = f"{Stage.NAMESPACES}/"
-    yield from (_application(plan, argocd, folder.path) for folder in folders if not folder.path.startswith(namespaces))
-    if any(folder.path.startswith(namespaces) for folder in folders):
-        yield _application_set(plan, argocd)
+    paths = [folder.path for folder in folders]
+    yield from (_application(plan, argocd, path) for path in paths if _set_of(path) is None)
+    sets = {_set_of(path) for path in paths}
+    yield from (_application_set(plan, argocd, stage) for stage in _SETS if stage in sets)
+
+
+_SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
+
+
+def _set_of(path: str) -> Stage | None:
+    """The stage of a folder whose Application is made by an ApplicationSet."""
+    return next((stage for stage in _SETS if path.startswith(f"{stage}/")), None)
 
 
 # --- Applications ------------------------------------------------------------------------------------------------
@@ -76,7 +86,7 @@ def _application(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
             "project": argocd.project,
             **_sources(plan, argocd, folder),
             "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
-            "syncPolicy": _sync_policy(is_automatic=is_automatic, prunes=stage is not Stage.GPU_OPERATOR),
+            "syncPolicy": _sync_policy(stage, is_automatic=is_automatic),
         },
     }
 
@@ -134,14 +144,19 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
 
 
-def _sync_policy(*, is_automatic: bool, prunes: bool = True) -> dict[str, Any]:
+def _sync_policy(stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
     """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
 
     Nothing of the operator is pruned but by a person. The chart's objects have no annotations that would make Argo CD
     ask, and with NFD's definitions, which go with one value, would go every rule that labels nodes.
+
+    Of workloads nothing is pruned last: a training is healthy when it has ended, and until then it would keep the sync
+    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
+    prunes = stage is not Stage.GPU_OPERATOR
     automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
-    return {**automated, "syncOptions": list(_SYNC_OPTIONS), "retry": _RETRY}
+    options = [option for option in _SYNC_OPTIONS if option != _PRUNE_LAST or stage is not Stage.WORKLOADS]
+    return {**automated, "syncOptions": options, "retry": _RETRY}
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------
@@ -149,23 +164,23 @@ def _sync_policy(*, is_automatic: bool, prunes: bool = True) -> dict[str, Any]:
 _ANY_PART: Final = "*"
 
 
-def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
-    """An Application for each folder of a namespace, whichever there are.
+def _application_set(plan: Plan, argocd: Argocd, stage: Stage) -> dict[str, Any]:
+    """An Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
     an Application does. A removed namespace's Application stays and says that its path is gone, until a person who has
     seen to what runs there deletes both.
     """
     cluster = plan.cluster.name
-    folder = f"{Stage.NAMESPACES}/{_ANY_PART}"
+    folder = f"{stage}/{_ANY_PART}"
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
         "metadata": {
-            "name": sync_name(cluster, Stage.NAMESPACES.value),
+            "name": sync_name(cluster, stage.value),
             "namespace": argocd.namespace,
             **_labels(argocd),
-            "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[Stage.NAMESPACES])},
+            "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[stage])},
         },
         "spec": {
             "goTemplate": True,
@@ -182,7 +197,7 @@ def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
             "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True},
             "template": {
                 "metadata": {
-                    "name": namespace_name(cluster, "{{.path.basename}}"),
+                    "name": sync_name(cluster, f"{stage}/{{{{.path.basename}}}}"),
                     **_labels(argocd),
                     "annotations": _annotations(plan, folder),
                 },
@@ -190,7 +205,7 @@ def _application_set(plan: Plan, argocd: Argocd) -> dict[str, Any]:
                     "project": argocd.project,
                     "source": git_source(argocd, "{{.path.path}}"),
                     "destination": destination(argocd, "{{.path.basename}}"),
-                    "syncPolicy": _sync_policy(is_automatic=True),
+                    "syncPolicy": _sync_policy(stage, is_automatic=True),
                 },
             },
         },

@@ -8,7 +8,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
 KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload")
-OUTPUTS: Final = ("findings", "plan")
+OUTPUTS: Final = ("findings", "plan", "comparison")
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 
 

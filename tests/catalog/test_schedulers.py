@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+import yaml
+
+from gpuplan import catalog
 from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts
 from gpuplan.policy.fields import find_field
 from gpuplan.policy.models import SchedulerKind
@@ -30,6 +34,25 @@ def test_every_scheduler_keeps_it_in_some_way_or_says_what_is_lost(concept: Conc
     for name, found in concept.capabilities.items():
         assert bool(found.loss) == (found.support is not Support.EXACT), name
         assert bool(found.how) == (found.support is not Support.IMPOSSIBLE), name
+
+
+@ALL
+def test_a_setting_is_what_configuration_needs(concept: Concept) -> None:
+    for name, found in concept.capabilities.items():
+        assert bool(found.setting) == (found.needs is Needs.CONFIGURATION), name
+
+
+def test_no_comma_cuts_a_text_in_two() -> None:
+    file = Path(catalog.__file__).parent / "scheduler_data" / "capabilities.yaml"
+    matrix = yaml.safe_load(file.read_text())
+    keys = {key for row in matrix["concepts"] for name in SCHEDULERS for key in row[name]}
+    assert keys == {"support", "how", "loss", "needs", "setting", "source", "uncertain"}
+
+
+def test_a_source_is_an_address_of_the_release_that_was_read() -> None:
+    assert capability("lendable", "kueue").source == (
+        "https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/apis/kueue/v1beta2/clusterqueue_types.go"
+    )
 
 
 @pytest.mark.parametrize(

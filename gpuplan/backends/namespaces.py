@@ -26,6 +26,9 @@ _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
 
+_WITH_QUEUES = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
+"""Whose back ends write the policy on queues."""
+
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -45,7 +48,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
             if is_guarded:
                 yield Manifest(folder, _parameters(tenant, namespace, scheduler))
                 yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace))
-                if scheduler is SchedulerKind.KAI:
+                if scheduler in _WITH_QUEUES:
                     yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpuplan.backends.kueue.admission import queues_policy
 from gpuplan.backends.kueue.configuration import configuration
 from gpuplan.backends.kueue.flavors import flavors
 from gpuplan.backends.kueue.priorities import priority_class
 from gpuplan.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from gpuplan.manifests import File, Manifest
+from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Plan, SchedulerKind, Stage
 
 _FOLDER = Stage.SCHEDULING.value
@@ -26,6 +28,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         yield Manifest(_FOLDER, body)
     for priority in plan.priority_classes:
         yield Manifest(_FOLDER, priority_class(priority))
+    if has_admission_policies(plan.cluster):
+        yield Manifest(_FOLDER, queues_policy(plan))
     yield configuration(plan)
     for body in local_queues(plan):
         yield Manifest(f"{Stage.NAMESPACES.value}/{body['metadata']['namespace']}", body)

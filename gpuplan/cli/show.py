@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     section="Output",
     help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
 )
+@option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
 @click.pass_context
 def command(
-    context: click.Context, clusters: tuple[str, ...], format_: str, scheduler: str | None, *, summary: bool
+    context: click.Context,
+    clusters: tuple[str, ...],
+    format_: str,
+    scheduler: str | None,
+    *,
+    summary: bool,
+    preemption: bool,
 ) -> None:
     """Show the resolved plan: pools, capacity, tenants, what is free.
 
@@ -39,20 +46,23 @@ def command(
       gpuplan show --cluster prod
       gpuplan show --output-format json | jq '.clusters[].pools[].units'
       gpuplan show --cluster prod --scheduler kai   what another scheduler would change
+      gpuplan show --cluster prod --preemption      who can evict whom
     """
     from gpuplan import pipeline
     from gpuplan.views.plan import shown_plans
 
-    if summary and format_ != "table":
-        raise click.UsageError(f"--summary is for people, {format_} for programs.")
-    if summary and scheduler:
-        raise click.UsageError("--summary is of plans, --scheduler of a change.")
+    if (summary or preemption) and format_ != "table":
+        flag = "--summary" if summary else "--preemption"
+        raise click.UsageError(f"{flag} is for people, {format_} for programs, which find all of it in the plan.")
+    if sum((summary, preemption, scheduler is not None)) > 1:
+        raise click.UsageError("--summary, --preemption and --scheduler each show something else: give one of them.")
     terminal = Terminal.of(context)
     report = pipeline.validate(terminal.root, clusters)
     if scheduler:
         terminal.print(_compared(report.plans, scheduler, format_, terminal))
     else:
-        terminal.print(shown_plans(report.plans, "summary" if summary else format_, terminal.out_theme))
+        page = "summary" if summary else "preemption" if preemption else format_
+        terminal.print(shown_plans(report.plans, page, terminal.out_theme))
     if not report.is_valid:
         errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
         write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)

@@ -29,6 +29,7 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.0"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
@@ -48,6 +49,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "layouts": [_layout(layout) for layout in plan.mig_layouts],
         "priority_classes": [_priority_class(item) for item in plan.priority_classes],
         "tenants": [_tenant(tenant) for tenant in plan.tenants],
+        "evictions": evictions_as_data(plan),
         "workloads": [_workload(workload) for workload in plan.workloads],
     }
 

@@ -42,8 +42,8 @@ def preemption_page(plan: Plan, theme: Theme) -> str:
         for unit in pool.units
         if (pool.name, unit.name) not in disturbed
     ]
-    none = f"nobody evicts anybody in {', '.join(calm)}\n" if calm else ""
-    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + printable(none))}"
+    none = printable(f"nobody evicts anybody in {', '.join(calm)}") + "\n" if calm else ""
+    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none)}"
 
 
 def _row(eviction: Eviction) -> tuple[str, ...]:

@@ -82,3 +82,21 @@ def test_a_summary_is_not_of_a_comparison(tmp_path: Path) -> None:
 
 def test_the_schedulers_are_those_of_the_policy_language() -> None:
     assert tuple(kind.value for kind in SchedulerKind) == SCHEDULERS
+
+
+def test_who_can_evict_whom_is_a_page_of_its_own(tmp_path: Path) -> None:
+    done = run("show", "--preemption", cwd=a_platform(tmp_path, "dev", "prod"))
+
+    assert (done.code, done.err) == (0, "")
+    assert [line for line in done.out.splitlines() if line.startswith("Cluster ")] == [
+        "Cluster dev: who can evict whom with plain Kubernetes",
+        "Cluster prod: who can evict whom with plain Kubernetes",
+    ]
+
+
+def test_programs_find_who_can_evict_whom_in_the_plan(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert run("show", "--preemption", "--output-format", "json", cwd=root).code == 2
+    assert run("show", "--preemption", "--summary", cwd=root).code == 2
+    assert json.loads(run("show", "--output-format", "json", cwd=root).out)["clusters"][0]["evictions"] == []

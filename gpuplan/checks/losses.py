@@ -34,6 +34,8 @@ from gpuplan.planning.plan import (
     Training,
     Unit,
 )
+from gpuplan.planning.projects import ranks, seconds
+from gpuplan.planning.queues import evicts_within
 from gpuplan.wording import listing
 
 
@@ -157,6 +159,29 @@ def _queued_protections(plan: Plan) -> Iterator[Use]:
         yield from uses.reclaim_protection(tenant)
 
 
+def _unequal_protections(plan: Plan) -> Iterator[Use]:
+    """Protections in pools whose tenants do not all ask for the same, of both kinds."""
+    asked: dict[str, set[int]] = {}
+    for tenant in plan.tenants:
+        times = {seconds(duration or "") for duration in (tenant.protect_preempt, tenant.protect_reclaim)}
+        for quota in tenant.quotas:
+            asked.setdefault(quota.pool.name, set()).update(times)
+    unequal = {pool for pool, times in asked.items() if len(times) > 1}
+    for tenant in plan.tenants:
+        if any(quota.pool.name in unequal for quota in tenant.quotas):
+            yield from uses.preempt_protection(tenant)
+            yield from uses.reclaim_protection(tenant)
+
+
+def _unnamed_ranks(plan: Plan) -> Iterator[Use]:
+    """Ranks that have one name with another."""
+    names = ranks(plan.tenants)
+    shared = [rank for rank, name in names.items() if list(names.values()).count(name) > 1]
+    for tenant in plan.tenants:
+        if tenant.surplus_rank in shared and tenant.surplus_rank != 0:
+            yield uses.rank(tenant)
+
+
 def _is_protected(tenant: Tenant) -> bool:
     return tenant.protect_preempt is not None or tenant.protect_reclaim is not None
 
@@ -259,14 +284,26 @@ def _evictable(plan: Plan) -> Iterator[Use]:
 
 
 def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
-    """Classes that are not to be evicted, but are by higher ones of a tenant's own or where the tenant borrows."""
+    """Classes that are not to be evicted, but are by higher ones of a tenant's own or where the tenant borrows.
+
+    A queue evicts for all of its classes or for none.
+    """
     borrowers = {tenant.name for tenant in _borrowers(plan, list(plan.tenants))}
     for found in plan.priority_classes:
+        if found.preemptible:
+            continue
         users = [tenant for tenant in plan.tenants if found.name in [item.name for item in tenant.priority_classes]]
-        above = sorted({name for tenant in users for name in _evictors(found, tenant.priority_classes)})
-        lent = [tenant.name for tenant in users if tenant.name in borrowers and not found.preemptible]
+        above = {
+            other.name
+            for tenant in users
+            if evicts_within(tenant)
+            for other in tenant.priority_classes
+            if other.value > found.value
+        }
+        lent = [tenant.name for tenant in users if tenant.name in borrowers]
         if above:
-            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(above)}")
+            evictors = listing(sorted(above))
+            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {evictors}")
         if lent:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` give back what {listing(lent)} borrowed")
 
@@ -338,6 +375,7 @@ _LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
     ("parent", _RUNAI): _below_departments,
     ("unit", _RUNAI): _mixed_units,
     ("lendable", _RUNAI): _lent_without_bound,
-    ("surplus-rank", _RUNAI): _contended_ranks,
+    ("surplus-rank", _RUNAI): _unnamed_ranks,
+    ("protect", _RUNAI): _unequal_protections,
 }
 """Where less is lost than what is asked for. Elsewhere each use is a loss."""

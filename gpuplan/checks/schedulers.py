@@ -107,8 +107,8 @@ def surplus_not_divided(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     On plain Kubernetes idle units go to whoever comes first. Kueue shares by weight but has no order of ranks among
-    tenants; the ranks of Run:ai are a few names. Where all caps fit into the pool there is enough for everybody, and
-    this check is silent.
+    tenants; Run:ai has seven ranks. Where all caps fit into the pool there is enough for everybody, and this check is
+    silent.
 
     ## Instead
     Leave `surplus` at its defaults where it cannot be kept, or use KAI-Scheduler, which knows both.
@@ -119,11 +119,12 @@ def surplus_not_divided(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU515", "protection-not-kept", Severity.NOTE)
 def protection_not_kept(plan: Plan) -> Iterator[Finding]:
-    """Tenants ask for a minimum run time before eviction, and the scheduler knows none.
+    """Tenants ask for a minimum run time before eviction, and the scheduler knows none, or one for all.
 
     ## Why
     kube-scheduler and Kueue evict a pod as soon as a more urgent one needs its place, after a minute as after a day.
-    KAI-Scheduler and Run:ai can wait. Where nobody can want the units that a tenant has, this check is silent.
+    Run:ai waits as long for every tenant of a node pool, KAI-Scheduler as each tenant asks. Where nobody can want the
+    units that a tenant has, this check is silent.
 
     ## Instead
     Leave `protect` out where it cannot be kept; let long runs write checkpoints, or give them a higher priority class.

@@ -40,12 +40,21 @@ LOST = {
     "limit": a_pool() + research(BORROWS) + HUNGRY,
     "lendable": a_pool() + research("guaranteed: 4, lendable: 2") + HUNGRY,
     "surplus-weight": a_pool() + research(BORROWS, "surplus: {weight: 2}") + HUNGRY,
-    "surplus-rank": a_pool() + research(BORROWS, "surplus: {rank: 1}") + HUNGRY,
+    "surplus-rank": a_pool()
+    + research(BORROWS, "surplus: {rank: 1}")
+    + HUNGRY
+    + "".join(
+        a_tenant(
+            f"namespaces: [t{rank}]\n  surplus: {{rank: {rank}}}\n  quotas: [{{pool: a100, {BORROWS}}}]", f"t{rank}"
+        )
+        for rank in range(2, 6)
+    ),
     "protect": a_pool() + research(BORROWS, "protect: {reclaim: 1h}") + HUNGRY,
     "priority": a_pool() + CLASSES + research(BORROWS, "priorityClasses: [patient]") + URGENT,
     "preemptible": a_pool()
     + CLASSES.replace("value: 50", "value: 250")
-    + research(BORROWS, "priorityClasses: [urgent, patient]")
+    + CLASSES.replace("urgent", "humble").replace("patient", "slow").replace("200, preemptible: false", "20")
+    + research(BORROWS, "priorityClasses: [urgent, patient, humble]")
     + HUNGRY,
     "class-access": a_pool() + CLASSES + research(more="priorityClasses: [patient]"),
     "whole-gpus": a_pool("sharing: {exclusive: {}}"),
@@ -129,6 +138,24 @@ def test_kueue_evicts_within_a_queue_and_takes_back_what_was_lent() -> None:
     assert [use.text for use in losses(plan, "preemptible", SchedulerKind.KUEUE)] == [
         "pods of `urgent` are evicted by those of `patient`",
         "pods of `urgent` give back what `research` borrowed",
+    ]
+
+
+def test_a_queue_of_kueue_evicts_nobody_where_no_class_is_meant_to() -> None:
+    plan = a_plan(LOST["preemptible"].replace("patient, humble]", "patient]"))
+    assert [use.text for use in losses(plan, "preemptible", SchedulerKind.KUEUE)] == [
+        "pods of `urgent` give back what `research` borrowed"
+    ]
+
+
+def test_run_ai_has_one_time_for_a_pool_and_seven_ranks() -> None:
+    both = "protect: {preempt: 1h, reclaim: 60m}"
+    alike = a_pool() + research(more=both)
+    assert losses(a_plan(alike), "protect", SchedulerKind.RUNAI) == ()
+    assert len(losses(a_plan(alike + HUNGRY), "protect", SchedulerKind.RUNAI)) == 2
+    assert [use.text for use in losses(a_plan(LOST["surplus-rank"]), "surplus-rank", SchedulerKind.RUNAI)] == [
+        "`t4` has rank 4",
+        "`t5` has rank 5",
     ]
 
 

@@ -58,7 +58,7 @@ LOSSES = {
     "kubernetes": {"weight", "rank", "minimum run time"},
     "kueue": {"rank", "minimum run time"},
     "kai": set(),
-    "runai": {"rank"},
+    "runai": {"minimum run time"},
 }
 
 

@@ -17,11 +17,11 @@ PREEMPTIBILITY_LABEL: Final = "kai.scheduler/preemptibility"
 PREEMPTIBLE_BELOW: Final = 100
 """Work of a priority class below this is preemptible, other work is not, unless a label says which.
 
-(`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` there.)
+(`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` of KAI-Scheduler.)
 """
 
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
-"""The priority classes that its chart creates; one of them is given to work that names none."""
+"""The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
 
 
 class Queue(NamedTuple):

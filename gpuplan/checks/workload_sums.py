@@ -307,10 +307,12 @@ def _pods_per_node(workload: Workload) -> int:
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
     if workload.fraction is not None:
-        fact = f"a GPU has room for {int(1 / workload.fraction.least)} pods of {each}, {pool.gpu_count} GPUs for {most}"
+        fact = (
+            f"a GPU has room for {_pods(int(1 / workload.fraction.least))} of {each}, {pool.gpu_count} GPUs for {most}"
+        )
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
-        fact = f"{has}: room for {per_node} pods of {each}, {pool.nodes.count} nodes for {most}"
+        fact = f"{has}: room for {_pods(per_node)} of {each}, {pool.nodes.count} nodes for {most}"
     gang = workload.work.gang if isinstance(workload.work, Training) else None
     return Finding(
         _pods_at(workload),
@@ -389,17 +391,14 @@ def _fraction_at(workload: Workload) -> Origin:
 
 
 def _may_evict(workload: Workload, other: Workload) -> bool:
-    """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool."""
+    """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
+
+    Such schedulers go by the values alone, whatever the higher class says about preempting (`Mechanism.QUEUE` in
+    `gpuplan.planning.preemption`).
+    """
     mine, its = workload.priority_class, other.priority_class
-    return (
-        isinstance(other.pool.sharing, Fraction)
-        and workload.tenant is other.tenant
-        and mine is not None
-        and its is not None
-        and mine.preempts
-        and its.preemptible
-        and mine.value > its.value
-    )
+    is_shared = isinstance(other.pool.sharing, Fraction) and workload.tenant is other.tenant
+    return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
 
 
 def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:

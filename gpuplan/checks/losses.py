@@ -251,22 +251,34 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
 
 
 def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
-    """Tenants whose pods may evict those of others from units that are contended."""
-    keys = contended(plan) if any(found.preempts for found in plan.priority_classes) else frozenset()
+    """Classes by which pods of one tenant evict those of another from units that are contended."""
+    evictors = [found for found in plan.priority_classes if found.preempts]
+    keys = contended(plan) if evictors else frozenset()
     held = {tenant.name: {key_of(quota) for quota in tenant.quotas} & keys for tenant in plan.tenants}
     sharers = [tenant for tenant in plan.tenants if tenant.namespaces and held[tenant.name]]
-    for tenant in sharers:
-        highest = max((found for found in tenant.priority_classes if found.preempts), key=_value, default=None)
-        if highest is not None:
-            others = (other for other in sharers if other is not tenant and held[other.name] & held[tenant.name])
-            victims = [other.name for other in others if _lowest(plan, other) < highest.value]
-            if victims:
-                text = f"pods of `{tenant.name}` with `{highest.name}` evict some of {listing(victims)}"
-                yield Use((tenant.at / "priorityClasses").key, text)
+    lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
+    for found in evictors:
+        users = _users_by_key(found, sharers, held)
+        victims = [
+            tenant.name
+            for tenant in sharers
+            if lowest[tenant.name] < found.value
+            and any(users.get(key, set()) - {tenant.name} for key in held[tenant.name])
+        ]
+        if victims:
+            yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(victims)}")
 
 
-def _value(found: PriorityClass) -> int:
-    return found.value
+def _users_by_key(found: PriorityClass, tenants: list[Tenant], held: Mapping[str, set[Key]]) -> Mapping[Key, set[str]]:
+    """The tenants that may name a class, by the units that they have a quota on; two of them are enough."""
+    users: dict[Key, set[str]] = {}
+    for tenant in tenants:
+        if any(item.name == found.name for item in tenant.priority_classes):
+            for key in held[tenant.name]:
+                names = users.setdefault(key, set())
+                if len(names) < 2:
+                    names.add(tenant.name)
+    return users
 
 
 def _lowest(plan: Plan, tenant: Tenant) -> int:

@@ -168,7 +168,7 @@ def test_a_weight_of_a_parent_is_lost_where_its_children_borrow() -> None:
 def test_evictions_across_tenants_name_who_suffers() -> None:
     plan = a_plan(LOST["priority"])
     assert [use.text for use in losses(plan, "priority", SchedulerKind.KUBERNETES)] == [
-        "pods of `urgent` with `urgent` evict some of `research`"
+        "pods with `urgent` evict lower ones of `research`"
     ]
 
 

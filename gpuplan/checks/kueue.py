@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gpuplan.catalog.operators import parse_version
+from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.node_labels import key_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
+from gpuplan.planning.plan import Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
 from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
 from gpuplan.wording import listing
 
@@ -189,22 +190,27 @@ def weight_too_small(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU545", "cap-stops-borrowing", Severity.WARNING)
 def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with Kueue that caps at the guarantees, tenants cannot borrow what Kueue would lend them.
+    """On a cluster whose scheduler lends, caps at the guarantees keep tenants from borrowing.
 
     ## Why
-    Kueue lends up to `limit`, and beside it each namespace has a ResourceQuota. With `cap: guaranteed` that refuses
-    the pods of work that Kueue has admitted on borrowed units: they hold what they borrowed, and never start.
+    Kueue and KAI-Scheduler lend up to `limit`, and beside their queues each namespace has a ResourceQuota. With
+    `cap: guaranteed` that refuses the pods that would run on borrowed units. Work that Kueue has admitted then holds
+    what it borrowed, and never starts. Fractions of a GPU are no resource, and have no ResourceQuota.
 
     ## Instead
-    Leave `cap` out. Kueue keeps guarantees by itself and takes back what was borrowed. With `onLoss: refuse` this is an
-    error.
+    Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
+    `onLoss: refuse` this is an error.
     """
-    if not _is_kueue(plan):
+    kind = plan.cluster.scheduler.kind
+    if kind not in (SchedulerKind.KUEUE, SchedulerKind.KAI):
         return
     found = [
         (tenant, quota)
         for tenant, quota in each_quota(plan)
-        if tenant.namespaces and (cap := cap_of(plan, quota)) is not None and (quota.limit is None or quota.limit > cap)
+        if tenant.namespaces
+        and not isinstance(quota.pool.sharing, Fraction)
+        and (cap := cap_of(plan, quota)) is not None
+        and (quota.limit is None or quota.limit > cap)
     ]
     if found:
         yield Finding(
@@ -219,7 +225,9 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
                 )
                 for tenant, quota in found[:3]
             ),
-            notes=("Kueue admits work up to `limit`; the ResourceQuota beside it stops its pods at `guaranteed`",),
+            notes=(
+                f"{SCHEDULERS[kind.value]} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
+            ),
             help="remove `cap`",
             severity=severity_of_loss(plan, Severity.WARNING),
         )

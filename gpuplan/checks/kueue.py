@@ -12,15 +12,18 @@ from gpuplan.checks.node_labels import key_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.kueue import counted_resource
+from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
 from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
 from gpuplan.wording import listing
 
-# `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15; that a tenant within its guarantee
-# evicts borrowers under fair sharing, whatever the shares are, with 0.17 (`FairSharingPreemptWithinNominal` in
-# `pkg/features/kube_features.go` of Kueue).
+# `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
+# Kueue, a tenant within its guarantee evicts borrowers under fair sharing, whatever the shares are, since 0.17
+# (`FairSharingPreemptWithinNominal`), and claims are counted since 0.18 (`KueueDRAIntegration`).
 _OLDEST = (0, 15)
 _OLDEST_THAT_RECLAIMS = (0, 17)
+_OLDEST_THAT_COUNTS_CLAIMS = (0, 18)
 
 # The definition of ClusterQueue, and `validateFlavorResourceCombinations` in `pkg/webhooks/clusterqueue_webhook.go`.
 _MOST_FLAVORS = 64
@@ -29,6 +32,7 @@ _MOST_CELLS = 512
 
 _MOST_TOLERATIONS = 8
 _MOST_LEVELS = 16
+_MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/validation.go`
 _HOST_LABEL = "kubernetes.io/hostname"
 
 
@@ -41,25 +45,40 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
 
     ## Why
-    They are of `kueue.x-k8s.io/v1beta2`, which Kueue serves since 0.15. With fair sharing, releases before 0.17 weigh
-    shares even when a tenant wants back what is its own, so that a guarantee may wait. That is a warning.
+    They are of `kueue.x-k8s.io/v1beta2`, which Kueue serves since 0.15. Claims of pools with `allocation: dra` are
+    counted since 0.18. With fair sharing, releases before 0.17 weigh shares even when a tenant wants back what is its
+    own, so that a guarantee may wait; that is a warning.
 
     ## Instead
     Upgrade Kueue, and say so in `scheduler.version`.
     """
     scheduler = plan.cluster.scheduler
-    version = parse_version(scheduler.version)
-    if not _is_kueue(plan) or version is None or version[:2] >= _OLDEST_THAT_RECLAIMS:
+    version = (parse_version(scheduler.version) or ())[:2]
+    if not _is_kueue(plan) or not version:
         return
-    is_unknown = version[:2] < _OLDEST
-    yield Finding(
+    claims = next((pool for pool in plan.pools if pool.allocation is Allocation.DRA), None)
+    if version < _OLDEST:
+        yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
+    elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
+        what = f"does not count claims on pool `{claims.name}`"
+        yield _too_old(plan, what, "since v0.18.0", related=(Label(claims.at / "allocation", "by claims"),))
+    elif version < _OLDEST_THAT_RECLAIMS:
+        severity = severity_of_loss(plan, Severity.WARNING)
+        what = "may let a tenant wait for what is guaranteed to it"
+        yield _too_old(plan, what, "unconditional since v0.17.0", severity=severity)
+
+
+def _too_old(
+    plan: Plan, what: str, since: str, *, related: tuple[Label, ...] = (), severity: Severity | None = None
+) -> Finding:
+    scheduler = plan.cluster.scheduler
+    return Finding(
         scheduler.at / "version",
-        f"Kueue {scheduler.version} does not know the objects that are written for it"
-        if is_unknown
-        else f"Kueue {scheduler.version} may let a tenant wait for what is guaranteed to it",
-        label="`kueue.x-k8s.io/v1beta2` came with v0.15.0" if is_unknown else "unconditional since v0.17.0",
-        help="upgrade Kueue to v0.17.0 or later",
-        severity=None if is_unknown else severity_of_loss(plan, Severity.WARNING),
+        f"Kueue {scheduler.version} {what}",
+        label=since,
+        related=related,
+        help=f"upgrade Kueue to v0.{(_OLDEST_THAT_COUNTS_CLAIMS if related else _OLDEST_THAT_RECLAIMS)[1]}.0 or later",
+        severity=severity,
     )
 
 
@@ -99,7 +118,7 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
 
 def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
     """By what a group of these is too large, or an empty text."""
-    counted = [(pool.name, unit.resource) for pool, unit in listed if unit.resource]
+    counted = [(pool.name, found) for pool, unit in listed if (found := counted_resource(pool, unit))]
     pools, resources = len({pool for pool, _ in counted}), len({resource for _, resource in counted})
     if pools > _MOST_FLAVORS:
         return f"{pools} pools, {_MOST_FLAVORS} at most"
@@ -291,6 +310,32 @@ def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
         yield from (found for found in tenant.priority_classes if not found.preempts and found.value > lowest)
 
 
+@check("GPU548", "too-many-device-classes")
+def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
+    """Pools with claims have more kinds of units than Kueue can count.
+
+    ## Why
+    What claims of a DeviceClass count as stands in Kueue's Configuration, in a list of at most 16. There is a class for
+    each GPU model and unit. With a longer list Kueue does not start.
+
+    ## Instead
+    Hand some of these units out as resources: leave `allocation: dra` out of some pools.
+    """
+    classes: dict[str, Pool] = {}
+    for pool in plan.pools if _is_kueue(plan) else ():
+        for unit in pool.units if pool.allocation is Allocation.DRA else ():
+            classes.setdefault(device_class_name(pool, unit), pool)
+    if len(classes) > _MOST_DEVICE_CLASSES:
+        crossing = list(classes.values())[_MOST_DEVICE_CLASSES]
+        yield Finding(
+            crossing.at / "allocation",
+            f"pools with claims have {len(classes)} kinds of units",
+            label=f"Kueue counts {_MOST_DEVICE_CLASSES} at most",
+            notes=("a kind is a unit of a GPU model, and has a DeviceClass",),
+            help="leave `allocation: dra` out of some pools",
+        )
+
+
 CHECKS: tuple[Check, ...] = (
     kueue_too_old,
     queue_too_large,
@@ -300,4 +345,5 @@ CHECKS: tuple[Check, ...] = (
     cap_stops_borrowing,
     cohort_name_taken,
     queue_evicts_for_all,
+    too_many_device_classes,
 )

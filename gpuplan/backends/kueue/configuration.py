@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplan.manifests import HEADER, File, to_yaml
-from gpuplan.planning.plan import TENANT_LABEL, Plan, Stage, Training
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.kueue import counted_resource
+from gpuplan.planning.plan import TENANT_LABEL, Allocation, Plan, Stage, Training
 
 _PATH = f"{Stage.SCHEDULING.value}/kueue-configuration.yaml"
 
@@ -38,6 +40,9 @@ def configuration(plan: Plan) -> File:
         "managedJobsNamespaceSelector": {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
         "resources": {"excludeResourcePrefixes": list(_UNCOUNTED)},
     }
+    mappings = _device_class_mappings(plan)
+    if mappings:
+        body["resources"]["deviceClassMappings"] = mappings
     if _has_gangs(plan):
         body["waitForPodsReady"] = _WAIT_FOR_PODS_READY
     return File(_PATH, (HEADER + _ABOUT + to_yaml(body)).encode())
@@ -45,6 +50,17 @@ def configuration(plan: Plan) -> File:
 
 _WAIT_FOR_PODS_READY = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
 """A gang of which some pods find no place gives its quota back after a while, and comes again later."""
+
+
+def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
+    """What claims of each DeviceClass count as; pools of one GPU model have one class for a unit."""
+    classes = {
+        counted_resource(pool, unit): device_class_name(pool, unit)
+        for pool in plan.pools
+        if pool.allocation is Allocation.DRA
+        for unit in pool.units
+    }
+    return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]
 
 
 def _has_gangs(plan: Plan) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpuplan.planning.kueue import counted_units
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.planning.tolerations import tolerations
 
@@ -14,7 +15,7 @@ API_VERSION = "kueue.x-k8s.io/v1beta2"
 def flavors(plan: Plan) -> Iterator[dict[str, Any]]:
     """A flavor for each pool that hands out something that can be counted."""
     for pool in plan.pools:
-        if any(unit.resource for unit in pool.units):
+        if counted_units(pool):
             if pool.topology:
                 yield _topology(pool)
             yield _flavor(pool)

@@ -21,7 +21,7 @@ from gpuplan.backends.kueue.quotas import (
     shared_cells,
 )
 from gpuplan.manifests import quantity
-from gpuplan.planning.kueue import DEFAULT_QUEUE
+from gpuplan.planning.kueue import DEFAULT_QUEUE, counted_resource
 from gpuplan.planning.plan import Plan, Tenant
 from gpuplan.planning.queues import ROOT_COHORT, evicts_within, left_over, parents
 
@@ -103,7 +103,7 @@ def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _has_queue(tenant: Tenant) -> bool:
-    return bool(tenant.namespaces) and any(quota.unit.resource for quota in tenant.quotas)
+    return bool(tenant.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
 
 
 def _above(tenant: Tenant, divided: frozenset[str]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gpuplan.manifests import quantity
+from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import Amount, Plan, Tenant
 from gpuplan.planning.queues import Held
 
@@ -78,8 +79,9 @@ def free_cells(plan: Plan) -> Cells:
     """What nobody has a guarantee on, for everybody to borrow."""
     free: dict[Key, Amount] = {}
     for total in plan.totals:
-        if total.unit.resource is not None and total.free > 0:
-            key = total.pool.name, total.unit.resource
+        resource = counted_resource(total.pool, total.unit)
+        if resource is not None and total.free > 0:
+            key = total.pool.name, resource
             free[key] = free.get(key, 0) + total.free
     return {key: Cell(amount) for key, amount in free.items()}
 
@@ -88,8 +90,9 @@ def _grants(tenant: Tenant, left: Mapping[Held, Amount]) -> Mapping[Key, _Grant]
     """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
     found: dict[Key, _Grant] = {}
     for quota in tenant.quotas:
-        if quota.unit.resource is not None:
-            key = quota.pool.name, quota.unit.resource
+        resource = counted_resource(quota.pool, quota.unit)
+        if resource is not None:
+            key = quota.pool.name, resource
             grant = _Grant(
                 quota.guaranteed, quota.limit, quota.lendable, left[tenant.name, quota.pool.name, quota.unit.name]
             )

@@ -1,4 +1,4 @@
-"""Checks on what the cluster's scheduler cannot keep (GPU510-519, 530-539).
+"""Checks on what the cluster's scheduler cannot keep (GPU511-519, 530-539).
 
 What each scheduler keeps is data, the capability matrix; these say where a policy asks for what is lost.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept
-from gpuplan.checks.caps import ancestors, cap_field
+from gpuplan.checks.caps import ancestors
 from gpuplan.checks.losses import losses, uncounted_profiles
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.uses import Use, uses
@@ -17,41 +17,6 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, SchedulerKind, TimeSlicing
 from gpuplan.wording import joined, listing
-
-_UNWRITTEN = {
-    SchedulerKind.RUNAI: "node pools, departments and projects",
-}
-
-
-@check("GPU510", "queues-not-written", Severity.NOTE)
-def queues_not_written(plan: Plan) -> Iterator[Finding]:
-    """This release writes no queue objects for the cluster's scheduler.
-
-    ## Why
-    What is written for the cluster is what plain Kubernetes knows: priority classes, a ResourceQuota in each namespace
-    with the tenant's caps, and the admission rules that keep a tenant to its own pools, units and classes. Guarantees,
-    lending, surplus, run-time protection and the tree of tenants need the scheduler's own objects.
-
-    ## Instead
-    Write the scheduler's objects by hand into `overlays/<cluster>/kustomize/scheduling/`; the quotas in the policy are
-    checked all the same. With `onLoss: refuse` this is an error.
-    """
-    kind = plan.cluster.scheduler.kind
-    unwritten = _UNWRITTEN.get(kind)
-    if unwritten is None:
-        return
-    yield Finding(
-        _kind_of(plan),
-        f"no queue objects are written for {_name(kind)}",
-        label="caps and admission rules only",
-        notes=(
-            f"written: PriorityClasses, ResourceQuotas that cap each quota's `{cap_field(plan)}`, admission rules",
-            f"not written: {unwritten}; nothing keeps guarantees, lending, surplus, `protect` or `parent`",
-        ),
-        help=f"write them by hand in overlays/{plan.cluster.name}/kustomize/scheduling/",
-        severity=severity_of_loss(plan, Severity.NOTE),
-    )
-
 
 # --- What is kept in part, or not at all -------------------------------------------------------------------------
 
@@ -484,7 +449,6 @@ def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
 
 
 CHECKS: tuple[Check, ...] = (
-    queues_not_written,
     parent_does_not_bound,
     limit_not_allowed,
     lendable_not_kept,

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
+from gpuplan.backends.scheduling.kai import KAI_ANNOTATIONS_STAY
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import DEVICE_VARIABLES
-from gpuplan.planning.plan import TENANT_LABEL, Plan
+from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
 
 _POLICY = "gpuplan-devices"
 
@@ -97,6 +98,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     else:
         yield _NO_IDLE_RUNTIME_CLASS
         yield _NO_FRACTIONS
+    if plan.cluster.scheduler.kind is SchedulerKind.KAI:
+        yield KAI_ANNOTATIONS_STAY
 
 
 _NO_DEVICE_VARIABLES = AdmissionRule(

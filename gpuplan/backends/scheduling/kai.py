@@ -1,4 +1,4 @@
-"""What `gpuplan-grants` asks of pods with GPUs on clusters with KAI-Scheduler: its queue, its shard, its scheduler.
+"""What pods must say on clusters with KAI-Scheduler: their queue, their shard, their scheduler, and no more later.
 
 Pods of another scheduler are counted in no queue. A pod's own labels are judged here, so that its author reads what to
 write; what the scheduler goes by in the end is the PodGroup, which `gpuplan-queues` judges.
@@ -55,3 +55,23 @@ _NO_GROUP_OF_ITS_OWN = AdmissionRule(
 )
 
 KAI_RULES = (_SCHEDULED_BY_KAI, _QUEUE_NAMED, _SHARD_NAMED, _NO_GROUP_OF_ITS_OWN)
+"""Of `gpuplan-grants`, for new pods."""
+
+# What the scheduler reads at each of its turns: with a smaller fraction a pod that runs would take less of its quota
+# than of its GPU, and with another group somebody else's.
+_READ_LATER = """
+(a in ['pod-group-name', 'gpu-fraction', 'gpu-memory', 'gpu-fraction-num-devices'] ||
+      a.startsWith('nvidia.com/container.'))
+""".strip()
+
+KAI_ANNOTATIONS_STAY = AdmissionRule(
+    f"""
+    variables.isNew || (request.userInfo.username.startsWith('system:serviceaccount:') &&
+      !request.userInfo.username.startsWith('system:serviceaccount:' + object.metadata.namespace + ':')) ||
+    (variables.annotations.all(a, !{_READ_LATER} ||
+      (a in variables.oldAnnotations && variables.oldAnnotations[a] == variables.annotations[a])) &&
+    variables.oldAnnotations.all(a, !{_READ_LATER} || a in variables.annotations))
+    """,
+    "annotations that KAI-Scheduler counts by are not to be changed; make a new pod",
+)
+"""Of `gpuplan-devices`, for pods that exist. The pod grouper acts as a service account of another namespace."""

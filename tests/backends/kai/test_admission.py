@@ -113,6 +113,47 @@ def test_a_pod_is_told_what_it_lacks(made: dict[str, Any], message: str) -> None
     assert judge(made)[0].startswith(message.format("h100", "h100"))
 
 
+# --- Pods that exist ---------------------------------------------------------------------------------------------
+
+POD_GROUPER = "system:serviceaccount:kai-scheduler:pod-grouper"
+GROUPED = {"gpu-fraction": "0.5", "pod-group-name": "pg-train-0"}
+
+
+def judge_change(annotations: dict[str, str], user: str = "jane", old: dict[str, str] | None = None) -> list[str]:
+    """A change of the annotations of a pod in namespace `research` that has half of a GPU."""
+    before = half(annotations={"gpu-fraction": "0.5"} if old is None else old)
+    return refusals(policy("gpuplan-devices"), half(annotations=annotations), old=before, user=user)
+
+
+def test_the_pod_grouper_groups_pods() -> None:
+    assert judge_change(GROUPED, POD_GROUPER) == []
+    assert judge_change({**GROUPED, "pod-group-name": "pg-train-1"}, POD_GROUPER, old=GROUPED) == []
+
+
+def test_other_annotations_may_change() -> None:
+    assert judge_change({**GROUPED, "example.com/note": "b"}, old={**GROUPED, "example.com/note": "a"}) == []
+    assert judge_change(GROUPED, old={**GROUPED, "example.com/note": "a"}) == []
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {**GROUPED, "pod-group-name": "pg-of-another-tenant"},
+        {**GROUPED, "gpu-fraction": "0.01"},
+        {**GROUPED, "gpu-memory": "100"},
+        {**GROUPED, "gpu-fraction-num-devices": "2"},
+        {**GROUPED, "nvidia.com/container.main.gpu-memory.request": "1"},
+        {"pod-group-name": "pg-train-0"},
+        {"gpu-fraction": "0.5"},
+    ],
+)
+@pytest.mark.parametrize("user", ["jane", "system:serviceaccount:research:default"])
+def test_what_the_scheduler_counts_by_stays(annotations: dict[str, str], user: str) -> None:
+    assert judge_change(annotations, user, old=GROUPED) == [
+        "annotations that KAI-Scheduler counts by are not to be changed; make a new pod"
+    ]
+
+
 # --- PodGroups ---------------------------------------------------------------------------------------------------
 
 
@@ -223,7 +264,7 @@ def test_the_policy_has_the_shape_that_kubernetes_wants(minor: str) -> None:
 
 def expressions() -> list[str]:
     found: list[str] = []
-    for name in ("gpuplan-grants", "gpuplan-queues"):
+    for name in ("gpuplan-devices", "gpuplan-grants", "gpuplan-queues"):
         spec = policy(name)["spec"]
         found += [item["expression"] for item in (*spec["variables"], *spec["validations"])]
         found += [rule["messageExpression"] for rule in spec["validations"] if "messageExpression" in rule]

@@ -47,7 +47,7 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
         is_shared = isinstance(slicing, TimeSlicing | Mps) and workload.unit.isolation is not Isolation.WHOLE_GPU
         if workload.units_per_pod > 1 and is_shared:
-            is_refused = refuses_more_than_one(workload.pool)
+            is_refused = refuses_more_than_one(workload.pool, workload.unit)
             yield Finding(
                 workload.at / "count",
                 f"a pod of `{workload.name}` asks for {workload.units_per_pod} shares of pool `{workload.pool.name}`",

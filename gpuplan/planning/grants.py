@@ -10,6 +10,7 @@ from gpuplan.planning.kai import queue_name
 from gpuplan.planning.plan import (
     GPU_RESOURCE,
     Cluster,
+    Isolation,
     Mig,
     Mps,
     Plan,
@@ -18,6 +19,7 @@ from gpuplan.planning.plan import (
     SchedulerKind,
     Tenant,
     TimeSlicing,
+    Unit,
 )
 
 SYSTEM_NAMESPACE = "gpuplan-system"
@@ -78,17 +80,20 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
 
 
 def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
-    if refuses_more_than_one(quota.pool):
+    if refuses_more_than_one(quota.pool, quota.unit):
         return 1
     return tenant.units_per_container if quota.unit.resource else None
 
 
-def refuses_more_than_one(pool: Pool) -> bool:
-    """Whether the device plugin refuses containers that ask for two or more of a pool's shares.
+def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
+    """Whether the device plugin refuses containers that ask for two or more of a unit, because it is a share.
 
     Under MPS it always did (`internal/rm/rm.go` of k8s-device-plugin, `ValidateRequest`); newer releases let the
-    option decide, which the policy language does not offer: two shares of MPS may be of one GPU.
+    option decide, which the policy language does not offer: two shares of MPS may be of one GPU. GPUs that stay whole
+    beside sliced MIG devices are no shares.
     """
+    if unit.isolation is Isolation.WHOLE_GPU:
+        return False
     match pool.sharing:
         case Mps():
             return True

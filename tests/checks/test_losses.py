@@ -7,6 +7,7 @@ import pytest
 from gpuplan.catalog.schedulers import SCHEDULERS, Support, capability, concepts
 from gpuplan.checks import run
 from gpuplan.checks.losses import contended, losses
+from gpuplan.checks.uses import uses
 from gpuplan.planning.plan import SchedulerKind
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan
@@ -114,6 +115,41 @@ def test_what_is_not_kept_is_a_loss_and_a_finding_and_what_is_kept_is_neither(co
 @KINDS
 def test_what_is_not_asked_for_is_not_lost(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}"))
+    assert losses(plan, concept, SchedulerKind(scheduler)) == ()
+
+
+SPLIT = a_tenant("namespaces: [a, b]\n  quotas: [{pool: a100, guaranteed: 4, split: {a: 3, b: 1}}]")
+ALL_GPUS = "guaranteed: 0, limit: 8"
+KEPT = {
+    ("namespaces", "kubernetes"): a_pool() + SPLIT,
+    ("namespaces", "runai"): a_pool() + SPLIT,
+    ("parent", "kubernetes"): a_pool() + a_tenant("{}", "top") + research("guaranteed: 4", "parent: top"),
+    ("parent", "runai"): a_pool() + a_tenant("{}", "top") + research("guaranteed: 4", "parent: top"),
+    ("pool", "kubernetes"): a_pool("sharing: {exclusive: {}}")
+    + a_pool("sharing: {exclusive: {}}", "h100")
+    + a_tenant(f"namespaces: [a]\n  quotas: [{{pool: a100, {ALL_GPUS}}}, {{pool: h100, {ALL_GPUS}}}]"),
+    ("unit", "kai"): a_pool(MIG) + a_tenant(TWO_UNITS.replace(", limit: 8", "")),
+    ("unit", "runai"): a_pool(MIG) + a_tenant(TWO_UNITS.replace(", limit: 8", "")),
+    ("lendable", "kai"): a_pool() + research("guaranteed: 4, lendable: 2"),
+    ("lendable", "runai"): a_pool() + research("guaranteed: 4, lendable: 2"),
+    ("surplus-rank", "kueue"): a_pool() + research("guaranteed: 4", "surplus: {rank: 1}") + HUNGRY,
+    ("protect", "kueue"): a_pool() + research("guaranteed: 4", "protect: {preempt: 1h, reclaim: 1h}") + HUNGRY,
+    ("preemptible", "kubernetes"): CLASSES,
+    ("preemptible", "kueue"): a_pool() + CLASSES + research("guaranteed: 4", "priorityClasses: [urgent, patient]"),
+    ("priority", "kubernetes"): a_pool()
+    + CLASSES
+    + research(BORROWS, "priorityClasses: [urgent, patient]")
+    + a_tenant("namespaces: [idle]", "idle"),
+    ("mig", "kai"): a_pool(MIG),
+    ("gang", "kueue"): a_pool() + research() + a_workload("training: {pods: 4, gang: 4}"),
+}
+"""Policies that ask for what is kept only in part, and lose nothing."""
+
+
+@pytest.mark.parametrize(("concept", "scheduler"), KEPT)
+def test_what_is_kept_in_part_may_be_enough(concept: str, scheduler: str) -> None:
+    plan = a_plan(a_cluster(f"kind: {scheduler}") + KEPT[concept, scheduler])
+    assert len(uses(plan, concept)) > 0
     assert losses(plan, concept, SchedulerKind(scheduler)) == ()
 
 

@@ -249,7 +249,7 @@ def test_the_owner_takes_it_back_and_not_the_borrower(cluster: str) -> None:
 def test_plain_kubernetes_is_said_to_take_nothing_back() -> None:
     root = SCENARIOS / "reclaimed"
     assert said(root, "plain", "GPU573") == []
-    assert "no guarantee on it holds" in only(root, "plain", "GPU418").finding.message
+    assert "the guarantee of `product` does not hold" in only(root, "plain", "GPU418").finding.message
     assert not [item for item in evictions(plan(root, "plain")) if item.mechanism is Mechanism.RECLAIM]
 
 

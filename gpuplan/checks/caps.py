@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpuplan.checks.wording import add
@@ -74,6 +74,24 @@ def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
                 cap = add([part or 0 for part in quota.caps.values()])
             found.setdefault((quota.pool.name, quota.unit.name), []).append(Grant(tenant, quota, cap))
     return found
+
+
+class Shortfall(NamedTuple):
+    """A guarantee that plain ResourceQuotas do not keep; ``left`` is what there is when all others use their caps."""
+
+    grant: Grant
+    left: Amount
+
+
+def shortfalls(grants: Sequence[Grant], capacity: int) -> Iterator[Shortfall]:
+    """The guarantees on one unit that whoever comes first may take away."""
+    unbounded = sum(grant.cap is None for grant in grants)
+    total = add([grant.cap or 0 for grant in grants])
+    for grant in grants:
+        others = unbounded - (grant.cap is None)
+        left = 0 if others else max(capacity - (total - (grant.cap or 0)), 0)
+        if left < grant.quota.guaranteed:
+            yield Shortfall(grant, left)
 
 
 def is_bounded(plan: Plan, quota: Quota) -> bool:

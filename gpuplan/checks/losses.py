@@ -18,6 +18,7 @@ from gpuplan.checks.caps import (
     grants_by_unit,
     is_bounded,
     key_of,
+    shortfalls,
 )
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
@@ -214,11 +215,11 @@ def _mixed_units(plan: Plan) -> Iterator[Use]:
                 yield uses.units(tenant, quotas)
 
 
-def _contended_guarantees(plan: Plan) -> Iterator[Use]:
-    keys = contended(plan)
-    for tenant, quota in each_quota(plan):
-        if quota.guaranteed > 0 and key_of(quota) in keys:
-            yield uses.guarantee(tenant, quota)
+def _short_guarantees(plan: Plan) -> Iterator[Use]:
+    """Guarantees for which the others' caps leave no room."""
+    for grants in grants_by_unit(plan).values():
+        for short in shortfalls(grants, grants[0].quota.unit.capacity):
+            yield uses.guarantee(short.grant.tenant, short.grant.quota)
 
 
 def _limits_not_given(plan: Plan) -> Iterator[Use]:
@@ -368,7 +369,7 @@ _LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
     ("namespaces", _KUBERNETES): _undivided,
     ("parent", _KUBERNETES): _exceeded_parents,
     ("pool", _KUBERNETES): _shared_caps,
-    ("guaranteed", _KUBERNETES): _contended_guarantees,
+    ("guaranteed", _KUBERNETES): _short_guarantees,
     ("limit", _KUBERNETES): _limits_not_given,
     ("lendable", _KUBERNETES): _lent_without_bound,
     ("surplus-weight", _KUBERNETES): _contended_weights,

@@ -64,10 +64,11 @@ def protection_of_the_parent(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
     tenants = {tenant.name: tenant for tenant in plan.tenants}
+    tops = {_top(tenant, tenants).name for tenant in plan.tenants if tenant.quotas}
     for tenant in plan.tenants:
         top = _top(tenant, tenants)
         stated = tenant.protect_reclaim
-        has_others = any(other.quotas and _top(other, tenants) is not top for other in plan.tenants)
+        has_others = len(tops - {top.name}) > 0
         if stated is not None and top is not tenant and top.protect_reclaim != stated and has_others:
             instead = f"{top.protect_reclaim} of `{top.name}` hold" if top.protect_reclaim else "nothing holds"
             yield Finding(

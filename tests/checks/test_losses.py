@@ -156,13 +156,20 @@ def test_what_is_kept_in_part_may_be_enough(concept: str, scheduler: str) -> Non
 FITS = a_tenant("namespaces: [modest]\n  quotas: [{pool: a100, guaranteed: 0, limit: 4}]", "modest")
 
 
-@pytest.mark.parametrize("concept", ["guaranteed", "limit", "lendable", "surplus-weight", "surplus-rank", "protect"])
+@pytest.mark.parametrize("concept", ["limit", "lendable", "surplus-weight", "surplus-rank", "protect"])
 def test_nothing_is_lost_where_all_caps_fit(concept: str) -> None:
     more = "surplus: {weight: 2, rank: 1}\n  protect: {preempt: 1h, reclaim: 1h}"
     text = a_pool() + research("guaranteed: 4, limit: 12, lendable: 2", more) + FITS
     assert losses(a_plan(text), concept, SchedulerKind.KUBERNETES) == ()
     contested = text.replace("limit: 12", "limit: 13")
     assert len(losses(a_plan(contested), concept, SchedulerKind.KUBERNETES)) > 0
+
+
+def test_a_guarantee_is_kept_as_long_as_the_others_leave_room_for_it() -> None:
+    text = a_pool() + research("guaranteed: 12, limit: 16") + FITS
+    assert losses(a_plan(text), "guaranteed", SchedulerKind.KUBERNETES) == ()
+    crowded = text.replace("limit: 4", "limit: 5")
+    assert len(losses(a_plan(crowded), "guaranteed", SchedulerKind.KUBERNETES)) == 1
 
 
 def test_one_tenant_alone_contends_with_nobody() -> None:

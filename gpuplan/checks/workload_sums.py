@@ -92,6 +92,9 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     pods that there can be: `maxReplicas` of what is autoscaled, all `pods` of a training job. A parent's limit counts
     its children's workloads together, a `split` those of a namespace, and no limit makes a pool larger.
 
+    All services must fit at once, with the largest of the jobs. Jobs end: where each of them fits beside the services
+    and all of them do not, they take turns, which is a note.
+
     On a pool of fractions, preemptible work that a higher class of the same tenant may evict is counted by itself: the
     scheduler makes room by evicting it. Other units are counted by a ResourceQuota, which refuses a pod before any
     scheduler can make room for it.
@@ -119,11 +122,14 @@ class _Bound(NamedTuple):
 
 
 def _over_quota(plan: Plan, use: _Use) -> Finding | None:
+    waiting: Finding | None = None
     for workloads, bound in _bounded(plan, use):
         for group in _counted_together(workloads):
-            if bound.amount < _total(group):
-                return _asks_too_much(use, group, bound)
-    return None
+            if _total(_at_once(group)) > bound.amount:
+                return _asks_too_much(use, _at_once(group), bound)
+            if _total(group) > bound.amount and waiting is None:
+                waiting = _take_turns(use, group, bound)
+    return waiting
 
 
 def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound]]:
@@ -135,7 +141,7 @@ def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound
         field = "guaranteed" if quota.limit is quota.guaranteed else "limit"
         told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(use.total)
         yield use.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
-    if quota.unit.resource or quota.split:
+    if not isinstance(pool.sharing, Fraction) or quota.split:
         field = _cap_field(plan, quota)
         for namespace, cap in quota.caps.items():
             inside = [workload for workload in use.workloads if workload.namespace == namespace]
@@ -149,21 +155,37 @@ def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound
 
 
 def _asks_too_much(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
-    unit, pool = use.quota.unit.name, use.quota.pool.name
     workload = group[_crossing(group, bound.amount)]
     wanted = _total(group)
-    asks = f"`{group[0].name}` asks" if len(group) == 1 else f"{len(group)} workloads ask"
     room = bound.amount - (wanted - _amount(workload))
     fitting = max(int(room // workload.amount_per_pod), 0)
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
         _pods_at(workload),
-        f"{asks} for up to {number(wanted)} `{unit}` of pool `{pool}`, and {bound.told}",
+        f"{_asks(use, group)}, and {bound.told}",
         label=f"{number(wanted - bound.amount)} too much",
         related=(Label(bound.at, number(bound.amount)),),
         notes=(*_each(group), *((f"{_sum_text(group)} of {number(bound.amount)}",) if len(group) > 1 else ())),
         help=f"{fewer}, or {bound.help}",
     )
+
+
+def _take_turns(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
+    jobs = [workload for workload in group if isinstance(workload.work, Training)]
+    return Finding(
+        _pods_at(jobs[-1]),
+        f"{_asks(use, group)}, and {bound.told}: jobs take turns",
+        label="waits while others run",
+        related=(Label(bound.at, number(bound.amount)),),
+        notes=(f"{_sum_text(group)} of {number(bound.amount)}",),
+        help=f"{bound.help} for all of them to run at once",
+        severity=Severity.NOTE,
+    )
+
+
+def _asks(use: _Use, group: Sequence[Workload]) -> str:
+    who = f"`{group[0].name}` asks" if len(group) == 1 else f"{len(group)} workloads ask"
+    return f"{who} for up to {number(_total(group))} `{use.quota.unit.name}` of pool `{use.quota.pool.name}`"
 
 
 @check("GPU572", "lasting-work-over-guarantee")
@@ -183,9 +205,8 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
         return
     starts = kind is SchedulerKind.KUEUE
     for use in _uses(plan):
-        lasting = _lasting(use.workloads)
         # Parents: guarantees of children lie within theirs, so what fits into those fits there.
-        own = [workload for workload in lasting if workload.tenant is use.holder]
+        own = _at_once(_lasting(_own(use)))
         if _total(own) > use.quota.guaranteed:
             yield _over_guarantee(plan, use.quota, own, starts=starts)
 
@@ -228,15 +249,16 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     promised = {(total.pool.name, total.unit.name): total.guaranteed for total in plan.totals}
     for use in _uses(plan):
         quota = use.quota
-        own = [workload for workload in use.workloads if workload.tenant is use.holder]
-        used, others = _total(own), promised[key_of(quota)] - quota.guaranteed
-        free = quota.unit.capacity - others
-        if _total(_lasting(own)) <= quota.guaranteed < used <= quota.unit.capacity and used > free:
-            yield _borrowed(plan, use, own, max(free, quota.guaranteed))
+        own = _own(use)
+        used = min(_total(own), _reach(use))
+        safe = max(quota.unit.capacity - (promised[key_of(quota)] - quota.guaranteed), quota.guaranteed)
+        is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
+        if used > safe and not is_reported:
+            yield _borrowed(plan, use, used, safe)
 
 
-def _borrowed(plan: Plan, use: _Use, own: Sequence[Workload], safe: Amount) -> Finding:
-    quota, used = use.quota, _total(own)
+def _borrowed(plan: Plan, use: _Use, used: Amount, safe: Amount) -> Finding:
+    quota, own = use.quota, _own(use)
     owners = [
         Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
         for tenant in plan.tenants
@@ -453,6 +475,23 @@ def _cap_field(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
     is_limit = plan.cluster.scheduler.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
+
+
+def _own(use: _Use) -> list[Workload]:
+    """The workloads of the tenant itself, without those of its children."""
+    return [workload for workload in use.workloads if workload.tenant is use.holder]
+
+
+def _at_once(workloads: Iterable[Workload]) -> list[Workload]:
+    """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
+    found: list[Workload] = []
+    largest: Workload | None = None
+    for workload in workloads:
+        if not isinstance(workload.work, Training):
+            found.append(workload)
+        elif largest is None or _amount(workload) > _amount(largest):
+            largest = workload
+    return [*found, largest] if largest else found
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpuplan.checks import workload_sums
 from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Finding
+from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.preemption import Party, evictions
 from tests.checks.found import lines, only
 from tests.plans import a_cluster, a_plan
@@ -60,6 +60,10 @@ spec:
 """
 
 
+def a_service(name: str, replicas: int, asks: str = "count: 1", priority: str = "low", tenant: str = "research") -> str:
+    return a_job(name, replicas, asks, priority, tenant).replace("training: {pods:", "inference: {replicas:")
+
+
 def find(check: Check, *documents: str, scheduler: str = "kind: kai") -> list[Finding]:
     return list(check.find(a_plan(a_repository(*documents, scheduler=scheduler))))
 
@@ -82,14 +86,14 @@ def test_the_finding_stands_at_the_workload_that_is_too_much_and_says_what_still
             workload_sums.workloads_over_quota,
             a_pool("exclusive: {}"),
             a_tenant("research", "guaranteed: 6"),
-            *(a_job(name, pods, "count: 2") for name, pods in (("a", 1), ("b", 4), ("c", 1))),
+            *(a_service(name, pods, "count: 2") for name, pods in (("a", 1), ("b", 4), ("c", 1))),
         )
     )
     assert finding.message == "3 workloads ask for up to 12 `gpu` of pool `gpus`, and tenant `research` may use 6"
-    assert lines(finding) == ["training: {pods: 4}"]
+    assert lines(finding) == ["inference: {replicas: 4}"]
     assert finding.notes[0] == "`b`: 4 pods of 2 `gpu` = 8"
     assert finding.notes[-1] == "`a` 2 + `b` 8 + `c` 2 = 12 of 6"
-    assert finding.help.startswith("write `pods: 1`, or raise `guaranteed` to 12 and raise `nodes.count`")
+    assert finding.help.startswith("write `replicas: 1`, or raise `guaranteed` to 12 and raise `nodes.count`")
 
 
 AMOUNTS = st.lists(st.integers(1, 5), min_size=1, max_size=4)
@@ -101,10 +105,25 @@ def test_workloads_are_too_much_exactly_when_their_sum_is(amounts: list[int], li
         workload_sums.workloads_over_quota,
         a_pool("exclusive: {}"),
         a_tenant("research", f"guaranteed: {limit}"),
-        *(a_job(f"w{index}", pods) for index, pods in enumerate(amounts)),
+        *(a_service(f"w{index}", pods) for index, pods in enumerate(amounts)),
         scheduler=f"kind: {scheduler}",
     )
     assert len(found) == (sum(amounts) > limit)
+
+
+@given(AMOUNTS, AMOUNTS, st.integers(1, 12))
+def test_jobs_that_fit_one_by_one_take_turns(services: list[int], jobs: list[int], limit: int) -> None:
+    found = find(
+        workload_sums.workloads_over_quota,
+        a_pool("exclusive: {}", 2),
+        a_tenant("research", f"guaranteed: {limit}"),
+        *(a_service(f"s{index}", pods) for index, pods in enumerate(services)),
+        *(a_job(f"j{index}", pods) for index, pods in enumerate(jobs)),
+    )
+    if sum(services) + max(jobs) > limit:
+        assert [finding.severity for finding in found] == [None]
+    else:
+        assert [finding.severity for finding in found] == [Severity.NOTE] * (sum(services) + sum(jobs) > limit)
 
 
 @given(AMOUNTS, st.integers(1, 8))
@@ -114,7 +133,7 @@ def test_children_are_too_much_exactly_when_their_sum_is(amounts: list[int], lim
         for index, pods in enumerate(amounts)
         for text in (
             a_tenant(f"t{index}", "guaranteed: 0, limit: none", "  parent: top\n"),
-            a_job(f"w{index}", pods, tenant=f"t{index}"),
+            a_service(f"w{index}", pods, tenant=f"t{index}"),
         )
     ]
     top = a_tenant("top", f"guaranteed: {limit}")
@@ -144,7 +163,7 @@ def test_quota_of_a_cluster_that_caps_at_guarantees_is_the_guarantee() -> None:
 
 
 def test_whole_gpus_of_a_lower_class_make_no_room_because_a_resource_quota_counts_them() -> None:
-    documents = (a_tenant("research", "guaranteed: 1"), a_job("a", 1), a_job("b", 1, priority="high"))
+    documents = (a_tenant("research", "guaranteed: 1"), a_service("a", 1), a_job("b", 1, priority="high"))
     assert find(workload_sums.workloads_over_quota, a_pool("exclusive: {}"), *documents)
 
 
@@ -169,7 +188,7 @@ def test_fractions_that_nobody_evicts_fit_together(lasting: str, many: int, othe
         workload_sums.workloads_over_quota,
         a_pool("fraction: {}", gpus=2),
         a_tenant("research", "guaranteed: 2"),
-        a_job("chat", many, f"fraction: {lasting}", "lasting"),
+        a_service("chat", many, f"fraction: {lasting}", "lasting"),
         a_job("tune", 1, f"fraction: {other}", "lasting"),
     )
     assert bool(found) == (many * Decimal(lasting) + Decimal(other) > 2)
@@ -265,8 +284,8 @@ def test_who_makes_room_for_whom_is_who_can_evict_whom(one: str, other: str, sch
     text = a_repository(
         a_pool("fraction: {}", gpus=1),
         a_tenant("research", "guaranteed: 1"),
-        a_job("a", 1, "fraction: 0.7", one),
-        a_job("b", 1, "fraction: 0.7", other),
+        a_service("a", 1, "fraction: 0.7", one),
+        a_service("b", 1, "fraction: 0.7", other),
         scheduler=f"kind: {scheduler}",
     )
     plan = a_plan(text)

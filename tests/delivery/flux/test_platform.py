@@ -32,7 +32,7 @@ def test_every_object_is_in_one_kustomization(built: Built) -> None:
     assert [name for name, count in applied.items() if count > 1] == []
     files = {name for name in built.tree if name.startswith(f"{built.cluster}/") and name.endswith(".yaml")}
     objects = [yaml.safe_load(built.tree[name]) for name in files if not name.endswith("/kustomization.yaml")]
-    assert applied.keys() == {identify(body) for body in objects if "kind" in body}
+    assert applied.keys() == {identify(body) for body in objects if "metadata" in body}
 
 
 def test_no_kustomization_is_for_a_folder_that_is_not_there(built: Built) -> None:

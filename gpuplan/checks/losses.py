@@ -23,6 +23,7 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
 from gpuplan.planning.plan import (
+    Allocation,
     Amount,
     Cap,
     Mig,
@@ -353,6 +354,14 @@ def _uncounted_mig(plan: Plan) -> Iterator[Use]:
                 yield Use(pool.sharing.layout_at, f"{listing(lost)} of pool `{pool.name}`")
 
 
+def _unequal_devices(plan: Plan) -> Iterator[Use]:
+    """Pools whose claimed devices are not worth the same."""
+    for pool in plan.pools:
+        if pool.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
+            names = listing([unit.name for unit in pool.units])
+            yield Use(pool.at / "allocation", f"{names} of pool `{pool.name}`")
+
+
 def _partial_gangs(plan: Plan) -> Iterator[Use]:
     """Gangs that are not all pods of their workload."""
     for workload in plan.workloads:
@@ -384,6 +393,7 @@ _LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
     ("unit", _KAI): _mixed_units,
     ("lendable", _KAI): _lent_without_bound,
     ("mig", _KAI): _uncounted_mig,
+    ("dra", _KAI): _unequal_devices,
     ("namespaces", _RUNAI): _undivided,
     ("parent", _RUNAI): _below_departments,
     ("unit", _RUNAI): _mixed_units,

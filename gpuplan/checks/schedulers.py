@@ -221,10 +221,12 @@ def claims_not_counted(plan: Plan) -> Iterator[Finding]:
     """A pool is allocated by DRA, and the scheduler does not count claims as the policy does.
 
     ## Why
-    KAI-Scheduler takes each claimed device for a whole GPU. Run:ai's projects count no claims.
+    KAI-Scheduler counts claimed devices one by one: where a pool hands out large and small partitions, it divides them
+    among tenants as if they were worth the same. Run:ai's projects count no claims.
 
     ## Instead
-    Write `allocation: devicePlugin` for the pool, or use plain Kubernetes or Kueue, which count by device class.
+    Give each unit a pool of its own, write `allocation: devicePlugin` for the pool, or use plain Kubernetes or Kueue,
+    which count by device class.
     """
     yield from _losses(plan, "dra")
 

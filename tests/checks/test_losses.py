@@ -69,7 +69,7 @@ LOST = {
     "autoscaling": a_pool()
     + research()
     + a_workload("inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}"),
-    "dra": a_pool("sharing: {exclusive: {}}\n  allocation: dra"),
+    "dra": a_pool(f"{MIG}\n  allocation: dra"),
 }
 """A policy for each concept that every scheduler loses which does not keep it."""
 
@@ -141,6 +141,7 @@ KEPT = {
     + research(BORROWS, "priorityClasses: [urgent, patient]")
     + a_tenant("namespaces: [idle]", "idle"),
     ("mig", "kai"): a_pool(MIG),
+    ("dra", "kai"): a_pool("sharing: {exclusive: {}}\n  allocation: dra"),
     ("gang", "kueue"): a_pool() + research() + a_workload("training: {pods: 4, gang: 4}"),
 }
 """Policies that ask for what is kept only in part, and lose nothing."""

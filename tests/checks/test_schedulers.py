@@ -104,7 +104,7 @@ def test_a_setting_is_a_note_however_losses_are_judged() -> None:
     tenant = a_tenant("research", ", surplus: {weight: 2}")
     finding = only(find(schedulers.scheduler_needs_configuration, "kind: kueue, onLoss: refuse", tenant))
     assert finding.severity is None
-    assert finding.help == "set `fairSharing` of its Configuration"
+    assert finding.help == "set `fairSharing` of its Configuration, as in `scheduling/kueue-configuration.yaml`"
 
 
 def test_an_old_cluster_is_told_what_only_admission_policies_keep() -> None:

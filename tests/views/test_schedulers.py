@@ -21,7 +21,7 @@ def test_a_page_has_every_concept_once(name: str) -> None:
 def test_what_is_kept_in_part_says_by_what_what_it_takes_and_what_is_lost() -> None:
     assert list(facts_of(capability("gang", "kueue"))) == [
         "by admission of a workload as a whole",
-        "needs `waitForPodsReady` of its Configuration",
+        "needs `waitForPodsReady` of its Configuration, as in `scheduling/kueue-configuration.yaml`",
         "lost: quota is granted for all pods or none, whatever the gang's size",
     ]
 

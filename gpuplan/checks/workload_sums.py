@@ -18,7 +18,6 @@ from gpuplan.planning.plan import (
     Fraction,
     FractionRequest,
     Plan,
-    PriorityClass,
     Quota,
     SchedulerKind,
     Tenant,
@@ -383,7 +382,9 @@ class _Evicted(NamedTuple):
         left = 1 - self.pods * self.fraction
         then = left + self.leaving * self.fraction
         has = f"a GPU has {_pods(self.pods)} of `{self.workload.name}`, which leave {number(left)}"
-        return f"{has}; without {self.leaving} of them it has {number(then)}"
+        work = self.workload.work
+        also = "; the rest of its gang goes with them" if isinstance(work, Training) and work.gang else ""
+        return f"{has}; without {self.leaving} of them it has {number(then)}{also}"
 
 
 def _evicted_by(workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
@@ -415,8 +416,8 @@ def _fraction_at(workload: Workload) -> Origin:
 def _may_evict(workload: Workload, other: Workload) -> bool:
     """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
 
-    Such schedulers go by the values alone, whatever the higher class says about preempting (`Mechanism.QUEUE` in
-    `gpuplan.planning.preemption`).
+    Such schedulers go by the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
+    in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     mine, its = workload.priority_class, other.priority_class
     is_shared = isinstance(other.pool.sharing, Fraction) and workload.tenant is other.tenant
@@ -424,13 +425,21 @@ def _may_evict(workload: Workload, other: Workload) -> bool:
 
 
 def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once: all that nobody here evicts, and what is evicted by itself, class by class."""
-    lower: dict[str, list[Workload]] = {}
-    standing: list[Workload] = []
+    """What has to fit at once: all that nobody here evicts (`_may_evict`), and what is evicted by itself, by class."""
+    if not any(isinstance(workload.pool.sharing, Fraction) for workload in workloads):
+        yield workloads
+        return
+    highest: dict[str, int] = {}
     for workload in workloads:
-        rank: PriorityClass | None = workload.priority_class
-        if rank is not None and any(_may_evict(other, workload) for other in workloads):
-            lower.setdefault(f"{workload.tenant.name} {rank.name}", []).append(workload)
+        if workload.priority_class is not None:
+            name, value = workload.tenant.name, workload.priority_class.value
+            highest[name] = max(value, highest.get(name, value))
+    standing: list[Workload] = []
+    lower: dict[tuple[str, str], list[Workload]] = {}
+    for workload in workloads:
+        tenant, rank = workload.tenant.name, workload.priority_class
+        if rank is not None and rank.preemptible and rank.value < highest[tenant]:
+            lower.setdefault((tenant, rank.name), []).append(workload)
         else:
             standing.append(workload)
     yield from filter(None, (standing, *lower.values()))

@@ -64,9 +64,9 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
     """A workload's pods ask for more than one MIG device.
 
     ## Why
-    A CUDA process uses one MIG device, the first of those that its container has
-    (https://docs.nvidia.com/datacenter/tesla/mig-user-guide/). The others stay idle unless the container starts a
-    process for each, and MIG devices cannot talk to each other as GPUs do: NCCL does not work across them.
+    A CUDA process sees one MIG device, the first of those that its container has
+    (https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html). The others stay idle unless the
+    container starts a process for each; between those there is neither NVLink nor CUDA's inter-process communication.
 
     ## Instead
     Ask for one larger profile, or for more pods of one device each.
@@ -77,7 +77,7 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 workload.at / "count",
                 f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and a CUDA "
-                "process uses one",
+                "process sees one",
                 label="the others stay idle",
                 notes=(f"pool `{workload.pool.name}` also hands out {listing(larger)}",) if larger else (),
                 help="leave `count` out and run more pods, or ask for a larger profile",

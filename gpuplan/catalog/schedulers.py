@@ -78,6 +78,12 @@ def capability(id_: str, scheduler: str) -> Capability:
     return get_concept(id_).capabilities[scheduler]
 
 
+def keepers(id_: str) -> list[str]:
+    """The schedulers that keep a concept as it is said, as people call them."""
+    found = get_concept(id_).capabilities
+    return [title for name, title in SCHEDULERS.items() if found[name].support is Support.EXACT]
+
+
 def release_read(scheduler: str) -> str:
     """The release of a scheduler in which it was read what it keeps."""
     return str(_matrix()["schedulers"][scheduler]["release"])

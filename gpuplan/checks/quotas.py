@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
+from gpuplan.catalog.schedulers import keepers
 from gpuplan.checks.caps import (
     Envelope,
     Grant,
@@ -387,8 +388,8 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a namespace for each pool, and `split` each quota so that one namespace has all of it. Where one of
     the pools publishes shares under the plain name, let it say `rename: true`; where it is partitioned with strategy
-    `single`, `mixed`. Kueue and KAI-Scheduler count by pool, DRA device classes by GPU model. With `onLoss: refuse`
-    this is an error.
+    `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
+    is an error.
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
@@ -413,7 +414,7 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
         related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
         notes=(
             *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if all_bounded else ()),
-            "Kueue and KAI-Scheduler count by pool, and DRA by device class",
+            f"{joined(keepers('pool'))} count by pool, and DRA by device class",
         ),
         help=_way_out(quotas)
         or "give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept
+from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
 from gpuplan.checks.caps import ancestors
 from gpuplan.checks.losses import losses, uncounted_profiles
 from gpuplan.checks.registry import Check, check
@@ -307,13 +307,10 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
 
 
 def _fraction_without_scheduler(plan: Plan, pool: Pool) -> Finding:
-    fitting = [
-        SCHEDULERS[name] for name in SCHEDULERS if capability("fraction", name).support is not Support.IMPOSSIBLE
-    ]
     return Finding(
         pool.sharing.at.key,
         f"{_name(plan.cluster.scheduler.kind)} cannot hand out fractions of pool `{pool.name}`",
-        label=f"needs {joined(fitting, 'or')}",
+        label=f"needs {joined(keepers('fraction'), 'or')}",
         related=(_scheduler_label(plan),),
         notes=(capability("fraction", plan.cluster.scheduler.kind.value).loss,),
         help="write `timeSlicing: {replicas: 4}` or another kind of sharing, or change the cluster's scheduler",

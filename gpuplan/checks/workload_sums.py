@@ -24,7 +24,7 @@ from gpuplan.planning.plan import (
     Training,
     Workload,
 )
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 
 class _Use(NamedTuple):
@@ -71,12 +71,12 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
 
 def _without_quota(workload: Workload) -> Finding:
     tenant, pool = workload.tenant, workload.pool
-    offers = [f"{quota.unit.name} of {quota.pool.name}" for quota in tenant.quotas]
+    offers = joined([f"`{quota.unit.name}` of pool `{quota.pool.name}`" for quota in tenant.quotas[:8]])
     return Finding(
         workload.at / ("unit" if len(pool.units) > 1 else "pool"),
         f"tenant `{tenant.name}` has no quota on `{workload.unit.name}` of pool `{pool.name}`",
         label=f"`{workload.name}` never starts",
-        notes=(f"`{tenant.name}` may use {listing(offers, 8)}" if offers else f"`{tenant.name}` has no quota at all",),
+        notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
         help=f"run it elsewhere, or grant `{{pool: {pool.name}, unit: {workload.unit.name}, "
         f"guaranteed: {number(_amount(workload))}}}`",
     )

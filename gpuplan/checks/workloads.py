@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from string import ascii_lowercase
+from string import digits
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number
@@ -231,33 +231,52 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     Correct one of the two. `replicas` outside of what the autoscaler keeps to is a warning: it changes them at once.
     """
     for workload in plan.workloads:
+        name, fraction = workload.name, workload.fraction
         match workload.work:
-            case Training(pods=pods, gang=int(gang)) if gang > pods:
-                at = workload.work.at
-                yield _contradiction(at / "gang", f"{gang} pods must start together", at / "pods", f"{pods} pods")
+            case Training(at=at, pods=pods, gang=int(gang)) if gang > pods:
+                yield Finding(
+                    at / "gang",
+                    f"a gang of {gang} cannot start together: `{name}` has {pods} pods",
+                    label=f"{pods} at most",
+                    related=(Label(at / "pods", "all there are"),),
+                    help=f"write `gang: {pods}` or less",
+                )
             case Inference(autoscaling=Autoscaling() as scaling):
-                yield from _scaling(workload.work, scaling)
+                yield from _scaling(name, workload.work, scaling)
             case _:
                 pass
-        fraction = workload.fraction
         if fraction is not None and fraction.least > fraction.most:
             least, most = number(fraction.least), number(fraction.most)
-            yield _contradiction(fraction.at / "min", f"at least {least}", fraction.at / "max", f"at most {most}")
+            yield Finding(
+                fraction.at / "min",
+                f"`{name}` asks for at least {least} of a GPU and for at most {most}",
+                label=f"above {most}",
+                related=(Label(fraction.at / "max", "the most"),),
+                help=f"write `{{min: {most}, max: {least}}}`",
+            )
 
 
-def _scaling(work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
+def _scaling(name: str, work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
     least, most = scaling.min_replicas, scaling.max_replicas
     low, high = scaling.at / "minReplicas", scaling.at / "maxReplicas"
     if least > most:
-        yield _contradiction(low, f"at least {least} replicas", high, f"at most {most}")
-    elif not least <= work.replicas <= most and work.replicas != 1:
-        bound, told = (low, f"at least {least}") if work.replicas < least else (high, f"at most {most}")
-        contradiction = f"{work.replicas} replicas"
-        yield _contradiction(work.at / "replicas", contradiction, bound, told, Severity.WARNING)
-
-
-def _contradiction(at: Origin, text: str, other: Origin, told: str, severity: Severity | None = None) -> Finding:
-    return Finding(at, f"{text}, but {told}", related=(Label(other, told),), severity=severity)
+        yield Finding(
+            low,
+            f"`{name}` has at least {least} replicas and at most {most}",
+            label=f"above {most}",
+            related=(Label(high, "the most"),),
+            help=f"write `minReplicas: {most}` or less",
+        )
+    elif not least <= work.replicas <= most and work.replicas != 1:  # one is what is left out
+        is_less = work.replicas < least
+        yield Finding(
+            work.at / "replicas",
+            f"`{name}` begins with {work.replicas} replicas, and its autoscaler keeps {least} to {most}",
+            label="changed at once",
+            related=(Label(low if is_less else high, "the fewest" if is_less else "the most"),),
+            help=f"write `replicas: {least if is_less else most}`, or leave it out",
+            severity=Severity.WARNING,
+        )
 
 
 # --- Containers --------------------------------------------------------------------------------------------------
@@ -318,20 +337,21 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
             yield _out_of_reach(
                 model,
                 f"{workload.most_pods} pods of `{workload.name}` may be on several nodes, and its volume on one",
+                "attached to one node",
                 (Label(workload.pool.nodes.at / "count", f"pool `{workload.pool.name}` has {nodes} nodes"),),
             )
         elif model.access_mode == "ReadOnlyMany" and model.download is not None:
             yield _out_of_reach(
                 model,
                 f"the download cannot write to the volume of `{workload.name}`",
+                "mounted read-only",
                 (Label(model.download.at.key, "writes to the volume"),),
             )
 
 
-def _out_of_reach(model: ModelVolume, message: str, related: tuple[Label, ...]) -> Finding:
-    return Finding(
-        model.at / "accessMode", message, label=model.access_mode, related=related, help="write `ReadWriteMany`"
-    )
+def _out_of_reach(model: ModelVolume, message: str, label: str, related: tuple[Label, ...]) -> Finding:
+    at = model.at / "accessMode"
+    return Finding(at, message, label=label, related=related, help="write `accessMode: ReadWriteMany`, or leave it out")
 
 
 # --- Text that the API server reads ------------------------------------------------------------------------------
@@ -513,7 +533,7 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     Begin the name with a letter.
     """
     for workload in plan.workloads:
-        if isinstance(workload.work, Inference) and workload.name[:1] not in ascii_lowercase:
+        if isinstance(workload.work, Inference) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
                 f"workload name `{workload.name}` begins with a digit, and its Service cannot",

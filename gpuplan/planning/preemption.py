@@ -267,9 +267,16 @@ def _across(
     mechanism: Mechanism,
     min_run_time: str | None,
 ) -> Iterator[Eviction]:
-    """Tenants and other tenants: nothing, unless there are two."""
-    if evictors and victims and len({actor.tenant.name for actor in (*evictors, *victims)}) > 1:
+    """Tenants and other tenants; who finds nobody but itself on the other side is left out."""
+    evictors, victims = _facing(evictors, victims), _facing(victims, evictors)
+    if evictors and victims:
         yield Eviction(*place, mechanism, _parties(evictors), _parties(victims), _WHEN[mechanism], min_run_time)
+
+
+def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> list[_Actor]:
+    """Those of the one side that find another tenant on the other."""
+    names = {actor.tenant.name for actor in others}
+    return [actor for actor in actors if len(names) > 1 or (names and actor.tenant.name not in names)]
 
 
 # --- KAI-Scheduler and Run:ai ------------------------------------------------------------------------------------

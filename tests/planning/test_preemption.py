@@ -283,3 +283,11 @@ spec:
 
 def test_nobody_evicts_where_there_is_nobody() -> None:
     assert found("kueue") == []
+
+
+def test_who_has_nobody_to_evict_is_left_out() -> None:
+    known = found("kai", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4, limit: 8"))
+
+    (reclaim,) = [item for item in known if item.mechanism is Mechanism.RECLAIM]
+    assert {party.tenant for party in reclaim.evictors} == {"a"}
+    assert {party.tenant for party in reclaim.victims} == {"b"}

@@ -56,7 +56,7 @@ def test_a_line_for_each_way() -> None:
         ["a (urgent)", "a (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
         ["b (urgent)", "b (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
         [
-            "a, b (urgent batch)",
+            "a (urgent batch)",
             "b (batch)",
             "another tenant's guarantee",
             "the victim's tenant is above its guarantee, the other within its own",

@@ -20,6 +20,7 @@ from gpuplan.views.reference import (
     fields_document,
     rule_document,
     rules_document,
+    schedulers_document,
 )
 from gpuplan.views.schemas import KINDS, NAMES, schema_text
 from gpuplan.views.text import printable
@@ -37,6 +38,7 @@ def documents() -> dict[str, str]:
     return {
         "catalog.md": catalog_document(load().all()),
         "cli.md": cli_document(gpuplan),
+        "schedulers.md": schedulers_document(),
         "rules/index.md": rules_document(rules),
         **{
             f"rules/{rule.code}.md": rule_document(rule, find_example(ROOT / "tests/checks" / rule.code))

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends import gpu_operator, monitoring, namespaces, partitions, scheduling
+from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, runai, scheduling, workloads
 from gpuplan.backends.base import Artifact, Backend
 
-BACKENDS: Final[tuple[Backend, ...]] = (gpu_operator, partitions, scheduling, namespaces, monitoring)
+BACKENDS: Final[tuple[Backend, ...]] = (
+    gpu_operator,
+    partitions,
+    scheduling,
+    kueue,
+    kai,
+    runai,
+    namespaces,
+    workloads,
+    monitoring,
+)
 
 __all__ = ["BACKENDS", "Artifact", "Backend"]

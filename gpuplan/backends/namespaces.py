@@ -8,22 +8,26 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
-from gpuplan.manifests import Manifest
+from gpuplan.manifests import Manifest, quantity
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
+    QUEUES_POLICY,
     SYSTEM_NAMESPACE,
     gpu_resources,
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant
+from gpuplan.planning.projects import PROJECT_LABEL
 
 _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
+
+_WITH_QUEUES = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
+"""Whose back ends write the policy on queues."""
 
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
@@ -33,21 +37,25 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
     banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
     is_guarded = has_admission_policies(plan.cluster)
+    scheduler = plan.cluster.scheduler.kind
     for tenant in plan.tenants:
         for namespace in tenant.namespaces:
             folder = f"{_FOLDER}/{namespace}"
-            yield Manifest(folder, _namespace(tenant, namespace))
+            yield Manifest(folder, _namespace(tenant, namespace, scheduler))
             yield Manifest(folder, _resource_quota(tenant, namespace, banned))
             for role, groups in _groups_by_role(tenant).items():
                 yield Manifest(folder, _role_binding(namespace, role, groups))
             if is_guarded:
-                yield Manifest(folder, _parameters(tenant, namespace))
-                yield Manifest(folder, _policy_binding(namespace))
+                yield Manifest(folder, _parameters(tenant, namespace, scheduler))
+                yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace))
+                if scheduler in _WITH_QUEUES:
+                    yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
 
 
-def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
+def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
     level = tenant.pod_security.value
+    project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -57,6 +65,7 @@ def _namespace(tenant: Tenant, namespace: str) -> dict[str, Any]:
                 TENANT_LABEL: tenant.name,
                 "pod-security.kubernetes.io/enforce": level,
                 "pod-security.kubernetes.io/warn": level,
+                **project,
             },
         },
     }
@@ -93,20 +102,8 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
         if total is None:
             hard.pop(key, None)
         else:
-            hard[key] = quantity(total)
+            hard[key] = quantity(int(total))  # part of a device is none
     return hard
-
-
-_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
-
-
-def quantity(amount: Amount) -> str:
-    """A whole number as the API server writes it back: `1000` is `1k`, `1500` stays. Part of a device is none."""
-    whole = int(amount) if isinstance(amount, Decimal) else amount
-    power = 0
-    while whole and whole % 1000 == 0 and power < len(_SUFFIXES) - 1:
-        whole, power = whole // 1000, power + 1
-    return f"{whole}{_SUFFIXES[power]}"
 
 
 # --- Members -----------------------------------------------------------------------------------------------------
@@ -133,17 +130,17 @@ def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, An
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _parameters(tenant: Tenant, namespace: str) -> dict[str, Any]:
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE},
-        "data": parameters(tenant, namespace),
+        "data": parameters(tenant, namespace, scheduler),
     }
 
 
-def _policy_binding(namespace: str) -> dict[str, Any]:
-    """The policy with this namespace's parameters. While they are missing every pod is refused.
+def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
+    """A policy with this namespace's parameters. While they are missing every pod is refused.
 
     The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies the binding
     needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
@@ -151,9 +148,9 @@ def _policy_binding(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{GRANTS_POLICY}-{namespace}"},
+        "metadata": {"name": f"{policy}-{namespace}"},
         "spec": {
-            "policyName": GRANTS_POLICY,
+            "policyName": policy,
             "paramRef": {
                 "name": _parameters_name(namespace),
                 "namespace": SYSTEM_NAMESPACE,

@@ -12,8 +12,6 @@ from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, SchedulerKind, Tenant
 from gpuplan.wording import listing
 
-_KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
-
 
 @check("GPU520", "privileged-tenant", Severity.WARNING)
 def privileged_tenant(plan: Plan) -> Iterator[Finding]:
@@ -41,7 +39,7 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU521", "gpus-without-class", Severity.WARNING)
 def gpus_without_class(plan: Plan) -> Iterator[Finding]:
-    """A tenant uses GPUs but may name no priority class, so that other tenants' pods evict its own.
+    """On plain Kubernetes, a tenant uses GPUs but may name no priority class, so that others' pods evict its own.
 
     ## Why
     Pods without a class have the default class's priority, or 0. kube-scheduler evicts by priority alone and knows no
@@ -51,7 +49,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the classes that the tenant's pods may have in `priorityClasses`.
     """
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     without = _value_without_class(plan)
     evicting = [found for found in plan.priority_classes if found.preempts and found.value > without]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpuplan.checks.wording import add
@@ -74,6 +74,48 @@ def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
                 cap = add([part or 0 for part in quota.caps.values()])
             found.setdefault((quota.pool.name, quota.unit.name), []).append(Grant(tenant, quota, cap))
     return found
+
+
+class Shortfall(NamedTuple):
+    """A guarantee that plain ResourceQuotas do not keep; ``left`` is what there is when all others use their caps."""
+
+    grant: Grant
+    left: Amount
+
+
+def shortfalls(grants: Sequence[Grant], capacity: int) -> Iterator[Shortfall]:
+    """The guarantees on one unit that whoever comes first may take away."""
+    unbounded = sum(grant.cap is None for grant in grants)
+    total = add([grant.cap or 0 for grant in grants])
+    for grant in grants:
+        others = unbounded - (grant.cap is None)
+        left = 0 if others else max(capacity - (total - (grant.cap or 0)), 0)
+        if left < grant.quota.guaranteed:
+            yield Shortfall(grant, left)
+
+
+def is_bounded(plan: Plan, quota: Quota) -> bool:
+    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
+    cap = cap_of(plan, quota)
+    return cap is not None and cap < quota.unit.capacity
+
+
+def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
+    """The quotas on one resource in several pools that some namespace may use; each set once."""
+    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
+        return
+    seen: set[tuple[int, ...]] = set()
+    for namespace in tenant.namespaces:
+        by_resource: dict[str, dict[str, Quota]] = {}
+        for quota in tenant.quotas:
+            if quota.unit.resource and quota.caps[namespace] != 0:
+                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
+        for resource, quotas in by_resource.items():
+            together = tuple(quotas.values())
+            identity = tuple(id(quota) for quota in together)
+            if len(together) > 1 and identity not in seen:
+                seen.add(identity)
+                yield resource, together
 
 
 def parts(plan: Plan) -> Iterator[Part]:

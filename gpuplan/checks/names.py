@@ -13,6 +13,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
@@ -65,6 +66,7 @@ _LAYOUT = _Kind("layout", f"nodes carry it, with a hash, as the label `{MIG_CONF
 _CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=True)
 _TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
 _NAMESPACE = _Kind("namespace", "the Namespace is called so")
+_WORKLOAD = _Kind("workload", "its objects are called so, and its pods carry it as a label")
 _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
 _PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
 _SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
@@ -181,9 +183,10 @@ def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
                     fact = f"workloads name it in the label `kueue.x-k8s.io/priority-class`: at most {LONGEST_LABEL}"
                     yield _too_long("priority class", found.name, name_of(found.at), LONGEST_LABEL, fact)
         case SchedulerKind.KAI:
-            for tenant, pool, queue in _queues(plan):
-                if len(queue) > LONGEST_LABEL and max(len(tenant.name), len(pool.name)) <= LONGEST_LABEL:
-                    yield _queue_too_long(tenant, pool, queue)
+            for queue in queues(plan):
+                longest_part = max(len(queue.tenant.name), len(queue.pool.name))
+                if queue.takes_work and len(queue.name) > LONGEST_LABEL >= longest_part:
+                    yield _queue_too_long(queue.tenant, queue.pool, queue.name)
         case _:
             return
 
@@ -217,6 +220,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         (_LAYOUT, plan.layouts),
         (_CLASS, plan.priority_classes),
         (_TENANT, plan.tenants),
+        (_WORKLOAD, plan.workloads),
     )
     for kind, items in documents:
         for item in items:
@@ -280,7 +284,8 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     KAI-Scheduler has one queue per tenant and pool, named `<tenant>-<pool>`. Tenant `a` on pool `b-c` and tenant `a-b`
-    on pool `c` both make `a-b-c`: the later object replaces the earlier one, and two tenants share one quota.
+    on pool `c` both make `a-b-c`: the later object replaces the earlier one, and two tenants share one quota. A parent
+    has a queue in each pool that its children have a quota on.
 
     ## Instead
     Rename one of the tenants or pools, so that no name starts with another one and a `-`.
@@ -288,13 +293,14 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
     seen: dict[str, tuple[Tenant, Pool]] = {}
-    for tenant, pool, queue in _queues(plan):
-        first_tenant, first_pool = seen.setdefault(queue, (tenant, pool))
-        if (first_tenant, first_pool) != (tenant, pool):
+    for queue in queues(plan):
+        tenant, pool = queue.tenant, queue.pool
+        first_tenant, first_pool = seen.setdefault(queue.name, (tenant, pool))
+        if (first_tenant.name, first_pool.name) != (tenant.name, pool.name):
             yield Finding(
                 name_of(tenant.at),
                 f"tenant `{tenant.name}` on pool `{pool.name}` and tenant `{first_tenant.name}` on pool "
-                f"`{first_pool.name}` share the queue name `{queue}`",
+                f"`{first_pool.name}` share the queue name `{queue.name}`",
                 label="one of these names must change",
                 related=(Label(name_of(first_tenant.at), f"`{first_tenant.name}` and `{first_pool.name}`"),),
                 notes=(
@@ -302,13 +308,6 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
                 ),
                 help=f"rename tenant `{tenant.name}` or pool `{pool.name}`",
             )
-
-
-def _queues(plan: Plan) -> Iterator[tuple[Tenant, Pool, str]]:
-    """The queues of KAI-Scheduler: one for each pool that a tenant has a quota on."""
-    for tenant in plan.tenants:
-        for pool in {quota.pool.name: quota.pool for quota in tenant.quotas}.values():
-            yield tenant, pool, f"{tenant.name}-{pool.name}"
 
 
 # --- Words that are taken ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.node_patterns import LONGEST_NAME
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -48,6 +49,7 @@ _OWN_LABELS = {
     POOL_LABEL: "the pool's name",
     DEVICE_PLUGIN_CONFIG_LABEL: "the key of the pool's device-plugin configuration",
     MIG_CONFIG_LABEL: "the pool's MIG layout",
+    NODE_POOL_LABEL: "the pool's shard of KAI-Scheduler",
 }
 
 
@@ -56,9 +58,10 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     """A pool sets a node label that gpuplan sets itself, to another value.
 
     ## Why
-    `gpuplan.dev/pool`, `nvidia.com/mig.config` and `nvidia.com/device-plugin.config` follow from the policy. A label
-    has one value: another one here would point nodes at a layout or configuration that does not exist, for which
-    mig-manager reports `failed` and the device plugin publishes no GPUs.
+    `gpuplan.dev/pool`, `nvidia.com/mig.config` and `nvidia.com/device-plugin.config` follow from the policy, and
+    with KAI-Scheduler so does `kai.scheduler/node-pool`. A label has one value: another one here would point nodes at a
+    layout, a configuration or a shard that does not exist. mig-manager then reports `failed`, the device plugin
+    publishes no GPUs, and nothing is placed on the nodes.
 
     ## Instead
     Remove the label; change `sharing` to change what nodes get.
@@ -72,7 +75,9 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
                     f"node label `{key}` would have two values" if own else f"{pool.gpu.id} has no MIG to configure",
                     label=f"gpuplan writes `{own}`" if own else "gpuplan writes no such label here",
                     notes=(f"it stands for {_OWN_LABELS[key]} and follows from the policy",),
-                    help="remove the label; change `sharing` to change what nodes get",
+                    help="remove the label"
+                    if key == NODE_POOL_LABEL
+                    else "remove the label; change `sharing` to change what nodes get",
                 )
 
 

@@ -7,21 +7,13 @@ from collections.abc import Iterator, Sequence
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.kai import OWN_CLASSES, PREEMPTIBLE_BELOW
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
 from gpuplan.wording import listing
 
 HIGHEST = 1_000_000_000
 LOWEST = -(2**31)
 SYSTEM_PREFIX = "system-"
-
-# KAI-Scheduler runs a pod as preemptible when its class is below this
-# (`pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go`).
-KAI_THRESHOLD = 100
-# The classes of KAI-Scheduler's own chart (`docs/priority/README.md`).
-KAI_CLASSES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
-
-_KUBE_SCHEDULER_PREEMPTS = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
-"""Where the pods' own classes decide who is evicted: Kueue leaves pods that it has admitted to kube-scheduler."""
 
 
 @check("GPU500", "priority-out-of-range")
@@ -159,24 +151,26 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
     for found in plan.priority_classes:
-        is_preemptible = found.value < KAI_THRESHOLD
+        is_preemptible = found.value < PREEMPTIBLE_BELOW
         if found.preemptible != is_preemptible:
             side = "below" if is_preemptible else "not below"
             yield Finding(
                 found.at / "value",
                 f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to KAI-Scheduler",
-                label=f"{found.value} is {side} {KAI_THRESHOLD}",
+                label=f"{found.value} is {side} {PREEMPTIBLE_BELOW}",
                 related=(Label(found.at / "preemptible", f"`preemptible: {str(found.preemptible).lower()}`"),),
-                notes=(f"KAI-Scheduler takes pods of a class below {KAI_THRESHOLD} for preemptible, and no others",),
-                help=f"write a value of {KAI_THRESHOLD} or more, or `preemptible: true`"
+                notes=(
+                    f"KAI-Scheduler takes pods of a class below {PREEMPTIBLE_BELOW} for preemptible, and no others",
+                ),
+                help=f"write a value of {PREEMPTIBLE_BELOW} or more, or `preemptible: true`"
                 if is_preemptible
-                else f"write a value below {KAI_THRESHOLD}, or `preemptible: false`",
+                else f"write a value below {PREEMPTIBLE_BELOW}, or `preemptible: false`",
             )
 
 
 @check("GPU506", "evictable-class", Severity.WARNING)
 def evictable_class(plan: Plan) -> Iterator[Finding]:
-    """A class says that it is not preemptible, but a higher one may evict its pods.
+    """On plain Kubernetes, a class says that it is not preemptible, but a higher one may evict its pods.
 
     ## Why
     kube-scheduler evicts pods of any lower value to make room. A PriorityClass can say that its own pods evict nobody;
@@ -185,7 +179,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the class the highest value, or write `preempts: false` on those above it.
     """
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS:
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for found in plan.priority_classes:
         evictors = [] if found.preemptible else [other for other in _above(plan, found) if other.preempts]
@@ -204,7 +198,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU507", "never-evicted", Severity.NOTE)
 def never_evicted(plan: Plan) -> Iterator[Finding]:
-    """A class says that it is preemptible, but no class above it preempts.
+    """On plain Kubernetes, a class says that it is preemptible, but no class above it preempts.
 
     ## Why
     kube-scheduler evicts a pod only for one of a higher value whose class preempts. With `preempts: false` on all the
@@ -215,7 +209,7 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
     is_wanted = any(found.preempts for found in plan.priority_classes)
-    if plan.cluster.scheduler.kind not in _KUBE_SCHEDULER_PREEMPTS or not is_wanted:
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or not is_wanted:
         return
     for found in plan.priority_classes:
         higher = _above(plan, found) if found.preemptible else []
@@ -244,7 +238,7 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
     for found in plan.priority_classes:
-        value = KAI_CLASSES.get(found.name)
+        value = OWN_CLASSES.get(found.name)
         if value is not None:
             yield Finding(
                 name_of(found.at),

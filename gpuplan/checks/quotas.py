@@ -6,17 +6,22 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
+from gpuplan.catalog.schedulers import keepers
 from gpuplan.checks.caps import (
     Envelope,
     Grant,
     Key,
+    Shortfall,
     cap_field,
     cap_of,
     each_quota,
     envelopes,
+    granted_together,
     grants_by_unit,
+    is_bounded,
     key_of,
     parts,
+    shortfalls,
 )
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
@@ -38,7 +43,7 @@ from gpuplan.planning.plan import (
     Total,
     Unit,
 )
-from gpuplan.wording import listing
+from gpuplan.wording import SHOWN, joined, listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------
 
@@ -131,12 +136,12 @@ def _over_parent(envelope: Envelope) -> Finding:
 
 @check("GPU418", "caps-over-capacity", Severity.WARNING)
 def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
-    """On plain Kubernetes, tenants may together use more than a pool has, so that no guarantee on it holds.
+    """On plain Kubernetes, tenants may together use so much of a pool that guarantees on it do not hold.
 
     ## Why
     Plain Kubernetes has caps and nothing else. As long as all caps fit into the pool, each tenant finds its units free
     when it wants them. Where they do not, whoever comes first has them, and nothing gives them back to the one that
-    they were guaranteed to.
+    they were guaranteed to. A guarantee holds as far as the others leave room for it when they use all that they may.
 
     ## Instead
     Lower the limits, cap at the guarantees (`scheduler.cap: guaranteed` in the cluster), or use a scheduler that
@@ -146,22 +151,16 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
         return
     promised = {(total.pool.name, total.unit.name): total for total in plan.totals if total.free >= 0}
     for key, grants in grants_by_unit(plan).items():
-        guaranteed = [grant for grant in grants if grant.quota.guaranteed > 0]
         total = promised.get(key)
-        if total and guaranteed and len(grants) > 1 and not _fits(grants, total.unit.capacity):
-            yield _caps_over_capacity(plan, total, grants, guaranteed)
+        short = tuple(shortfalls(grants, total.unit.capacity)) if total and len(grants) > 1 else ()
+        if total and short:
+            yield _caps_over_capacity(plan, total, grants, short)
 
 
-def _fits(grants: Sequence[Grant], capacity: int) -> bool:
-    caps = [grant.cap for grant in grants if grant.cap is not None]
-    return len(caps) == len(grants) and add(caps) <= capacity
-
-
-def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], guaranteed: list[Grant]) -> Finding:
+def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], short: Sequence[Shortfall]) -> Finding:
     pool, unit, field = total.pool, total.unit, cap_field(plan)
     unbounded = [grant for grant in grants if grant.cap is None]
     bounded = [(grant.tenant.name, grant.cap) for grant in grants if grant.cap is not None]
-    first = guaranteed[0]
     if unbounded:
         at, effect = unbounded[0].quota.at, "have no bound"
         fact = f"{listing([grant.tenant.name for grant in unbounded])} may use all {unit.capacity}"
@@ -171,16 +170,36 @@ def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], guarantee
         fact = f"caps: {total_text(bounded)} of {unit.capacity}"
     return Finding(
         at / field,
-        f"caps on `{unit.name}` of pool `{pool.name}` {effect}: no guarantee on it holds",
+        f"caps on `{unit.name}` of pool `{pool.name}` {effect}: {_broken_guarantees(grants, short)}",
         label="more than there is",
-        related=(Label(first.quota.at / "guaranteed", f"`{first.tenant.name}` cannot count on this"),),
+        related=tuple(
+            Label(item.grant.quota.at / "guaranteed", f"`{item.grant.tenant.name}` can count on {number(item.left)}")
+            for item in short[:SHOWN]
+        ),
         notes=(
             fact,
+            f"when all others use their caps: {joined(_left(short))}",
             "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
         ),
         help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
         severity=severity_of_loss(plan, Severity.WARNING),
     )
+
+
+def _broken_guarantees(grants: Sequence[Grant], short: Sequence[Shortfall]) -> str:
+    if len(short) == sum(grant.quota.guaranteed > 0 for grant in grants):
+        return "no guarantee on it holds"
+    names = listing([item.grant.tenant.name for item in short])
+    return f"the guarantee{'s' if len(short) > 1 else ''} of {names} {'do' if len(short) > 1 else 'does'} not hold"
+
+
+def _left(short: Sequence[Shortfall]) -> list[str]:
+    """What each can count on of what it is promised."""
+    words = [
+        f"`{item.grant.tenant.name}` has {number(item.left)} of {number(item.grant.quota.guaranteed)}"
+        for item in short[:SHOWN]
+    ]
+    return [*words, f"{len(short) - SHOWN} more too little"] if len(short) > SHOWN else words
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -369,46 +388,22 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a namespace for each pool, and `split` each quota so that one namespace has all of it. Where one of
     the pools publishes shares under the plain name, let it say `rename: true`; where it is partitioned with strategy
-    `single`, `mixed`. Kueue and KAI-Scheduler count by pool, DRA device classes by GPU model. With `onLoss: refuse`
-    this is an error.
+    `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
+    is an error.
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for tenant in plan.tenants:
-        for resource, quotas in _granted_together(tenant):
-            if any(_is_bounded(plan, quota) for quota in quotas):
+        for resource, quotas in granted_together(tenant):
+            if any(is_bounded(plan, quota) for quota in quotas):
                 yield _shared_resource(plan, tenant, resource, quotas)
-
-
-def _is_bounded(plan: Plan, quota: Quota) -> bool:
-    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
-    cap = cap_of(plan, quota)
-    return cap is not None and cap < quota.unit.capacity
-
-
-def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
-    """The quotas on one resource in several pools that some namespace may use; each set once."""
-    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
-        return
-    seen: set[tuple[int, ...]] = set()
-    for namespace in tenant.namespaces:
-        by_resource: dict[str, dict[str, Quota]] = {}
-        for quota in tenant.quotas:
-            if quota.unit.resource and quota.caps[namespace] != 0:
-                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
-        for resource, quotas in by_resource.items():
-            together = tuple(quotas.values())
-            identity = tuple(id(quota) for quota in together)
-            if len(together) > 1 and identity not in seen:
-                seen.add(identity)
-                yield resource, together
 
 
 def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:
     first, second = quotas[:2]
     caps = [(quota.pool.name, cap_of(plan, quota)) for quota in quotas]
     bounded = [(name, cap) for name, cap in caps if cap is not None]
-    is_bounded = len(bounded) == len(caps)
+    all_bounded = len(bounded) == len(caps)
     return Finding(
         second.at / "pool",
         f"a quota cannot tell pools {listing([quota.pool.name for quota in quotas])} apart for tenant `{tenant.name}`: "
@@ -418,8 +413,8 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
         label=f"`{second.unit.name}` is `{resource}` here",
         related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
         notes=(
-            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if is_bounded else ()),
-            "Kueue and KAI-Scheduler count by pool, and DRA by device class",
+            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if all_bounded else ()),
+            f"{joined(keepers('pool'))} count by pool, and DRA by device class",
         ),
         help=_way_out(quotas)
         or "give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it",

@@ -1,71 +1,24 @@
-"""Checks on what the cluster's scheduler cannot keep (GPU510-519)."""
+"""Checks on what the cluster's scheduler cannot keep (GPU511-519, 530-539).
+
+What each scheduler keeps is data, the capability matrix; these say where a policy asks for what is lost.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from gpuplan.checks.caps import Key, ancestors, cap_field, cap_of, envelopes, grants_by_unit, key_of
+from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
+from gpuplan.checks.caps import ancestors
+from gpuplan.checks.losses import losses, uncounted_profiles
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.wording import add, name_of, number, severity_of_loss
+from gpuplan.checks.uses import Use, uses
+from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Amount, Cap, Fraction, Mig, Mps, Plan, Pool, Quota, SchedulerKind, Tenant, TimeSlicing
-from gpuplan.wording import listing
+from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, SchedulerKind, TimeSlicing
+from gpuplan.wording import joined, listing
 
-NAMES = {
-    SchedulerKind.KUBERNETES: "plain Kubernetes",
-    SchedulerKind.KUEUE: "Kueue",
-    SchedulerKind.KAI: "KAI-Scheduler",
-    SchedulerKind.RUNAI: "Run:ai",
-}
-_UNWRITTEN = {
-    SchedulerKind.KUEUE: "ResourceFlavors, Cohorts, ClusterQueues and LocalQueues",
-    SchedulerKind.KAI: "SchedulingShards and Queues",
-    SchedulerKind.RUNAI: "node pools, departments and projects",
-}
-
-# Read in the APIs of Kueue 0.19 and KAI-Scheduler 0.17, and in Run:ai's REST API.
-_NO_WEIGHT = frozenset((SchedulerKind.KUBERNETES,))
-_NO_RANK = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
-_NO_LENDING_BOUND = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KAI, SchedulerKind.RUNAI))
-_NO_MINIMUM_RUN_TIME = frozenset((SchedulerKind.KUBERNETES, SchedulerKind.KUEUE))
-
-# KAI-Scheduler reads a MIG resource's size from its name; what it cannot read costs nothing
-# (`pkg/scheduler/api/common_info/resources/mig.go`).
-_KAI_COUNTS = re.compile(r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb").fullmatch
-
-_Place = tuple[str, Origin]
-
-
-@check("GPU510", "queues-not-written", Severity.NOTE)
-def queues_not_written(plan: Plan) -> Iterator[Finding]:
-    """This release writes no queue objects for the cluster's scheduler.
-
-    ## Why
-    What is written for the cluster is what plain Kubernetes knows: priority classes, a ResourceQuota in each namespace
-    with the tenant's caps, and the admission rules that keep a tenant to its own pools, units and classes. Guarantees,
-    lending, surplus, run-time protection and the tree of tenants need the scheduler's own objects.
-
-    ## Instead
-    Write the scheduler's objects by hand into `overlays/<cluster>/kustomize/scheduling/`; the quotas in the policy are
-    checked all the same. With `onLoss: refuse` this is an error.
-    """
-    kind = plan.cluster.scheduler.kind
-    unwritten = _UNWRITTEN.get(kind)
-    if unwritten is None:
-        return
-    yield Finding(
-        _kind_of(plan),
-        f"no queue objects are written for {NAMES[kind]}",
-        label="caps and admission rules only",
-        notes=(
-            f"written: PriorityClasses, ResourceQuotas that cap each quota's `{cap_field(plan)}`, admission rules",
-            f"not written: {unwritten}; nothing keeps guarantees, lending, surplus, `protect` or `parent`",
-        ),
-        help=f"write them by hand in overlays/{plan.cluster.name}/kustomize/scheduling/",
-        severity=severity_of_loss(plan, Severity.NOTE),
-    )
+# --- What is kept in part, or not at all -------------------------------------------------------------------------
 
 
 @check("GPU511", "parent-does-not-bound", Severity.NOTE)
@@ -79,35 +32,8 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Lower the children's caps until they fit into the parent's, or use a scheduler with a tree of queues.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
-        return
-    found = [
-        (f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {used}", quota.at / cap_field(plan))
-        for parent, quota, bound, used in _exceeded_parents(plan)
-    ]
-    if found:
-        yield _loss(plan, "bounds of parents", found, "a ResourceQuota counts one namespace, not the tenants below one")
-
-
-def _exceeded_parents(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, str]]:
-    """Parents' quotas with their cap, and what may be used of it where that is more.
-
-    A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
-    form a circle, that is reported for itself.
-    """
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    for envelope in envelopes(plan):
-        if any(above.parent == envelope.tenant.name for above in ancestors(envelope.tenant, tenants)):
-            continue
-        bound = cap_of(plan, envelope.quota)
-        own = [bound] if envelope.tenant.namespaces else []
-        caps = [*own, *(cap_of(plan, quota) for _, quota in envelope.children)]
-        known = [cap for cap in caps if cap is not None]
-        exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
-        if bound is not None and exceeds and envelope.promised <= envelope.quota.guaranteed:
-            who = "it and its children" if own else "its children"
-            used = number(add(known)) if len(known) == len(caps) else "no bound"
-            yield envelope.tenant, envelope.quota, bound, f"{who} {used}"
+    if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+        yield from _losses(plan, "parent")
 
 
 @check("GPU512", "limit-not-allowed", Severity.NOTE)
@@ -121,21 +47,8 @@ def limit_not_allowed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or write `cap: limit`: then tenants may use more, and guarantees hold as far as the caps fit.
     """
-    scheduler = plan.cluster.scheduler
-    if scheduler.kind is not SchedulerKind.KUBERNETES or scheduler.cap is not Cap.GUARANTEED:
-        return
-    found = [
-        (f"`{tenant.name}` gets {number(quota.guaranteed)} of {_limit(quota)} `{quota.unit.name}`", quota.at / "limit")
-        for tenant in plan.tenants
-        for quota in tenant.quotas
-        if quota.limit is None or quota.limit > quota.guaranteed
-    ]
-    if found:
-        yield _loss(plan, "`limit` above `guaranteed`", found, "the cluster caps at `guaranteed`", place="cap")
-
-
-def _limit(quota: Quota) -> str:
-    return "any number of" if quota.limit is None else number(quota.limit)
+    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+        yield from _losses(plan, "limit", place="cap")
 
 
 @check("GPU513", "lendable-not-kept", Severity.NOTE)
@@ -144,37 +57,13 @@ def lendable_not_kept(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Only Kueue has a lending limit. KAI-Scheduler and Run:ai lend out whatever is idle and reclaim it later. On plain
-    Kubernetes whoever comes first has it, unless all caps fit into the pool: then nobody can borrow, and this check is
-    silent.
+    Kubernetes whoever comes first has it. Where all caps fit into the pool, or nobody else has a limit above its
+    guarantee, nothing is borrowed, and this check is silent.
 
     ## Instead
     Leave `lendable` out where it cannot be kept, or lower the others' limits until the caps fit into the pool.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind not in _NO_LENDING_BOUND:
-        return
-    bounded = [
-        (tenant, quota) for tenant in plan.tenants for quota in tenant.quotas if quota.lendable < quota.guaranteed
-    ]
-    if bounded and kind is SchedulerKind.KUBERNETES:
-        contended = _contended(plan)
-        bounded = [(tenant, quota) for tenant, quota in bounded if key_of(quota) in contended]
-    found = [
-        (f"`{tenant.name}` lends {number(quota.lendable)} of {number(quota.guaranteed)}", quota.at / "lendable")
-        for tenant, quota in bounded
-    ]
-    if found:
-        yield _loss(plan, "`lendable`", found, f"{NAMES[kind]} has no bound on what is lent")
-
-
-def _contended(plan: Plan) -> frozenset[Key]:
-    """The units that tenants may together use more of than there are."""
-    capacity = {(pool.name, unit.name): unit.capacity for pool in plan.pools for unit in pool.units}
-    return frozenset(
-        key
-        for key, grants in grants_by_unit(plan).items()
-        if any(grant.cap is None for grant in grants) or add([grant.cap or 0 for grant in grants]) > capacity[key]
-    )
+    yield from _losses(plan, "lendable")
 
 
 @check("GPU514", "surplus-not-divided", Severity.NOTE)
@@ -183,66 +72,202 @@ def surplus_not_divided(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     On plain Kubernetes idle units go to whoever comes first. Kueue shares by weight but has no order of ranks among
-    tenants.
+    tenants; Run:ai has seven ranks. Where all caps fit into the pool there is enough for everybody, and this check is
+    silent.
 
     ## Instead
-    Leave `surplus` at its defaults where it cannot be kept, or use KAI-Scheduler or Run:ai, which know both.
+    Leave `surplus` at its defaults where it cannot be kept, or use KAI-Scheduler, which knows both.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind in _NO_WEIGHT:
-        weights = [
-            (f"`{tenant.name}` has weight {number(tenant.surplus_weight)}", tenant.at / "surplus" / "weight")
-            for tenant in plan.tenants
-            if tenant.surplus_weight != 1
-        ]
-        if weights:
-            yield _loss(plan, "`surplus.weight`", weights, f"{NAMES[kind]} serves whoever comes first")
-    if kind in _NO_RANK:
-        ranks = [
-            (f"`{tenant.name}` has rank {tenant.surplus_rank}", tenant.at / "surplus" / "rank")
-            for tenant in plan.tenants
-            if tenant.surplus_rank != 0
-        ]
-        if ranks:
-            yield _loss(plan, "`surplus.rank`", ranks, f"{NAMES[kind]} has no order among tenants")
+    yield from _losses(plan, "surplus-weight")
+    yield from _losses(plan, "surplus-rank")
 
 
 @check("GPU515", "protection-not-kept", Severity.NOTE)
 def protection_not_kept(plan: Plan) -> Iterator[Finding]:
-    """Tenants ask for a minimum run time before eviction, and the scheduler knows none.
+    """Tenants ask for a minimum run time before eviction, and the scheduler knows none, or one for all.
 
     ## Why
     kube-scheduler and Kueue evict a pod as soon as a more urgent one needs its place, after a minute as after a day.
-    KAI-Scheduler and Run:ai can wait.
+    Run:ai waits as long for every tenant of a node pool, KAI-Scheduler as each tenant asks. Where nobody can want the
+    units that a tenant has, this check is silent.
 
     ## Instead
     Leave `protect` out where it cannot be kept; let long runs write checkpoints, or give them a higher priority class.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind not in _NO_MINIMUM_RUN_TIME:
-        return
-    found = [
-        (f"`{tenant.name}`: {duration}", tenant.at / "protect" / field)
-        for tenant in plan.tenants
-        for field, duration in (("preempt", tenant.protect_preempt), ("reclaim", tenant.protect_reclaim))
-        if duration is not None
-    ]
-    if found:
-        yield _loss(plan, "`protect`", found, f"{NAMES[kind]} knows no minimum run time")
+    yield from _losses(plan, "protect")
 
 
-def _loss(plan: Plan, what: str, found: Sequence[_Place], why: str, place: str = "kind") -> Finding:
+@check("GPU530", "namespaces-counted-apart", Severity.NOTE)
+def namespaces_counted_apart(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Run:ai, the namespaces of one tenant are meant to share a quota.
+
+    ## Why
+    A project of Run:ai has one namespace. Further namespaces are projects of their own with quotas of their own, and
+    what one leaves idle is surplus to all tenants, not to its sister.
+
+    ## Instead
+    Say with `split` what each namespace has, or give the tenant one namespace. On plain Kubernetes a tenant without
+    a `split` is an error.
+    """
+    if plan.cluster.scheduler.kind is SchedulerKind.RUNAI:
+        yield from _losses(plan, "namespaces")
+
+
+@check("GPU531", "units-counted-together", Severity.NOTE)
+def units_counted_together(plan: Plan) -> Iterator[Finding]:
+    """A tenant has several units of one pool, which the scheduler counts as one number.
+
+    ## Why
+    KAI-Scheduler and Run:ai count GPUs. A queue that is guaranteed four `1g.10gb` and two `2g.20gb` of a pool is
+    guaranteed eight slices there, and may hold them as eight `1g.10gb` before anybody reclaims one. The ResourceQuota
+    beside it caps each unit at its limit; where every limit is the guarantee, this check is silent.
+
+    ## Instead
+    Give each unit a pool of its own, or leave `limit` out.
+    """
+    yield from _losses(plan, "unit")
+
+
+@check("GPU532", "priority-across-tenants", Severity.NOTE)
+def priority_across_tenants(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, pods of one tenant may evict those of another from units that both may use.
+
+    ## Why
+    kube-scheduler looks at the values of the priority classes and at nothing else. Where tenants may together use more
+    than there is, a pod of a higher class evicts a lower one, whoever is within its guarantee.
+
+    ## Instead
+    Lower the limits until all caps fit into the pool, write `preempts: false` on the class, or use a scheduler that
+    compares pods of one tenant only.
+    """
+    yield from _losses(plan, "priority")
+
+
+@check("GPU533", "never-evicted-not-kept", Severity.NOTE)
+def never_evicted_not_kept(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Kueue, pods of a class that says `preemptible: false` are evicted all the same.
+
+    ## Why
+    Kueue has no workload that is exempt. Within a queue a higher class evicts a lower one, and whoever wants its
+    guarantee back takes it from any workload that runs on borrowed units.
+
+    ## Instead
+    Keep such work within the guarantee: leave `limit` out for the tenant that names the class. KAI-Scheduler and Run:ai
+    keep it there themselves.
+    """
+    if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
+        yield from _losses(plan, "preemptible")
+
+
+@check("GPU534", "fraction-does-not-grow", Severity.NOTE)
+def fraction_does_not_grow(plan: Plan) -> Iterator[Finding]:
+    """A workload asks for a range of a GPU, and the scheduler hands out fixed fractions.
+
+    ## Why
+    Only Run:ai lets a pod use more than it asked for while the rest of the GPU is idle. KAI-Scheduler gives a pod its
+    `min` and never more.
+
+    ## Instead
+    Write one number, as much as the pod needs at its busiest, or accept that it stays at `min`.
+    """
+    if capability("fraction", plan.cluster.scheduler.kind.value).support is not Support.IMPOSSIBLE:
+        yield from _losses(plan, "fraction-range")
+
+
+@check("GPU535", "gang-not-kept", Severity.NOTE)
+def gang_not_kept(plan: Plan) -> Iterator[Finding]:
+    """A training job's pods must start together, and the scheduler starts them as they come.
+
+    ## Why
+    kube-scheduler places one pod at a time: two jobs of four pods on six GPUs may get three each and wait for ever.
+    Kueue admits a job as a whole, so that a gang which is smaller than its job still waits for all of it.
+
+    ## Instead
+    Use a scheduler that knows gangs; with Kueue, let the gang be as large as the job.
+    """
+    yield from _losses(plan, "gang")
+
+
+@check("GPU536", "topology-not-kept", Severity.NOTE)
+def topology_not_kept(plan: Plan) -> Iterator[Finding]:
+    """A pool says where its nodes are, and the scheduler does not look.
+
+    ## Why
+    kube-scheduler places each pod by itself. The pods of one job may end up in racks far apart and wait for the network
+    between them.
+
+    ## Instead
+    Leave `topology` out, give pods an affinity to a rack by hand, or use a scheduler that knows topology.
+    """
+    yield from _losses(plan, "topology")
+
+
+@check("GPU537", "placement-not-kept", Severity.NOTE)
+def placement_not_kept(plan: Plan) -> Iterator[Finding]:
+    """A pool asks for bin packing or spreading, and the scheduler has one way for the whole cluster.
+
+    ## Why
+    How kube-scheduler scores nodes is part of its own configuration (`NodeResourcesFit`), for every pod of the cluster.
+    Kueue leaves the choice of the node to it.
+
+    ## Instead
+    Leave `placement` out and configure kube-scheduler, or use KAI-Scheduler or Run:ai, which place by pool.
+    """
+    yield from _losses(plan, "placement")
+
+
+@check("GPU538", "claims-not-counted", Severity.NOTE)
+def claims_not_counted(plan: Plan) -> Iterator[Finding]:
+    """A pool is allocated by DRA, and the scheduler does not count claims as the policy does.
+
+    ## Why
+    KAI-Scheduler counts claimed devices one by one: where a pool hands out large and small partitions, it divides them
+    among tenants as if they were worth the same. Run:ai's projects count no claims.
+
+    ## Instead
+    Give each unit a pool of its own, write `allocation: devicePlugin` for the pool, or use plain Kubernetes or Kueue,
+    which count by device class.
+    """
+    yield from _losses(plan, "dra")
+
+
+def _losses(plan: Plan, concept: str, place: str = "kind") -> Iterator[Finding]:
     """One finding for all that is lost in one way: it is the cluster that loses it, and a fleet has many tenants."""
     scheduler = plan.cluster.scheduler
-    more = f"{len(found) - 3} more like these" if len(found) > 3 else ""
-    return Finding(
-        scheduler.at / place,
-        f"{NAMES[scheduler.kind]} does not keep {what}",
-        label=why,
-        related=tuple(Label(at, text) for text, at in found[:3]),
-        notes=(more,) if more else (),
-        severity=severity_of_loss(plan, Severity.NOTE),
-    )
+    found = losses(plan, concept, scheduler.kind)
+    if found:
+        kept = capability(concept, scheduler.kind.value)
+        title = get_concept(concept).title
+        verb = "does not keep" if kept.support is Support.IMPOSSIBLE else "keeps only in part:"
+        yield Finding(
+            scheduler.at / place,
+            f"{_name(scheduler.kind)} {verb} {title}",
+            label=_asked_for(found),
+            related=_places(found),
+            notes=(kept.loss, *_more(found)),
+            help=f"see `gpuplan explain scheduler/{scheduler.kind}` for what it keeps, `gpuplan show --scheduler` for "
+            "what another would",
+            severity=severity_of_loss(plan, Severity.NOTE),
+        )
+
+
+def _asked_for(found: tuple[Use, ...]) -> str:
+    return "asked for in one place" if len(found) == 1 else f"asked for in {len(found)} places"
+
+
+def _places(found: tuple[Use, ...]) -> tuple[Label, ...]:
+    return tuple(Label(use.at, use.text) for use in found[:_SHOWN])
+
+
+def _more(found: tuple[Use, ...]) -> tuple[str, ...]:
+    return (f"{len(found) - _SHOWN} more like these",) if len(found) > _SHOWN else ()
+
+
+_SHOWN = 3
+
+
+def _name(kind: SchedulerKind) -> str:
+    return SCHEDULERS[kind.value]
 
 
 def _kind_of(plan: Plan) -> Origin:
@@ -258,104 +283,71 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Fractions of a GPU are an idea of KAI-Scheduler and Run:ai: to Kubernetes and Kueue a pool of fractions has nothing
-    to hand out and nothing to cap. KAI-Scheduler in turn does not count the device plugin's shares, and reads the size
-    of a MIG device from its name: profiles with an attribute, such as `1g.10gb+me`, cost nothing there, so that
+    to hand out and nothing to cap. Those two in turn do not count the device plugin's shares. KAI-Scheduler reads the
+    size of a MIG device from its name: profiles with an attribute, such as `1g.10gb+me`, cost nothing there, so that
     a tenant may take all of them.
 
     ## Instead
-    On plain Kubernetes and Kueue, share by time-slicing, MPS or MIG. With KAI-Scheduler, use `fraction` for shares and
-    MIG profiles without attributes.
+    On plain Kubernetes and Kueue, share by time-slicing, MPS or MIG. With KAI-Scheduler and Run:ai, use `fraction` for
+    shares, and with KAI-Scheduler MIG profiles without attributes. Of shares under Run:ai this is a warning, because
+    its documentation does not say.
     """
-    kind = plan.cluster.scheduler.kind
+    kind = plan.cluster.scheduler.kind.value
+    loses_fractions = capability("fraction", kind).support is Support.IMPOSSIBLE
+    loses_shares = capability("shares", kind).support is Support.IMPOSSIBLE
     for pool in plan.pools:
-        if isinstance(pool.sharing, Fraction):
-            if kind in (SchedulerKind.KUBERNETES, SchedulerKind.KUEUE):
-                yield _fraction_without_scheduler(plan, pool)
-        elif kind is SchedulerKind.KAI:
-            yield from _not_counted_by_kai(plan, pool)
+        sharing = pool.sharing
+        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+        if isinstance(sharing, Fraction) and loses_fractions:
+            yield _fraction_without_scheduler(plan, pool)
+        elif isinstance(slicing, TimeSlicing | Mps) and loses_shares:
+            yield _shares_without_count(plan, pool, slicing.at)
+        elif isinstance(sharing, Mig) and kind == SchedulerKind.KAI.value:
+            yield from _profiles_without_count(plan, pool, sharing.layout_at)
 
 
 def _fraction_without_scheduler(plan: Plan, pool: Pool) -> Finding:
     return Finding(
         pool.sharing.at.key,
-        f"{NAMES[plan.cluster.scheduler.kind]} cannot hand out fractions of pool `{pool.name}`",
-        label="needs KAI-Scheduler or Run:ai",
+        f"{_name(plan.cluster.scheduler.kind)} cannot hand out fractions of pool `{pool.name}`",
+        label=f"needs {joined(keepers('fraction'), 'or')}",
         related=(_scheduler_label(plan),),
-        notes=("a fraction is an annotation that only those schedulers read; no resource stands for it",),
+        notes=(capability("fraction", plan.cluster.scheduler.kind.value).loss,),
         help="write `timeSlicing: {replicas: 4}` or another kind of sharing, or change the cluster's scheduler",
     )
 
 
-def _not_counted_by_kai(plan: Plan, pool: Pool) -> Iterator[Finding]:
-    sharing = pool.sharing
-    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-    if isinstance(slicing, TimeSlicing | Mps):
+def _shares_without_count(plan: Plan, pool: Pool, at: Origin) -> Finding:
+    kept = capability("shares", plan.cluster.scheduler.kind.value)
+    return Finding(
+        at.key,
+        f"{_name(plan.cluster.scheduler.kind)} does not count the shares of pool `{pool.name}`",
+        label="shares of the device plugin",
+        related=(_scheduler_label(plan),),
+        notes=(kept.loss,),
+        help="write `sharing: {fraction: {}}`; a share of one in four is then `gpu-fraction: 0.25`",
+        severity=severity_of_loss(plan, Severity.WARNING) if kept.is_uncertain else None,
+    )
+
+
+def _profiles_without_count(plan: Plan, pool: Pool, at: Origin) -> Iterator[Finding]:
+    odd = uncounted_profiles(pool)
+    if odd:
         yield Finding(
-            slicing.at.key,
-            f"KAI-Scheduler does not count the shares of pool `{pool.name}`",
-            label="shares of the device plugin",
+            at,
+            f"KAI-Scheduler counts {listing([unit.name for unit in odd])} of pool `{pool.name}` as nothing",
+            label=f"`{odd[0].resource}` has no size in its name",
             related=(_scheduler_label(plan),),
-            notes=("it counts `nvidia.com/gpu` and `nvidia.com/mig-*`, and divides GPUs itself",),
-            help="write `sharing: {fraction: {}}`; a share of one in four is then `gpu-fraction: 0.25`",
+            notes=("it reads names of the form `nvidia.com/mig-2g.20gb`; a quota does not count others",),
+            help="use profiles without an attribute",
         )
-    elif isinstance(sharing, Mig):
-        odd = [unit for unit in pool.units if unit.name != "gpu" and unit.resource and _is_uncounted(unit.resource)]
-        if odd:
-            yield Finding(
-                sharing.layout_at,
-                f"KAI-Scheduler counts {listing([unit.name for unit in odd])} of pool `{pool.name}` as nothing",
-                label=f"`{odd[0].resource}` has no size in its name",
-                related=(_scheduler_label(plan),),
-                notes=("it reads names of the form `nvidia.com/mig-2g.20gb`; a quota does not count others",),
-                help="use profiles without an attribute",
-            )
-
-
-def _is_uncounted(resource: str) -> bool:
-    return resource.startswith("nvidia.com/mig-") and not _KAI_COUNTS(resource)
 
 
 def _scheduler_label(plan: Plan) -> Label:
-    return Label(_kind_of(plan), f"this cluster has {NAMES[plan.cluster.scheduler.kind]}")
+    return Label(_kind_of(plan), f"this cluster has {_name(plan.cluster.scheduler.kind)}")
 
 
 # --- The tree of tenants -----------------------------------------------------------------------------------------
-
-
-@check("GPU517", "borrowing-needs-parent", Severity.WARNING)
-def borrowing_needs_parent(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with Kueue, a tenant without a parent is meant to borrow or to bound its lending.
-
-    ## Why
-    Kueue lends only inside a cohort, which is what a parent stands for. Its webhook refuses a borrowing or lending
-    limit on a queue without one, so that the tenant can use its guarantee and no more.
-
-    ## Instead
-    Give the tenants that share their idle units a common `parent`; it needs neither namespaces nor quotas. With
-    `onLoss: refuse` this is an error.
-    """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
-        return
-    for tenant in plan.tenants:
-        if tenant.parent is not None:
-            continue
-        for quota in tenant.quotas:
-            borrows = quota.limit is None or quota.limit > quota.guaranteed
-            if tenant.namespaces and (borrows or quota.lendable < quota.guaranteed):
-                yield _no_cohort(plan, tenant, quota, borrows=borrows)
-
-
-def _no_cohort(plan: Plan, tenant: Tenant, quota: Quota, *, borrows: bool) -> Finding:
-    what, field = ("borrow", "limit") if borrows else ("lend", "lendable")
-    return Finding(
-        quota.at / field,
-        f"tenant `{tenant.name}` cannot {what} `{quota.unit.name}` of pool `{quota.pool.name}`: it has no parent",
-        label="needs a cohort",
-        related=(Label(name_of(tenant.at), "no `parent`"), _scheduler_label(plan)),
-        notes=(f"Kueue refuses a {what}ing limit on a queue without a cohort",),
-        help="add a Tenant without namespaces, and name it as `parent` of the tenants that share",
-        severity=severity_of_loss(plan, Severity.WARNING),
-    )
 
 
 @check("GPU518", "tenant-tree-too-deep")
@@ -380,9 +372,12 @@ def tenant_tree_too_deep(plan: Plan) -> Iterator[Finding]:
                 f"tenant `{tenant.name}` is on level {len(above) + 1} of 2",
                 label=f"`{above[0].name}` has a parent itself",
                 related=(Label(above[0].at / "parent", f"`{above[1].name}`"), _scheduler_label(plan)),
-                notes=(f"{route}; Run:ai has departments and projects",),
+                notes=(f"{route}; {capability('parent', SchedulerKind.RUNAI.value).loss}",),
                 help=f"write `parent: {above[-1].name}`",
             )
+
+
+# --- What the scheduler needs beside its objects -----------------------------------------------------------------
 
 
 @check("GPU519", "no-admission-policies", Severity.WARNING)
@@ -402,21 +397,73 @@ def no_admission_policies(plan: Plan) -> Iterator[Finding]:
             plan.cluster.at / "kubernetes",
             f"Kubernetes {plan.cluster.kubernetes} cannot keep tenants to their own pools and priority classes",
             label="admission policies came with 1.30",
-            notes=("written for tenants: Namespaces, ResourceQuotas and RoleBindings",),
+            notes=(
+                "written for tenants: Namespaces, ResourceQuotas and RoleBindings",
+                *_kept_by_admission(plan),
+            ),
             help="upgrade the cluster to 1.30 or later",
             severity=severity_of_loss(plan, Severity.WARNING),
         )
 
 
+def _kept_by_admission(plan: Plan) -> Iterator[str]:
+    """What of the plan only admission policies keep."""
+    found = _needing(plan, Needs.ADMISSION)
+    if found:
+        titles = joined([concept.title for concept, _ in found])
+        yield f"{_name(plan.cluster.scheduler.kind)} keeps by admission policies alone: {titles}"
+
+
+@check("GPU539", "scheduler-needs-configuration", Severity.NOTE)
+def scheduler_needs_configuration(plan: Plan) -> Iterator[Finding]:
+    """The policy asks for something that the scheduler does only if its own configuration says so.
+
+    ## Why
+    Some switches are no objects in the cluster but parts of the scheduler's configuration file or of its chart's
+    values. Where they are off, the objects that gpuplan writes are accepted and do nothing: a weight of a Kueue queue
+    divides nothing as long as fair sharing is off.
+
+    ## Instead
+    Set it where the scheduler is installed. This stays a note with `onLoss: refuse`: nothing is lost once it is set,
+    and gpuplan cannot see whether it is. A comment keeps it quiet then.
+    """
+    kind = plan.cluster.scheduler.kind
+    for concept, found in _needing(plan, Needs.CONFIGURATION):
+        kept = concept.capabilities[kind.value]
+        yield Finding(
+            _kind_of(plan),
+            f"{_name(kind)} keeps {concept.title} only if it is configured to",
+            label=_asked_for(found),
+            related=_places(found),
+            notes=_more(found),
+            help=f"set {kept.setting}",
+        )
+
+
+def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
+    """What the plan asks for that the scheduler does not keep by its own objects, with the places."""
+    kind = plan.cluster.scheduler.kind.value
+    asked = ((concept, uses(plan, concept.id)) for concept in concepts() if concept.capabilities[kind].needs is needs)
+    return [(concept, found) for concept, found in asked if found]
+
+
 CHECKS: tuple[Check, ...] = (
-    queues_not_written,
     parent_does_not_bound,
     limit_not_allowed,
     lendable_not_kept,
     surplus_not_divided,
     protection_not_kept,
     unit_unknown_to_scheduler,
-    borrowing_needs_parent,
     tenant_tree_too_deep,
     no_admission_policies,
+    namespaces_counted_apart,
+    units_counted_together,
+    priority_across_tenants,
+    never_evicted_not_kept,
+    fraction_does_not_grow,
+    gang_not_kept,
+    topology_not_kept,
+    placement_not_kept,
+    claims_not_counted,
+    scheduler_needs_configuration,
 )

@@ -155,7 +155,7 @@ def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
 
 def _most_per_container(quota: Quota) -> int:
-    return 1 if refuses_more_than_one(quota.pool) else quota.unit.per_node
+    return 1 if refuses_more_than_one(quota.pool, quota.unit) else quota.unit.per_node
 
 
 CHECKS: tuple[Check, ...] = (

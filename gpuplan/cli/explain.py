@@ -15,15 +15,16 @@ def _complete_subject(_: click.Context, __: click.Parameter, incomplete: str) ->
 
 
 @click.command("explain", cls=Verb)
-@click.argument("subject", metavar="CODE|FIELD|GPU", shell_complete=_complete_subject)
+@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=_complete_subject)
 @click.pass_context
 def command(context: click.Context, subject: str) -> None:
-    """Explain a rule, a field or a GPU.
+    """Explain a rule, a field, a GPU or a scheduler.
 
     \b
       gpuplan explain GPU203              a rule, by code or name
       gpuplan explain Pool.spec.sharing   a field of the policy language
       gpuplan explain A100-80GB           a GPU model of the catalog
+      gpuplan explain scheduler/kueue     what a scheduler keeps of a policy; `scheduler` lists them
     """
     from gpuplan.views.explain import explain
 

@@ -26,7 +26,7 @@ _SECTIONS = {
         "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
     },
     "Ask": {
-        "explain": "Explain a rule, a field or a GPU.",
+        "explain": "Explain a rule, a field, a GPU or a scheduler.",
         "catalog": "List the GPU models, or one's MIG profiles and layouts.",
         "rules": "List the rules.",
         "schema": "Print a JSON Schema.",

@@ -20,6 +20,8 @@ FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "mar
 """As `gpuplan.views.formats.Format`, which help must not load."""
 STAGES = ("gpu-operator", "partitions", "scheduling", "namespaces", "monitoring", "workloads")
 """As `gpuplan.planning.plan.Stage`, which help must not load."""
+SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
+"""As `gpuplan.policy.models.SchedulerKind`, which help must not load."""
 
 
 @dataclass(frozen=True, slots=True)

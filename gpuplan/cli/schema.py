@@ -23,6 +23,8 @@ def command(context: click.Context, name: str) -> None:
                 documents of that kind alone
       findings  what `validate --output-format json` writes
       plan      what `show --output-format json` writes
+      comparison
+                what `show --scheduler NAME --output-format json` writes
 
     \b
       gpuplan schema policy > .gpuplan/policy.schema.json

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuplan.cli.commands import Verb, format_option, option
-from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.options import SCHEDULERS, cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.planning.plan import Plan
 
 
 @click.command("show", cls=Verb)
 @cluster_option
 @format_option("table", "json", "yaml", what="A table for people, or the contract of `gpuplan schema plan`")
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
+@option(
+    "--scheduler",
+    type=click.Choice(SCHEDULERS),
+    section="Output",
+    help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
+)
+@option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
 @click.pass_context
-def command(context: click.Context, clusters: tuple[str, ...], format_: str, *, summary: bool) -> None:
+def command(
+    context: click.Context,
+    clusters: tuple[str, ...],
+    format_: str,
+    scheduler: str | None,
+    *,
+    summary: bool,
+    preemption: bool,
+) -> None:
     """Show the resolved plan: pools, capacity, tenants, what is free.
 
     Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
@@ -25,16 +45,34 @@ def command(context: click.Context, clusters: tuple[str, ...], format_: str, *, 
     \b
       gpuplan show --cluster prod
       gpuplan show --output-format json | jq '.clusters[].pools[].units'
+      gpuplan show --cluster prod --scheduler kai   what another scheduler would change
+      gpuplan show --cluster prod --preemption      who can evict whom
     """
     from gpuplan import pipeline
     from gpuplan.views.plan import shown_plans
 
-    if summary and format_ != "table":
-        raise click.UsageError(f"--summary is for people, {format_} for programs.")
+    if (summary or preemption) and format_ != "table":
+        flag = "--summary" if summary else "--preemption"
+        raise click.UsageError(f"{flag} is for people, {format_} for programs, which find all of it in the plan.")
+    if sum((summary, preemption, scheduler is not None)) > 1:
+        raise click.UsageError("--summary, --preemption and --scheduler each show something else: give one of them.")
     terminal = Terminal.of(context)
     report = pipeline.validate(terminal.root, clusters)
-    terminal.print(shown_plans(report.plans, "summary" if summary else format_, terminal.out_theme))
+    if scheduler:
+        terminal.print(_compared(report.plans, scheduler, format_, terminal))
+    else:
+        page = "summary" if summary else "preemption" if preemption else format_
+        terminal.print(shown_plans(report.plans, page, terminal.out_theme))
     if not report.is_valid:
         errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
         write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)
         context.exit(1)
+
+
+def _compared(plans: Sequence[Plan], scheduler: str, format_: str, terminal: Terminal) -> str:
+    from gpuplan.checks.comparison import compare
+    from gpuplan.planning.plan import SchedulerKind
+    from gpuplan.views.comparison import shown_comparisons
+
+    kind = SchedulerKind(scheduler)
+    return shown_comparisons([compare(plan, kind) for plan in plans], format_, terminal.out_theme)

@@ -48,9 +48,16 @@ _CARE: Final = {
     ("operators.coreos.com", "Subscription"): Care(-18, "confirm", "confirm", is_custom=True),
     # Without its class no new pod of that class starts.
     ("scheduling.k8s.io", "PriorityClass"): Care(-15, "confirm", "confirm"),
+    ("kueue.x-k8s.io", "WorkloadPriorityClass"): Care(-15, "confirm", "confirm", is_custom=True),
     # There before what refers to it, and pruned when nothing does any more: pods that have not been replaced yet still
     # mount the old one.
     ("", "ConfigMap"): Care(-10, is_pruned_last=True),
+    # A queue is inactive until all that it names is there. Kueue holds on to flavors, and to queues until their
+    # workloads have ended (its finalizer `resource-in-use`), so that a person takes them out of use first.
+    ("kueue.x-k8s.io", "Topology"): Care(-9, "confirm", "confirm", is_custom=True),
+    ("kueue.x-k8s.io", "ResourceFlavor"): Care(-8, "confirm", "confirm", is_custom=True),
+    ("kueue.x-k8s.io", "Cohort"): Care(-7, is_custom=True),
+    ("kueue.x-k8s.io", "ClusterQueue"): Care(-5, "confirm", "confirm", is_custom=True),
     # Without the labels of Node Feature Discovery the operator takes its operands off the nodes.
     ("nfd.openshift.io", "NodeFeatureDiscovery"): Care(-5, "confirm", "confirm", is_custom=True),
     # Without a ClusterPolicy the operator removes the driver from every node.
@@ -61,11 +68,20 @@ _CARE: Final = {
     ("nfd.openshift.io", "NodeFeatureRule"): Care(10, "confirm", "confirm", is_pruned_last=True, is_custom=True),
     # Argo CD would delete the Node itself, with its labels or with the Application (argoproj/argo-cd#7124).
     ("", "Node"): Care(10, "false", "false", is_applied_by_server=True),
+    # Without its shard nothing is placed on a pool's nodes, and without its queue no new work of a tenant starts. A
+    # queue with others below it cannot be deleted.
+    ("kai.scheduler", "Topology"): Care(-9, "confirm", "confirm", is_custom=True),
+    ("kai.scheduler", "SchedulingShard"): Care(-8, "confirm", "confirm", is_custom=True),
+    ("scheduling.run.ai", "Queue"): Care(-7, "confirm", "confirm", is_custom=True),
     ("", "ResourceQuota"): Care(20),
     # Without a policy every tenant can use every GPU. A binding comes after its policy and its parameters: while those
     # are missing it refuses every pod.
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Care(20, "confirm", "confirm"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Care(21, "confirm", "confirm"),
+    # With the claim goes the model.
+    ("", "PersistentVolumeClaim"): Care(0, "confirm", "confirm"),
+    # Last, so that workloads wait for nothing but their turn.
+    ("kueue.x-k8s.io", "LocalQueue"): Care(25, is_custom=True),
     ("monitoring.coreos.com", "PrometheusRule"): Care(30, is_custom=True),
     ("monitoring.coreos.com", "ServiceMonitor"): Care(30, is_custom=True),
 }
@@ -77,6 +93,8 @@ _CONFIG_MAPS: Final = {
     Stage.GPU_OPERATOR.value: Care(-10, is_pruned_last=True, is_left_over=True),
     # Nothing mounts dashboards.
     Stage.MONITORING.value: Care(30),
+    # Whatever is pruned last waits until all else is healthy, and a training Job is that when it has ended.
+    Stage.WORKLOADS.value: Care(-10, "false", is_left_over=True),
 }
 """ConfigMaps of some stages."""
 
@@ -84,14 +102,21 @@ _CONFIG_MAPS: Final = {
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     """The object with the annotations for the tool that syncs the cluster, or for both."""
     body, is_partial = manifest.body, manifest.is_partial
-    stage = manifest.folder if body["kind"] == "ConfigMap" and manifest.folder in _CONFIG_MAPS else ""
+    stage = _stage(manifest) if body["kind"] == "ConfigMap" else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
-    annotations = _annotations(body["apiVersion"], body["kind"], stage, is_partial, has_argocd, has_flux)
+    order = manifest.order
+    annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
     if not annotations:
         return manifest
     metadata = body["metadata"]
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial)
+    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial, order)
+
+
+def _stage(manifest: Manifest) -> str:
+    """The stage, where its ConfigMaps are treated in their own way."""
+    stage = manifest.folder.partition("/")[0]
+    return stage if stage in _CONFIG_MAPS else ""
 
 
 @cache
@@ -99,11 +124,13 @@ def _annotations(
     api_version: str,
     kind: str,
     stage: str,
+    order: int,
     is_partial: bool,  # noqa: FBT001 - positions make the cheaper key, and there is a key for each object
     has_argocd: bool,  # noqa: FBT001
     has_flux: bool,  # noqa: FBT001
 ) -> Mapping[str, str]:
     care = _find_care(api_version, kind, stage, is_partial=is_partial)
+    care = care._replace(wave=care.wave + order)
     argocd = _argocd(care, is_partial=is_partial) if has_argocd else _after_argocd(care)
     return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gpuplan.manifests.admission import AdmissionRule, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Identity, Manifest
+from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
 from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
@@ -12,6 +14,7 @@ from gpuplan.manifests.yamltext import to_yaml
 __all__ = [
     "HEADER",
     "RULES",
+    "AdmissionRule",
     "Checked",
     "File",
     "Gvk",
@@ -19,10 +22,12 @@ __all__ = [
     "Manifest",
     "Problem",
     "Tree",
+    "admission_policy",
     "check_schemas",
     "has_schemas",
     "kubernetes_versions",
     "object_path",
+    "quantity",
     "render_index",
     "render_tree",
     "to_yaml",

@@ -38,12 +38,14 @@ class Manifest:
     ``folder`` is relative to the cluster's own folder: ``gpu-operator``, ``namespaces/research``; empty is that folder
     itself. ``body`` is the object in the order in which it should be read, with ``apiVersion``, ``kind`` and
     ``metadata.name``; an object of the cluster has no ``metadata.namespace``. ``is_partial`` says that it is a part of
-    an object that somebody else makes, for server-side apply: what its schema requires may be missing.
+    an object that somebody else makes, for server-side apply: what its schema requires may be missing. What has a
+    lower ``order`` is to be applied before others of its kind, and before kinds that are applied along with it.
     """
 
     folder: str
     body: Mapping[str, Any]
     is_partial: bool = False
+    order: int = 0
 
     @property
     def api_version(self) -> str:

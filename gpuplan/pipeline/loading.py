@@ -32,6 +32,7 @@ from gpuplan.wording import closest, listing
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
 DEFAULT_BASES = ("policies",)
+COMPONENT_KIND = "Component"
 _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 
 
@@ -239,7 +240,9 @@ class _Loader:
             inner = find_folders(self.root, folder) if stage in _STAGES_WITH_PARTS else ()
             if folder in kinds or not inner:
                 found.append(_component(stage, None, folder, kinds))
-            found += (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
+            parts = (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
+            # Beside a Component of the whole stage, other folders are what that one is made of.
+            found += (part for part in parts if folder not in kinds or part.kind == COMPONENT_KIND)
         return tuple(found)
 
 

@@ -14,10 +14,9 @@ from gpuplan.checks.handwritten.reading import entries, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, check_schemas, render_index, render_tree
+from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan, Stage
-
-COMPONENT_KIND = "Component"
 
 Components = Mapping[str, tuple[str, ...]]
 """The folders of hand-written Components by the folder of the cluster that includes them."""

@@ -30,12 +30,23 @@ def resolve_cluster(at: Origin, cluster: models.Cluster) -> Cluster:
         platform=spec.platform,
         gpu_operator=operator,
         node_labels=spec.node_labels,
-        scheduler=Scheduler(at / "scheduler", spec.scheduler.kind, spec.scheduler.on_loss, spec.scheduler.cap),
+        scheduler=_scheduler(at / "scheduler", spec.scheduler),
         argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd) if spec.argocd else None,
         flux=_flux(at / "flux", spec.flux) if spec.flux else None,
         monitoring=_monitoring(at / "monitoring", spec.platform, operator, spec.monitoring)
         if spec.monitoring
         else None,
+    )
+
+
+def _scheduler(at: Origin, scheduler: models.Scheduler) -> Scheduler:
+    return Scheduler(
+        at=at,
+        kind=scheduler.kind,
+        on_loss=scheduler.on_loss,
+        cap=scheduler.cap,
+        version=f"v{scheduler.version.removeprefix('v')}" if scheduler.version else "",
+        runai_cluster_id=(scheduler.runai.cluster_id or "") if scheduler.runai else "",
     )
 
 

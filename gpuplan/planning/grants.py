@@ -6,7 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuplan.catalog import parse_profile, resource_suffix
-from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Mig, Mps, Plan, Pool, Quota, Tenant, TimeSlicing
+from gpuplan.planning.kai import queue_name
+from gpuplan.planning.plan import (
+    GPU_RESOURCE,
+    Cluster,
+    Isolation,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    Quota,
+    SchedulerKind,
+    Tenant,
+    TimeSlicing,
+    Unit,
+)
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
@@ -14,8 +28,24 @@ SYSTEM_NAMESPACE = "gpuplan-system"
 GRANTS_POLICY = "gpuplan-grants"
 """The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
 
+QUEUES_POLICY = "gpuplan-queues"
+"""The ValidatingAdmissionPolicy that holds the work of a namespace to its tenant's queues, by the same parameters."""
+
 FRACTION = "fraction"
 """What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
+
+# Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
+# CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
+# which gets every GPU where NVIDIA_VISIBLE_DEVICES is not set.
+DEVICE_VARIABLES = (
+    "CUDA_VERSION",
+    "DOCKER_RESOURCE_GPU",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_NVSWITCH",
+)
+"""Variables beside `NVIDIA_VISIBLE_DEVICES` by which a container chooses devices; no pod of a tenant may set them."""
 
 _POLICIES_SINCE_MINOR = 30
 """ValidatingAdmissionPolicy is `admissionregistration.k8s.io/v1` since Kubernetes 1.30."""
@@ -50,17 +80,20 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
 
 
 def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
-    if refuses_more_than_one(quota.pool):
+    if refuses_more_than_one(quota.pool, quota.unit):
         return 1
     return tenant.units_per_container if quota.unit.resource else None
 
 
-def refuses_more_than_one(pool: Pool) -> bool:
-    """Whether the device plugin refuses containers that ask for two or more of a pool's shares.
+def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
+    """Whether the device plugin refuses containers that ask for two or more of a unit, because it is a share.
 
     Under MPS it always did (`internal/rm/rm.go` of k8s-device-plugin, `ValidateRequest`); newer releases let the
-    option decide, which the policy language does not offer: two shares of MPS may be of one GPU.
+    option decide, which the policy language does not offer: two shares of MPS may be of one GPU. GPUs that stay whole
+    beside sliced MIG devices are no shares.
     """
+    if unit.isolation is Isolation.WHOLE_GPU:
+        return False
     match pool.sharing:
         case Mps():
             return True
@@ -72,19 +105,26 @@ def refuses_more_than_one(pool: Pool) -> bool:
             return False
 
 
-def parameters(tenant: Tenant, namespace: str) -> Mapping[str, str]:
-    """The data of the ConfigMap that `GRANTS_POLICY` reads for a namespace; every value is a list, an item a line.
+def parameters(
+    tenant: Tenant, namespace: str, scheduler: SchedulerKind = SchedulerKind.KUBERNETES
+) -> Mapping[str, str]:
+    """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource that it hands out, and how many of it one container may ask for (or
-    ``any``). All keys are always there: an expression that misses one fails, and the policy then refuses.
+    ``any``). With KAI-Scheduler there are ``queues``: a pool, and the tenant's queue in it. All keys are always there:
+    an expression that misses one fails, and the policy then refuses.
     """
     found = grants(tenant, namespace)
-    return {
+    pools = dict.fromkeys([grant.pool for grant in found])
+    data = {
         "tenant": tenant.name,
-        "pools": _lines(dict.fromkeys([grant.pool for grant in found])),
+        "pools": _lines(pools),
         "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
         "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
     }
+    if scheduler is SchedulerKind.KAI:
+        data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
+    return data
 
 
 def _lines(items: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
 from gpuplan.policy.models import (
+    Allocation,
     Approval,
     Cap,
     ClusterMigStrategy,
@@ -26,6 +27,7 @@ from gpuplan.policy.models import (
     MigStrategy,
     NodeLabels,
     OnLoss,
+    Placement,
     Platform,
     PodSecurity,
     Role,
@@ -37,6 +39,7 @@ Amount = int | Decimal
 
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
+WORKLOAD_LABEL = "gpuplan.dev/workload"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -45,7 +48,8 @@ GPU_RESOURCE = "nvidia.com/gpu"
 class Stage(StrEnum):
     """A folder of a cluster's output; a hand-written Component may be put beside each.
 
-    `PARTITIONS` and `NAMESPACES` have a folder for each pool and each namespace, which are delivered one by one.
+    `PARTITIONS` has a folder for each pool, `NAMESPACES` and `WORKLOADS` one for each namespace; these are delivered
+    one by one.
     """
 
     GPU_OPERATOR = "gpu-operator"
@@ -57,7 +61,7 @@ class Stage(StrEnum):
 
     @property
     def has_parts(self) -> bool:
-        return self in (Stage.PARTITIONS, Stage.NAMESPACES)
+        return self in (Stage.PARTITIONS, Stage.NAMESPACES, Stage.WORKLOADS)
 
 
 # --- Cluster -----------------------------------------------------------------------------------------------------
@@ -81,12 +85,14 @@ class GpuOperator(NamedTuple):
 
 
 class Scheduler(NamedTuple):
-    """The scheduler that divides the GPUs."""
+    """The scheduler that divides the GPUs; ``version`` and ``runai_cluster_id`` may be empty."""
 
     at: Origin
     kind: SchedulerKind
     on_loss: OnLoss
     cap: Cap
+    version: str
+    runai_cluster_id: str
 
 
 class Argocd(NamedTuple):
@@ -301,6 +307,7 @@ class Pool(NamedTuple):
 
     ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
     switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
+    ``topology`` are the labels that say where a node is, widest first.
     """
 
     at: Origin
@@ -313,6 +320,9 @@ class Pool(NamedTuple):
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     workload_types: tuple[str, ...]
+    allocation: Allocation
+    placement: Placement | None
+    topology: tuple[str, ...]
     fallback: str | None
     memory_per_unit_mib: int | None
     disruption: Disruption
@@ -402,6 +412,104 @@ class Total(NamedTuple):
         return self.unit.capacity - self.guaranteed
 
 
+# --- Workloads ---------------------------------------------------------------------------------------------------
+
+
+class FractionRequest(NamedTuple):
+    """A part of a GPU, in (0, 1): what a pod has, and what it may use while the GPU is idle."""
+
+    at: Origin
+    least: Decimal
+    most: Decimal
+
+
+class Download(NamedTuple):
+    """A Job that fills a volume."""
+
+    at: Origin
+    image: str
+    command: tuple[str, ...]
+    args: tuple[str, ...]
+
+
+class ModelVolume(NamedTuple):
+    """A volume for a model; ``storage_class`` is empty for the cluster's default."""
+
+    at: Origin
+    size: str
+    storage_class: str
+    mount_path: str
+    access_mode: str
+    download: Download | None
+
+
+class Autoscaling(NamedTuple):
+    """Pods that follow the load."""
+
+    at: Origin
+    min_replicas: int
+    max_replicas: int
+    requests_per_second: int
+    metric: str
+
+
+class Inference(NamedTuple):
+    """A service that runs all the time."""
+
+    at: Origin
+    replicas: int
+    port: int
+    autoscaling: Autoscaling | None
+
+
+class Training(NamedTuple):
+    """Pods that run to their end; ``gang`` is how many must start together, None where any may start alone."""
+
+    at: Origin
+    pods: int
+    gang: int | None
+    backoff_limit: int
+
+
+class Workload(NamedTuple):
+    """What a team runs. ``units_per_pod`` is what each pod asks for; ``fraction`` stands for it on such pools.
+
+    ``priority_class`` is None where its tenant may name none. ``cpu`` and ``memory`` are empty where not given.
+    """
+
+    at: Origin
+    name: str
+    tenant: Tenant
+    namespace: str
+    work: Inference | Training
+    pool: Pool
+    unit: Unit
+    units_per_pod: int
+    fraction: FractionRequest | None
+    priority_class: PriorityClass | None
+    image: str
+    command: tuple[str, ...]
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    config: Mapping[str, str]
+    cpu: str
+    memory: str
+    model: ModelVolume | None
+
+    @property
+    def most_pods(self) -> int:
+        """How many pods there are at most."""
+        if isinstance(self.work, Training):
+            return self.work.pods
+        scaling = self.work.autoscaling
+        return max(self.work.replicas, scaling.max_replicas) if scaling else self.work.replicas
+
+    @property
+    def amount_per_pod(self) -> Amount:
+        """What each pod takes of its tenant's quota, in the quota's own units."""
+        return self.fraction.least if self.fraction else self.units_per_pod
+
+
 # --- The plan ----------------------------------------------------------------------------------------------------
 
 
@@ -442,6 +550,7 @@ class Broken:
     layouts: frozenset[str] = frozenset()
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
+    workloads: frozenset[str] = frozenset()
     incomplete_tenants: frozenset[str] = frozenset()
 
 
@@ -455,6 +564,7 @@ class Plan:
     priority_classes: tuple[PriorityClass, ...]
     tenants: tuple[Tenant, ...]
     totals: tuple[Total, ...]
+    workloads: tuple[Workload, ...] = ()
     hand_written: tuple[HandWritten, ...] = ()
     components: tuple[Component, ...] = ()
     broken: Broken = field(default_factory=Broken)
@@ -473,9 +583,11 @@ class Plan:
 
 
 __all__ = [
+    "Allocation",
     "Amount",
     "Approval",
     "Argocd",
+    "Autoscaling",
     "Broken",
     "Cap",
     "Cluster",
@@ -483,13 +595,16 @@ __all__ = [
     "Component",
     "Dashboards",
     "Disruption",
+    "Download",
     "Effect",
     "Exclusive",
     "Flux",
     "FluxSourceKind",
     "Fraction",
+    "FractionRequest",
     "GpuOperator",
     "HandWritten",
+    "Inference",
     "Install",
     "Isolation",
     "Layout",
@@ -497,11 +612,13 @@ __all__ = [
     "Member",
     "Mig",
     "MigStrategy",
+    "ModelVolume",
     "Monitoring",
     "Mps",
     "NodeLabels",
     "Nodes",
     "OnLoss",
+    "Placement",
     "Plan",
     "Platform",
     "PodSecurity",
@@ -517,6 +634,8 @@ __all__ = [
     "Tenant",
     "TimeSlicing",
     "Total",
+    "Training",
     "Unit",
     "Window",
+    "Workload",
 ]

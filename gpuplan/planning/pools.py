@@ -9,6 +9,7 @@ from typing import assert_never
 from gpuplan.catalog import Gpu, parse_profile, resource_suffix
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.context import Context
+from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.layouts import entry_of, make_layout
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -25,6 +26,7 @@ from gpuplan.planning.plan import (
     Mps,
     Nodes,
     Pool,
+    SchedulerKind,
     Sharing,
     Taint,
     TimeSlicing,
@@ -37,7 +39,9 @@ ALL_DISABLED = "all-disabled"
 """The entry of the mig-parted file that switches MIG off; the operator labels new nodes with it."""
 
 
-def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout]) -> Pool | None:
+def resolve_pool(
+    context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout], scheduler: SchedulerKind
+) -> Pool | None:
     """The pool, or None when its GPU model or its layout cannot be found."""
     spec = pool.spec
     gpu = context.find_gpu(spec.gpu, at / "gpu")
@@ -55,24 +59,29 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool, layouts: Mappi
         sharing=sharing,
         units=_units(gpu, nodes, sharing),
         node_labels=spec.node_labels,
-        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing)},
+        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing, scheduler)},
         taints=tuple(
             Taint(at / "taints" / index, taint.key, taint.value, taint.effect)
             for index, taint in enumerate(spec.taints)
         ),
         workload_types=tuple(spec.workload_types),
+        allocation=spec.allocation,
+        placement=spec.placement,
+        topology=tuple(spec.topology),
         fallback=spec.fallback,
         memory_per_unit_mib=spec.memory_per_unit,
         disruption=_disruption(at / "disruption", spec.disruption),
     )
 
 
-def _own_labels(name: str, gpu: Gpu, sharing: Sharing) -> dict[str, str]:
+def _own_labels(name: str, gpu: Gpu, sharing: Sharing, scheduler: SchedulerKind) -> dict[str, str]:
     labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
     if isinstance(sharing, Mig):
         labels[MIG_CONFIG_LABEL] = sharing.layout.config_name
     elif gpu.supports_mig:
         labels[MIG_CONFIG_LABEL] = ALL_DISABLED
+    if scheduler is SchedulerKind.KAI:
+        labels[NODE_POOL_LABEL] = name
     return labels
 
 

@@ -20,11 +20,14 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     PriorityClass,
+    SchedulerKind,
     Tenant,
+    Workload,
 )
 from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.tenants import resolve_tenant
 from gpuplan.planning.totals import add_up
+from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
 
 
@@ -53,18 +56,20 @@ def resolve(
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
     context = Context(catalog, _names(parsed), removed or {}, is_partial)
+    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
-    pools = _pools(context, by_kind.get("Pool", ()), layouts)
+    pools = _pools(context, by_kind.get("Pool", ()), layouts, settings.scheduler.kind)
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    workloads = _workloads(context, by_kind.get("Workload", ()), tenants, pools, classes)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,
         "MigLayout": layouts,
         "PriorityClass": classes,
         "Tenant": [tenant.name for tenant in tenants],
+        "Workload": [workload.name for workload in workloads],
     }
     hand_work = hand_work or HandWork()
     plan = Plan(
@@ -74,6 +79,7 @@ def resolve(
         priority_classes=tuple(classes.values()),
         tenants=tenants,
         totals=add_up(tuple(pools.values()), tenants),
+        workloads=workloads,
         hand_written=hand_work.documents,
         components=hand_work.components,
         broken=_broken(context, resolved, incomplete),
@@ -110,11 +116,13 @@ def _layouts(context: Context, parsed: Iterable[Parsed]) -> dict[str, Layout]:
     return layouts
 
 
-def _pools(context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout]) -> dict[str, Pool]:
+def _pools(
+    context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout], scheduler: SchedulerKind
+) -> dict[str, Pool]:
     pools: dict[str, Pool] = {}
     for item in parsed:
         if isinstance(item.policy, models.Pool):
-            pool = resolve_pool(context, item.origin / "spec", item.policy, layouts)
+            pool = resolve_pool(context, item.origin / "spec", item.policy, layouts, scheduler)
             if pool is not None:
                 pools[pool.name] = pool
     return pools
@@ -161,6 +169,22 @@ def _tenants(
     return tuple(tenants.values()), frozenset(incomplete)
 
 
+def _workloads(
+    context: Context,
+    parsed: Iterable[Parsed],
+    tenants: Iterable[Tenant],
+    pools: dict[str, Pool],
+    classes: dict[str, PriorityClass],
+) -> tuple[Workload, ...]:
+    by_name = {tenant.name: tenant for tenant in tenants}
+    found = [
+        resolve_workload(context, item.origin / "spec", item.policy, by_name, pools, classes)
+        for item in parsed
+        if isinstance(item.policy, models.Workload)
+    ]
+    return tuple(workload for workload in found if workload)
+
+
 def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:
     wanted = policy.spec
     return len(tenant.quotas) < len(wanted.quotas) or len(tenant.priority_classes) < len(wanted.priority_classes)
@@ -169,4 +193,6 @@ def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:
 def _broken(context: Context, resolved: Mapping[str, Iterable[str]], incomplete_tenants: frozenset[str]) -> Broken:
     unread = {UNREAD} if context.is_partial else set()
     lost = {kind: context.names.get(kind, frozenset()) - frozenset(found) | unread for kind, found in resolved.items()}
-    return Broken(lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], incomplete_tenants)
+    return Broken(
+        lost["Pool"], lost["MigLayout"], lost["PriorityClass"], lost["Tenant"], lost["Workload"], incomplete_tenants
+    )

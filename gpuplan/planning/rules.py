@@ -40,11 +40,11 @@ UNKNOWN_UNIT = Rule(
     "GPU103",
     "unknown-unit",
     Severity.ERROR,
-    """A quota names a unit that its pool does not hand out.
+    """A quota or a workload names a unit that its pool does not hand out.
 
 ## Why
 What a pool hands out follows from its sharing: `gpu`, `shared`, a MIG profile of its layout, or `fraction`. A quota on
-anything else would never be used.
+anything else would never be used, and a workload that asks for it never starts.
 
 ## Instead
 Name one of the pool's units, or change the pool's sharing.
@@ -56,7 +56,7 @@ UNIT_NEEDED = Rule(
     "GPU104",
     "unit-needed",
     Severity.ERROR,
-    """A quota leaves out the unit, and its pool hands out several.
+    """A quota or a workload leaves out the unit, and its pool hands out several.
 
 ## Why
 A quota's numbers count units. With two MIG profiles in the layout, `guaranteed: 4` could mean either.
@@ -67,4 +67,20 @@ Add `unit:` with one of the pool's units; write one quota per unit.
     ignorable=False,
 )
 
-RULES = (UNKNOWN_REFERENCE, UNKNOWN_GPU, UNKNOWN_UNIT, UNIT_NEEDED)
+NAMESPACE_NEEDED = Rule(
+    "GPU105",
+    "namespace-needed",
+    Severity.ERROR,
+    """A workload does not say where it runs, and its tenant does not have exactly one namespace.
+
+## Why
+A workload's objects live in a namespace of its tenant, whose quota they use. A tenant that is only the parent of others
+has none.
+
+## Instead
+Add `namespace:` with one of the tenant's namespaces.
+""",
+    ignorable=False,
+)
+
+RULES = (UNKNOWN_REFERENCE, UNKNOWN_GPU, UNKNOWN_UNIT, UNIT_NEEDED, NAMESPACE_NEEDED)

@@ -62,7 +62,7 @@ def _quota(
     pool = context.refer("Pool", quota.pool, at / "pool", pools)
     if pool is None:
         return None
-    unit = _only_unit(context, at, pool) if quota.unit is None else _named_unit(context, at, quota.unit, pool)
+    unit = resolve_unit(context, at, quota.unit, pool, "quota")
     if unit is None:
         return None
     guaranteed = amount(quota.guaranteed)
@@ -87,12 +87,17 @@ def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
     return None if isinstance(limit, str) else amount(limit)
 
 
-def _only_unit(context: Context, at: Origin, pool: Pool) -> Unit | None:
+def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
+    """The unit that a quota or a workload at ``at`` names, or the only one of its pool."""
+    return _only_unit(context, at, pool, what) if name is None else _named_unit(context, at, name, pool)
+
+
+def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
     """The unit of a pool that hands out one. A pool that hands out none has a layout that is reported already."""
     if len(pool.units) > 1:
         finding = Finding(
             at,
-            f"quota on pool `{pool.name}` needs a unit",
+            f"{what} on pool `{pool.name}` needs a unit",
             label="which unit is counted",
             notes=(_offer(pool),),
             help=f"add `unit: {pool.units[0].name}`",

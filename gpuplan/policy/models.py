@@ -212,6 +212,15 @@ class GpuOperator(Model):
     )
 
 
+class Runai(Model):
+    """What Run:ai's API must be told of a cluster."""
+
+    cluster_id: str | None = described(
+        "The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it.",
+        default=None,
+    )
+
+
 class Scheduler(Model):
     """Which scheduler divides the GPUs, and what to do about what it cannot express."""
 
@@ -224,6 +233,13 @@ class Scheduler(Model):
     cap: Annotated[Cap, Field(strict=False)] = described(
         "The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`.", default=Cap.LIMIT
     )
+    version: str | None = described(
+        "The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one "
+        "that gpuplan knows.",
+        default=None,
+        pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+$",
+    )
+    runai: Runai | None = described("What Run:ai's API must be told (`kind: runai`).", default=None)
 
 
 class Approval(StrEnum):
@@ -367,7 +383,9 @@ class ClusterSpec(Model):
     )
     scheduler: Scheduler = described(
         "The scheduler that divides the GPUs.",
-        default=Scheduler.model_construct(kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT),
+        default=Scheduler.model_construct(
+            kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT, version=None, runai=None
+        ),
     )
     argocd: Argocd | None = described(
         "Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and "
@@ -498,6 +516,20 @@ class Disruption(Model):
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
 
 
+class Allocation(StrEnum):
+    """Who hands a pool's devices to pods."""
+
+    DEVICE_PLUGIN = "devicePlugin"
+    DRA = "dra"
+
+
+class Placement(StrEnum):
+    """Where a scheduler puts pods first."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
@@ -509,6 +541,20 @@ class PoolSpec(Model):
         "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
     )
     taints: list[Taint] = described("Taints for the pool's nodes.", default_factory=list)
+    allocation: Annotated[Allocation, Field(strict=False)] = described(
+        "`devicePlugin`: pods ask for extended resources such as `nvidia.com/gpu`. `dra`: pods claim devices of a "
+        "DeviceClass, by Dynamic Resource Allocation and NVIDIA's driver for it; Kubernetes 1.34 or newer.",
+        default=Allocation.DEVICE_PLUGIN,
+    )
+    placement: Annotated[Placement, Field(strict=False)] | None = described(
+        "`binpack` fills nodes one after the other, `spread` prefers empty ones. Absent: as the scheduler does.",
+        default=None,
+    )
+    topology: list[str] = described(
+        "Node labels that say where a node is, widest first, such as a block's and a rack's; the node itself may be "
+        "last, as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.",
+        default_factory=list,
+    )
     fallback: Name | None = described(
         "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
     )
@@ -658,6 +704,108 @@ class TenantSpec(Model):
     )
 
 
+# --- Workload ----------------------------------------------------------------------------------------------------
+
+Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+
+
+class FractionRange(Model):
+    """A fraction of a GPU that may grow while the GPU is idle."""
+
+    min: Percentage = described("What the pod always has, as a part of a GPU, such as `0.25`.")
+    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = described(
+        "What it may use while nobody else does, such as `0.75`."
+    )
+
+
+class Download(Model):
+    """A Job that fills the model's volume once."""
+
+    image: str = described("The image of the Job, with a tag or digest.", min_length=1)
+    command: list[str] = described("What it runs; the volume is mounted at `mountPath`.", default_factory=list)
+    args: list[str] = described("The command's arguments.", default_factory=list)
+
+
+class ModelVolume(Model):
+    """A volume that holds the model, shared by all pods of the workload."""
+
+    size: str = described("The volume's size, such as `100Gi`.")
+    storage_class: Subdomain | None = described("The StorageClass; absent means the cluster's default.", default=None)
+    mount_path: str = described("Where pods see it.", default="/models")
+    access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = described(
+        "How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`.",
+        default="ReadWriteMany",
+    )
+    download: Download | None = described("A Job that fills the volume before the pods need it.", default=None)
+
+
+class Autoscaling(Model):
+    """A HorizontalPodAutoscaler on requests per second."""
+
+    min_replicas: Positive = described("The fewest pods.", default=1)
+    max_replicas: Positive = described("The most pods; all of them must fit into the quota.")
+    requests_per_second: Positive = described("The requests per second that one pod can serve.")
+    metric: str = described(
+        "The metric of each pod, as the cluster's custom metrics API has it.", default="http_requests_per_second"
+    )
+
+
+class Inference(Model):
+    """A service that runs all the time: a Deployment and a Service."""
+
+    replicas: Positive = described("How many pods; with `autoscaling`, how many to begin with.", default=1)
+    port: Annotated[int, Field(ge=1, le=65535)] = described("The port that the container listens on.", default=8000)
+    autoscaling: Autoscaling | None = described("Let the number of pods follow the load.", default=None)
+
+
+class Training(Model):
+    """Work that ends: a Job."""
+
+    pods: Positive = described("How many pods run at once, each once to its end.", default=1)
+    gang: Positive | None = described(
+        "How many of them must be able to start together; fewer do not start at all.", default=None
+    )
+    backoff_limit: Annotated[int, Field(ge=0)] = described("How often failed pods are tried again.", default=3)
+
+
+class WorkloadSpec(Model):
+    """What a team runs: an inference service or a training job, and the units that its pods ask for."""
+
+    tenant: Name = described("The team whose quota it uses.")
+    namespace: Name | None = described("Where it runs; not needed where the tenant has one namespace.", default=None)
+    inference: Inference | None = described("A service that runs all the time.", default=None)
+    training: Training | None = described("A job that ends.", default=None)
+    pool: Name = described("The pool that it runs on.")
+    unit: str | None = described(
+        "The unit that each pod asks for; not needed where the pool hands out one.", default=None
+    )
+    count: Positive = described("How many units each pod asks for.", default=1)
+    fraction: Percentage | FractionRange | None = described(
+        "The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range.",
+        default=None,
+    )
+    priority_class: Name | None = described(
+        "The priority class of its pods; not needed where the tenant may name one.", default=None
+    )
+    image: str = described("The container's image, with a tag or digest.", min_length=1)
+    command: list[str] = described(
+        "What the container runs in place of the image's own entry point.", default_factory=list
+    )
+    args: list[str] = described("The arguments.", default_factory=list)
+    env: dict[str, str] = described("Environment variables.", default_factory=dict)
+    config: dict[str, str] = described(
+        "Files for the container, by name, mounted at `/etc/workload` from a ConfigMap.", default_factory=dict
+    )
+    cpu: str | None = described("The CPU that each pod asks for, such as `4`.", default=None)
+    memory: str | None = described("The memory that each pod asks for, such as `32Gi`.", default=None)
+    model: ModelVolume | None = described("A volume that holds the model.", default=None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "WorkloadSpec":
+        _needs_exactly_one(self, ("inference", "training"), "a workload")
+        return self
+
+
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 
@@ -706,12 +854,22 @@ class Tenant(Model):
     spec: TenantSpec = described("The tenant.")
 
 
-Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant
+class Workload(Model):
+    """What a team runs: an inference service or a training job."""
 
-KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant]] = {
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["Workload"] = described("Always `Workload`.")
+    metadata: Metadata = described("The workload's name, which its objects have too.")
+    spec: WorkloadSpec = described("The workload.")
+
+
+Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload
+
+KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload]] = {
     "Cluster": Cluster,
     "Pool": Pool,
     "MigLayout": MigLayout,
     "PriorityClass": PriorityClass,
     "Tenant": Tenant,
+    "Workload": Workload,
 }

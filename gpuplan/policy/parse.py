@@ -103,6 +103,15 @@ _ESSENTIAL: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "MigLayout": (("instances",), ("devices",)),
     "PriorityClass": (("preemptible",), ("preempts",), ("default",)),
     "Tenant": (("namespaces",),),
+    "Workload": (
+        ("namespace",),
+        ("inference",),
+        ("training",),
+        ("unit",),
+        ("count",),
+        ("fraction",),
+        ("priorityClass",),
+    ),
 }
 """Fields below `spec` whose defaults mean something else: with them, checks would find what nobody wrote."""
 

@@ -89,8 +89,8 @@ UNKNOWN_KIND = Rule(
     """A document's `kind` is missing or not one of gpuplan's.
 
 ## Why
-Only documents of the kinds `Cluster`, `Pool`, `MigLayout`, `PriorityClass` and `Tenant` describe a platform. Plain
-Kubernetes objects go into a kustomize Component beside the overlay.
+Only documents of the kinds `Cluster`, `Pool`, `MigLayout`, `PriorityClass`, `Tenant` and `Workload` describe a
+platform. Plain Kubernetes objects go into a kustomize Component beside the overlay.
 
 ## Instead
 Correct the kind, or move the object to `overlays/<cluster>/kustomize/<stage>/`.

@@ -1,4 +1,4 @@
-"""One answer to "what is this?": a rule, a field of the policy language, or a GPU model."""
+"""One answer to "what is this?": a rule, a field of the policy language, a GPU model, or a scheduler."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gpuplan.diagnostics import GpuplanError, Rule
 from gpuplan.pipeline import rules
 from gpuplan.views.theme import Theme
 from gpuplan.wording import listing
+
+SCHEDULER = "scheduler"
 
 
 def explain(subject: str, theme: Theme) -> str:
@@ -21,6 +23,11 @@ def explain(subject: str, theme: Theme) -> str:
         from gpuplan.views.catalog import gpu_page
 
         return gpu_page(gpu, theme)
+    if subject.lower() in _schedulers():
+        from gpuplan.views.schedulers import scheduler_page, schedulers_table
+
+        name = subject.lower().removeprefix(SCHEDULER).removeprefix("/")
+        return scheduler_page(name, theme) if name else schedulers_table()
     from gpuplan.policy.fields import find_field
 
     if field := find_field(subject):
@@ -38,12 +45,20 @@ def subjects() -> list[str]:
     """All that can be explained."""
     from gpuplan.policy.fields import field_paths
 
-    return [*(name for rule in rules() for name in (rule.code, rule.name)), *field_paths(), *load().ids()]
+    names = (name for rule in rules() for name in (rule.code, rule.name))
+    return [*names, *field_paths(), *load().ids(), *_schedulers()]
+
+
+def _schedulers() -> list[str]:
+    """The list of schedulers, and each of them."""
+    from gpuplan.catalog.schedulers import SCHEDULERS
+
+    return [SCHEDULER, *(f"{SCHEDULER}/{name}" for name in SCHEDULERS)]
 
 
 def _hint(subject: str) -> str:
     known = subjects()
-    near = [name for name in known if name.lower().endswith(f".{subject.lower()}")]
+    near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
     near += get_close_matches(subject, known, n=3)
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
     if near:

@@ -8,7 +8,7 @@ from gpuplan.policy.fields import FieldDoc
 from gpuplan.views.rules import marked_up
 from gpuplan.views.theme import Style, Theme
 
-_WIDEST = 100
+WIDEST = 100
 """Prose in longer lines is hard to read."""
 
 
@@ -40,6 +40,6 @@ def _child(field: FieldDoc, theme: Theme) -> str:
 
 
 def _prose(text: str, theme: Theme, indentation: str = "") -> str:
-    width = min(theme.width, _WIDEST)
+    width = min(theme.width, WIDEST)
     wrapped = fill(text, width, initial_indent=indentation, subsequent_indent=indentation, break_on_hyphens=False)
     return marked_up(wrapped, theme)

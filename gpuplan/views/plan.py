@@ -12,6 +12,7 @@ from gpuplan.planning.plan import (
     Amount,
     Exclusive,
     Fraction,
+    Inference,
     LayoutEntry,
     Mig,
     Mps,
@@ -22,10 +23,12 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
     Unit,
+    Workload,
 )
 from gpuplan.views.catalog import spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
+from gpuplan.views.preemption import preemption_page
 from gpuplan.views.slices import boxes
 from gpuplan.views.text import count, indent, printable, table
 from gpuplan.views.theme import Style, Theme
@@ -35,7 +38,7 @@ _NONE = "-"
 
 
 def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
-    """All plans as ``table``, ``summary``, ``json`` or ``yaml``."""
+    """All plans as ``table``, ``summary``, ``preemption``, ``json`` or ``yaml``."""
     match format_:
         case "json":
             return json_text(plans_as_data(plans))
@@ -43,6 +46,8 @@ def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
             return to_yaml(plans_as_data(plans))
         case "summary":
             return summary(plans)
+        case "preemption":
+            return "\n".join(preemption_page(plan, theme) for plan in plans)
         case _:
             return "\n".join(plan_page(plan, theme) for plan in plans)
 
@@ -96,7 +101,7 @@ def _units(plan: Plan) -> dict[str, int]:
 
 
 def plan_page(plan: Plan, theme: Theme) -> str:
-    """One cluster: its pools, what they hand out, the MIG layouts drawn, the priority classes, the tenants."""
+    """One cluster: its pools and what they hand out, MIG layouts drawn, priority classes, tenants, what those run."""
     cluster = plan.cluster
     operator = cluster.gpu_operator
     facts = (
@@ -112,6 +117,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         _part("MIG layouts", "".join(_layouts(plan)), theme),
         _part("Priority classes", _priority_classes(plan), theme),
         _part("Tenants", _tenants(plan), theme),
+        _part("Workloads", _workloads(plan), theme),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -263,6 +269,47 @@ def _quota_cells(quota: Quota) -> tuple[str, ...]:
         str(quota.unit.capacity),
         _amount(quota.lendable),
     )
+
+
+# --- Workloads ---------------------------------------------------------------------------------------------------
+
+
+def _workloads(plan: Plan) -> str:
+    rows = [_workload_row(workload) for workload in plan.workloads]
+    headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
+    return table(headings, rows, right=(6, 7)) if rows else ""
+
+
+def _workload_row(workload: Workload) -> tuple[str, ...]:
+    return (
+        workload.name,
+        workload.tenant.name,
+        workload.namespace,
+        _pods(workload),
+        workload.pool.name,
+        workload.unit.name,
+        _each(workload),
+        _amount(workload.most_pods * workload.amount_per_pod),
+        workload.priority_class.name if workload.priority_class else _NONE,
+    )
+
+
+def _pods(workload: Workload) -> str:
+    """How many there are, and how many of them start together."""
+    work = workload.work
+    if isinstance(work, Inference):
+        scaling = work.autoscaling
+        return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
+    return f"{work.pods}, {work.gang} together" if work.gang else str(work.pods)
+
+
+def _each(workload: Workload) -> str:
+    """What a pod has, and what it may use beyond while its GPU is idle."""
+    own, fraction = _amount(workload.amount_per_pod), workload.fraction
+    return f"{own} to {_amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
+
+
+# --- Words -------------------------------------------------------------------------------------------------------
 
 
 def _abridged(names: Sequence[str], most: int = 3) -> str:

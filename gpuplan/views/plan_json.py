@@ -11,9 +11,11 @@ from gpuplan.planning.plan import (
     Cluster,
     Exclusive,
     Fraction,
+    Inference,
     Layout,
     LayoutEntry,
     Mig,
+    ModelVolume,
     Mps,
     Plan,
     Pool,
@@ -23,8 +25,11 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Total,
+    Training,
     Unit,
+    Workload,
 )
+from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.0"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
@@ -44,6 +49,8 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "layouts": [_layout(layout) for layout in plan.mig_layouts],
         "priority_classes": [_priority_class(item) for item in plan.priority_classes],
         "tenants": [_tenant(tenant) for tenant in plan.tenants],
+        "evictions": evictions_as_data(plan),
+        "workloads": [_workload(workload) for workload in plan.workloads],
     }
 
 
@@ -89,6 +96,9 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
         "labels": dict(sorted(pool.labels.items())),
         "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints],
         "workload_types": list(pool.workload_types),
+        "allocation": pool.allocation.value,
+        "placement": pool.placement.value if pool.placement else None,
+        "topology": list(pool.topology),
         "fallback": pool.fallback,
         "memory_per_unit_mib": pool.memory_per_unit_mib,
         "disruption": {
@@ -215,6 +225,63 @@ def _quota(quota: Quota) -> dict[str, Any]:
         "limit": _number(quota.limit),
         "lendable": _number(quota.lendable),
         "caps": {namespace: _number(cap) for namespace, cap in sorted(quota.caps.items())},
+    }
+
+
+# --- Workloads ---------------------------------------------------------------------------------------------------
+
+
+def _workload(workload: Workload) -> dict[str, Any]:
+    fraction = workload.fraction
+    return {
+        "name": workload.name,
+        "tenant": workload.tenant.name,
+        "namespace": workload.namespace,
+        **_work(workload.work),
+        "most_pods": workload.most_pods,
+        "pool": workload.pool.name,
+        "unit": workload.unit.name,
+        "units_per_pod": _number(workload.amount_per_pod),
+        "units_per_pod_at_most": _number(fraction.most if fraction else workload.amount_per_pod),
+        "priority_class": workload.priority_class.name if workload.priority_class else None,
+        "image": workload.image,
+        "cpu": workload.cpu or None,
+        "memory": workload.memory or None,
+        "model": _model(workload.model) if workload.model else None,
+    }
+
+
+def _work(work: Inference | Training) -> dict[str, Any]:
+    """``kind`` and what belongs to it."""
+    match work:
+        case Inference():
+            scaling = work.autoscaling
+            return {
+                "kind": "inference",
+                "replicas": work.replicas,
+                "port": work.port,
+                "autoscaling": {
+                    "min_replicas": scaling.min_replicas,
+                    "max_replicas": scaling.max_replicas,
+                    "requests_per_second": scaling.requests_per_second,
+                    "metric": scaling.metric,
+                }
+                if scaling
+                else None,
+            }
+        case Training():
+            return {"kind": "training", "pods": work.pods, "gang": work.gang, "backoff_limit": work.backoff_limit}
+        case _:
+            assert_never(work)
+
+
+def _model(model: ModelVolume) -> dict[str, Any]:
+    return {
+        "size": model.size,
+        "storage_class": model.storage_class or None,
+        "mount_path": model.mount_path,
+        "access_mode": model.access_mode,
+        "download_image": model.download.image if model.download else None,
     }
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import click
 
 from gpuplan.catalog import Gpu
+from gpuplan.catalog.schedulers import SCHEDULERS, Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
 from gpuplan.policy.fields import FieldDoc
 from gpuplan.views.catalog import PROFILE_HEADINGS, gpu_row, layout_rows, profile_rows
 from gpuplan.views.fields import name
 from gpuplan.views.rules import how_to_ignore
+from gpuplan.views.schedulers import facts_of
 from gpuplan.wording import listing
 
 NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
@@ -102,6 +104,45 @@ def _gpu_section(gpu: Gpu) -> str:
     parts.append("".join(f"- {remark}\n" for remark in remarks))
     parts.append(f"Sources, read {gpu.read_on}:\n\n" + "".join(f"- {source.citation}\n" for source in gpu.sources))
     return "\n".join(part for part in parts if part)
+
+
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+
+def schedulers_document() -> str:
+    """What each scheduler keeps of a policy: an overview, and what each keeps how."""
+    rows = [
+        (concept.title, _concept_field(concept), *(_support(concept.capabilities[name]) for name in SCHEDULERS))
+        for concept in concepts()
+    ]
+    text = (
+        "What a policy can ask for, and how well each scheduler keeps it: **yes**, in part, or not at all. *If "
+        "configured* is what needs the scheduler's own configuration, a question mark what is not certain.\n\n"
+        "`gpuplan explain scheduler/kueue` prints one of them, and `gpuplan show --scheduler kai` compares a cluster's "
+        "scheduler with another for the policies at hand. What it loses of them is a finding, or an error with "
+        "`onLoss: refuse`.\n\n"
+    )
+    overview = _table(("What", "Field", *SCHEDULERS.values()), rows)
+    return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(_scheduler_section(name) for name in SCHEDULERS)
+
+
+def _support(kept: Capability) -> str:
+    word = {Support.EXACT: "**yes**", Support.LOSSY: "in part", Support.IMPOSSIBLE: "no"}[kept.support]
+    return f"{word}{', if configured' if kept.setting else ''}{' (?)' if kept.is_uncertain else ''}"
+
+
+def _concept_field(concept: Concept) -> str:
+    kind, _, path = concept.field.partition(".")
+    return f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
+
+
+def _scheduler_section(name: str) -> str:
+    rows = [
+        (concept.title, _support(kept), "; ".join(facts_of(kept)), f"[source]({kept.source})" if kept.source else "")
+        for concept, kept in ((concept, concept.capabilities[name]) for concept in concepts())
+    ]
+    table = _table(("What", "Kept", "How", "Read in"), rows)
+    return f"## {SCHEDULERS[name]}\n\nAs read in {release_read(name)}.\n\n{table}"
 
 
 # --- Fields ------------------------------------------------------------------------------------------------------

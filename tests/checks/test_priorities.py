@@ -25,7 +25,7 @@ def test_every_class_that_may_evict_is_named_lowest_first() -> None:
 
 def test_a_cluster_that_refuses_losses_makes_an_evictable_class_an_error() -> None:
     classes = a_class("mid", 5, ", preemptible: false") + a_class("top", 9)
-    kept, refused = a_cluster("kind: kueue"), a_cluster("kind: kueue, onLoss: refuse")
+    kept, refused = a_cluster("kind: kubernetes"), a_cluster("kind: kubernetes, onLoss: refuse")
     assert only(list(priorities.evictable_class.find(a_plan(kept + classes)))).severity is Severity.WARNING
     assert only(list(priorities.evictable_class.find(a_plan(refused + classes)))).severity is Severity.ERROR
 

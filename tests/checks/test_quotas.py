@@ -54,13 +54,32 @@ def test_children_are_too_much_exactly_when_their_sum_is(amounts: list[int], hel
     assert len(found) == (sum(amounts) > held)
 
 
-@given(AMOUNTS.filter(lambda limits: len(limits) > 1))
-def test_caps_endanger_guarantees_exactly_when_they_do_not_fit(limits: list[int]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12)), min_size=2, max_size=5))
+def test_a_guarantee_holds_exactly_when_the_others_leave_room_for_it(quotas_of: list[tuple[int, int]]) -> None:
+    caps = [guaranteed + more for guaranteed, more in quotas_of]
     tenants = [
-        a_tenant(f"t{index}", f"guaranteed: {1 if index == 0 else 0}, limit: {max(limit, 1)}")
-        for index, limit in enumerate(limits)
+        a_tenant(f"t{index}", f"guaranteed: {guaranteed}, limit: {cap}")
+        for index, ((guaranteed, _), cap) in enumerate(zip(quotas_of, caps, strict=True))
     ]
-    assert len(find(quotas.caps_over_capacity, *tenants)) == (sum(max(limit, 1) for limit in limits) > 16)
+    is_promised = sum(guaranteed for guaranteed, _ in quotas_of) <= 16
+    short = [
+        guaranteed for (guaranteed, _), cap in zip(quotas_of, caps, strict=True) if 16 - (sum(caps) - cap) < guaranteed
+    ]
+    assert len(find(quotas.caps_over_capacity, *tenants)) == (is_promised and any(short))
+
+
+def test_what_is_left_of_a_guarantee_is_said() -> None:
+    tenants = (
+        a_tenant("research", "guaranteed: 8, limit: 12"),
+        a_tenant("training", "guaranteed: 6"),
+        a_tenant("idle", "guaranteed: 0, limit: 2"),
+    )
+    finding = only(find(quotas.caps_over_capacity, *tenants))
+    assert finding.message == (
+        "caps on `shared` of pool `a100` add up to 20 of 16: the guarantee of `training` does not hold"
+    )
+    assert finding.notes[1] == "when all others use their caps: `training` has 2 of 6"
+    assert [label.text for label in finding.related] == ["`training` can count on 2"]
 
 
 def test_a_split_counts_as_it_is_written() -> None:

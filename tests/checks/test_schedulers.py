@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpuplan.catalog.schedulers import capability
 from gpuplan.checks import schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding, Severity
@@ -32,40 +33,50 @@ spec: {{namespaces: [{name}], quotas: [{{pool: a100, {quota}}}]{more}}}
 """
 
 
+RIVAL = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: rival}
+spec: {namespaces: [rival], quotas: [{pool: a100, guaranteed: 0, limit: none}]}
+"""
+
+
 def find(check: Check, scheduler: str, *tenants: str) -> list[Finding]:
     return list(check.find(a_plan(a_cluster(scheduler) + POOL + "".join(tenants))))
 
 
 def test_a_fleet_gets_one_finding_with_three_places_and_a_count() -> None:
-    tenants = [a_tenant(f"t{index}", ", surplus: {weight: 2}") for index in range(7)]
+    tenants = [a_tenant(f"t{index}", ", surplus: {weight: 2}", "guaranteed: 1, limit: 4") for index in range(7)]
     finding = only(find(schedulers.surplus_not_divided, "kind: kubernetes", *tenants))
     assert [label.text for label in finding.related] == [f"`t{index}` has weight 2" for index in range(3)]
-    assert finding.notes == ("4 more like these",)
+    assert finding.label == "asked for in 7 places"
+    assert finding.notes == (capability("surplus-weight", "kubernetes").loss, "4 more like these")
 
 
 LOSSES = {
-    "kubernetes": {"weight", "rank", "protect"},
-    "kueue": {"rank", "protect"},
+    "kubernetes": {"weight", "rank", "minimum run time"},
+    "kueue": {"rank", "minimum run time"},
     "kai": set(),
-    "runai": set(),
+    "runai": {"minimum run time"},
 }
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_each_scheduler_loses_what_it_has_no_word_for(kind: str) -> None:
-    tenant = a_tenant("research", ", surplus: {weight: 2, rank: 1}, protect: {preempt: 10m}")
-    found = find(schedulers.surplus_not_divided, f"kind: {kind}", tenant)
-    found += find(schedulers.protection_not_kept, f"kind: {kind}", tenant)
-    lost = {name for name in ("weight", "rank", "protect") for item in found if name in item.message}
+    more = ", surplus: {weight: 2, rank: 1}, protect: {reclaim: 10m}"
+    tenant = a_tenant("research", more, "guaranteed: 1, limit: 9")
+    found = find(schedulers.surplus_not_divided, f"kind: {kind}", tenant, RIVAL)
+    found += find(schedulers.protection_not_kept, f"kind: {kind}", tenant, RIVAL)
+    lost = {name for name in ("weight", "rank", "minimum run time") for item in found if name in item.message}
     assert lost == LOSSES[kind]
 
 
 @pytest.mark.parametrize(("on_loss", "severity"), [("report", Severity.NOTE), ("refuse", Severity.ERROR)])
 def test_the_cluster_says_how_bad_a_loss_is(on_loss: str, severity: Severity) -> None:
     tenant = a_tenant("research", ", protect: {reclaim: 1h}")
-    found = find(schedulers.protection_not_kept, f"kind: kubernetes, onLoss: {on_loss}", tenant)
+    found = find(schedulers.protection_not_kept, f"kind: kubernetes, onLoss: {on_loss}", tenant, RIVAL)
     assert only(found).severity is severity
-    assert only(find(schedulers.queues_not_written, f"kind: kueue, onLoss: {on_loss}", tenant)).severity is severity
 
 
 def test_a_parent_with_unbounded_children_bounds_nothing() -> None:
@@ -89,7 +100,22 @@ def test_a_bound_on_lending_matters_only_where_somebody_can_borrow() -> None:
     assert len(find(schedulers.lendable_not_kept, "kind: kubernetes", lender, exceeds)) == 1
 
 
-def test_what_is_written_names_the_number_that_is_capped() -> None:
-    finding = only(find(schedulers.queues_not_written, "kind: kai, cap: guaranteed"))
-    assert "ResourceQuotas that cap each quota's `guaranteed`" in finding.notes[0]
-    assert "SchedulingShards and Queues" in finding.notes[1]
+def test_a_setting_is_a_note_however_losses_are_judged() -> None:
+    tenant = a_tenant("research", ", surplus: {weight: 2}")
+    finding = only(find(schedulers.scheduler_needs_configuration, "kind: kueue, onLoss: refuse", tenant))
+    assert finding.severity is None
+    assert finding.help == "set `fairSharing` of its Configuration, as in `scheduling/kueue-configuration.yaml`"
+
+
+def test_an_old_cluster_is_told_what_only_admission_policies_keep() -> None:
+    text = a_cluster("kind: kubernetes").replace("1.34", "1.29")
+    classes = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: patient}
+spec: {value: 10}
+"""
+    plan = a_plan(text + POOL + classes + a_tenant("research", ", priorityClasses: [patient]"))
+    finding = only(schedulers.no_admission_policies.find(plan))
+    assert finding.notes[1] == ("plain Kubernetes keeps by admission policies alone: which classes a tenant may name")

@@ -39,6 +39,28 @@ def test_a_field_without_its_kind_is_found_in_all(subject: str, meant: str) -> N
     assert meant in run("explain", subject).err
 
 
+def test_a_scheduler_is_explained_by_what_it_keeps() -> None:
+    done = run("explain", "scheduler/kueue")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Kueue  as read in v0.19.2\n\nKept\n")
+    assert "  a bound on what is lent  Tenant.spec.quotas.lendable\n    by `lendingLimit`\n" in done.out
+    assert "Not kept\n  a rank in the surplus" in done.out
+
+
+def test_the_schedulers_are_listed() -> None:
+    assert [line.split()[0] for line in run("explain", "Scheduler").out.splitlines()[1:]] == [
+        "scheduler/kubernetes",
+        "scheduler/kueue",
+        "scheduler/kai",
+        "scheduler/runai",
+    ]
+
+
+def test_a_scheduler_without_its_kind_is_found() -> None:
+    assert "did you mean `scheduler/kueue`?" in run("explain", "kueue").err
+
+
 def test_a_field_may_be_named_as_findings_name_it() -> None:
     assert run("explain", "Tenant.spec.quotas[0].unit").out.startswith("Tenant.spec.quotas.unit  text, optional\n")
 
@@ -75,7 +97,7 @@ def test_rules() -> None:
     assert "GPU101" in codes
 
 
-@pytest.mark.parametrize("name", ["policy", "overlay", "Pool", "pool", "findings", "plan"])
+@pytest.mark.parametrize("name", ["policy", "overlay", "Pool", "pool", "findings", "plan", "comparison"])
 def test_schema(name: str) -> None:
     assert json.loads(run("schema", name).out)["$schema"] == "http://json-schema.org/draft-07/schema#"
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from gpuplan.cli.options import SCHEDULERS
+from gpuplan.policy.models import SchedulerKind
 from gpuplan.views.schemas import schema
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
@@ -55,3 +57,46 @@ def test_errors_are_told_beside_what_could_be_planned(tmp_path: Path) -> None:
     assert done.code == 1
     assert "nvidia.com/gpu.shared" in done.out
     assert "error[GPU101]: unknown Pool `reserch`" in done.err
+
+
+def test_another_scheduler_is_compared_in_place_of_the_plan(tmp_path: Path) -> None:
+    done = run("show", "--cluster", "prod", "--scheduler", "kai", cwd=a_platform(tmp_path, "dev", "prod"))
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Cluster prod: from plain Kubernetes to KAI-Scheduler\n\nGained\n  nothing\n\nLost\n")
+    assert "Refused\n" in done.out
+
+
+def test_a_comparison_is_also_for_programs(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    as_json = json.loads(run("show", "--scheduler", "kai", "--output-format", "json", cwd=root).out)
+
+    assert as_json == yaml.safe_load(run("show", "--scheduler", "kai", "--output-format", "yaml", cwd=root).out)
+    assert [change["concept"] for change in as_json["clusters"][0]["lost"]] == ["shares"]
+
+
+def test_a_summary_is_not_of_a_comparison(tmp_path: Path) -> None:
+    assert run("show", "--summary", "--scheduler", "kai", cwd=a_platform(tmp_path)).code == 2
+
+
+def test_the_schedulers_are_those_of_the_policy_language() -> None:
+    assert tuple(kind.value for kind in SchedulerKind) == SCHEDULERS
+
+
+def test_who_can_evict_whom_is_a_page_of_its_own(tmp_path: Path) -> None:
+    done = run("show", "--preemption", cwd=a_platform(tmp_path, "dev", "prod"))
+
+    assert (done.code, done.err) == (0, "")
+    assert [line for line in done.out.splitlines() if line.startswith("Cluster ")] == [
+        "Cluster dev: who can evict whom with plain Kubernetes",
+        "Cluster prod: who can evict whom with plain Kubernetes",
+    ]
+
+
+def test_programs_find_who_can_evict_whom_in_the_plan(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert run("show", "--preemption", "--output-format", "json", cwd=root).code == 2
+    assert run("show", "--preemption", "--summary", cwd=root).code == 2
+    assert json.loads(run("show", "--output-format", "json", cwd=root).out)["clusters"][0]["evictions"] == []

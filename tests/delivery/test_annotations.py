@@ -24,6 +24,8 @@ spec:
 OPTIONS = "argocd.argoproj.io/sync-options"
 WAVE = "argocd.argoproj.io/sync-wave"
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+CUSTOM = "SkipDryRunOnMissingResource=true"
+CONFIRM = "Prune=confirm,Delete=confirm"
 SSA = "kustomize.toolkit.fluxcd.io/ssa"
 
 
@@ -37,9 +39,15 @@ FLUX = a_cluster("flux: {}")
 
 
 def told(
-    kind: str, api: str = "v1", *, cluster: Cluster = ARGO_CD, folder: str = "x", is_partial: bool = False
+    kind: str,
+    api: str = "v1",
+    *,
+    cluster: Cluster = ARGO_CD,
+    folder: str = "x",
+    is_partial: bool = False,
+    order: int = 0,
 ) -> dict[str, Any]:
-    manifest = Manifest(folder, {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}, is_partial)
+    manifest = Manifest(folder, {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}, is_partial, order)
     return dict(annotate(manifest, cluster).body["metadata"].get("annotations", {}))
 
 
@@ -62,8 +70,22 @@ def told(
             "10",
         ),
         ("v1", "Node", "ServerSideApply=true,Prune=false,Delete=false", "10"),
+        (
+            "kai.scheduler/v1",
+            "SchedulingShard",
+            "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
+            "-8",
+        ),
+        ("scheduling.run.ai/v2", "Queue", "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm", "-7"),
         ("v1", "ResourceQuota", None, "20"),
+        ("v1", "PersistentVolumeClaim", CONFIRM, None),
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "Prune=confirm,Delete=confirm", "20"),
+        ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass", f"{CUSTOM},{CONFIRM}", "-15"),
+        ("kueue.x-k8s.io/v1beta2", "Topology", f"{CUSTOM},{CONFIRM}", "-9"),
+        ("kueue.x-k8s.io/v1beta2", "ResourceFlavor", f"{CUSTOM},{CONFIRM}", "-8"),
+        ("kueue.x-k8s.io/v1beta2", "Cohort", CUSTOM, "-7"),
+        ("kueue.x-k8s.io/v1beta2", "ClusterQueue", f"{CUSTOM},{CONFIRM}", "-5"),
+        ("kueue.x-k8s.io/v1beta2", "LocalQueue", CUSTOM, "25"),
         ("monitoring.coreos.com/v1", "PrometheusRule", "SkipDryRunOnMissingResource=true", "30"),
         ("rbac.authorization.k8s.io/v1", "RoleBinding", None, None),
     ],
@@ -108,6 +130,20 @@ def test_an_old_configuration_of_the_operator_may_stay() -> None:
 
 def test_dashboards_come_last_and_nothing_waits_for_their_removal() -> None:
     assert told("ConfigMap", folder="monitoring") == {WAVE: "30"}
+
+
+def test_the_configuration_of_a_workload_may_stay_since_a_training_would_hold_up_its_removal() -> None:
+    assert told("ConfigMap", folder="workloads/research") == {
+        "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+        OPTIONS: "Prune=false",
+        WAVE: "-10",
+    }
+
+
+def test_an_object_may_come_after_others_of_its_kind() -> None:
+    assert told("Deployment", "apps/v1", order=1) == {WAVE: "1"}
+    assert told("PersistentVolumeClaim", order=2)[WAVE] == "2"
+    assert told("Deployment", "apps/v1", order=1, cluster=FLUX) == {}
 
 
 @pytest.mark.parametrize(

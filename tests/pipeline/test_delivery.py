@@ -63,6 +63,8 @@ def test_each_pool_and_each_namespace_is_a_folder(platform: Path) -> None:
         "partitions/a100-mixed",
         "partitions/a100-shared",
         "scheduling",
+        "workloads/model-services",
+        "workloads/research",
     ]
 
 

@@ -55,6 +55,19 @@ def test_the_tenants_own_bound_holds_where_the_pool_has_none() -> None:
     assert granted(plan) == (Grant("shared", "nvidia.com/gpu.shared", 1), Grant("whole", "nvidia.com/gpu", 2))
 
 
+def test_gpus_that_stay_whole_beside_sliced_partitions_are_no_shares() -> None:
+    partitioned = "{gpus: [0, 1, 2, 3], instances: {1g.10gb: 7}}, {gpus: [4, 5, 6, 7], enabled: false}"
+    plan = platform(
+        {"half": f"{{mig: {{devices: [{partitioned}], timeSlicing: {{replicas: 2}}}}}}"},
+        "namespaces: [lab], "
+        "quotas: [{pool: half, unit: gpu, guaranteed: 4}, {pool: half, unit: 1g.10gb, guaranteed: 4}]",
+    )
+    assert granted(plan) == (
+        Grant("half", "nvidia.com/gpu", None),
+        Grant("half", "nvidia.com/mig-1g.10gb.shared", 1),
+    )
+
+
 def test_a_cap_of_zero_grants_nothing() -> None:
     plan = platform(
         {"whole": "{exclusive: {}}"},

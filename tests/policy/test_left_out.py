@@ -16,6 +16,7 @@ REQUIRED = {
     "MigLayout": "gpu: A100-80GB\n",
     "PriorityClass": "value: 5\n",
     "Tenant": "",
+    "Workload": "tenant: a\npool: a\nimage: registry.example.com/a:1\n",
 }
 OPERATOR = "gpuOperator: {install: helm, version: v26.7.0}\n"
 NODES = "nodes: {count: 1, gpusPerNode: 8}\n"
@@ -41,6 +42,11 @@ def read(kind: str, fields: str) -> Parsed:
         ("MigLayout", "instances: {1g.10gb: many, 2g.20gb: 1}"),
         ("PriorityClass", "preemptible: never"),
         ("Tenant", "namespaces: [5, research]"),
+        ("Workload", "training: {pods: many}"),
+        ("Workload", "inference: {}\ncount: none"),
+        ("Workload", "inference: {}\nfraction: 2"),
+        ("Workload", "inference: {}\ntraining: {}"),
+        ("Workload", "training: {}\npriorityClass: [a]"),
     ],
 )
 def test_no_policy_is_made_of_defaults_for_what_a_document_is_about(kind: str, fields: str) -> None:
@@ -57,6 +63,8 @@ def test_no_policy_is_made_of_defaults_for_what_a_document_is_about(kind: str, f
         ("Pool", f"{NODES}{WHOLE}taints: [{{key: nvidia.com/gpu}}]"),
         ("PriorityClass", "description: 5"),
         ("Tenant", "namespaces: [research]\nquotas: [{pool: a}]"),
+        ("Workload", "training: {}\ncpu: 4"),
+        ("Workload", "inference: {}\nconfig: {a.txt: 5}"),
     ],
 )
 def test_the_rest_is_a_policy(kind: str, fields: str) -> None:

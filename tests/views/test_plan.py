@@ -98,7 +98,44 @@ kind: Tenant
 metadata: {name: vision}
 spec: {parent: research, namespaces: [vision-lab]}
 """
-FLEET = "---".join((RESEARCH, INFERENCE, LAYOUT, OTHERS, TENANTS))
+WORKLOADS = """
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: chat}
+spec:
+  tenant: research
+  namespace: text
+  inference: {autoscaling: {minReplicas: 2, maxReplicas: 4, requestsPerSecond: 20}}
+  pool: research
+  image: registry.example.com/chat:1
+  cpu: "4"
+  model: {size: 100Gi, download: {image: "registry.example.com/fetch:1"}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: notebooks}
+spec:
+  tenant: research
+  namespace: planning
+  training: {pods: 3}
+  pool: fractions
+  fraction: {min: 0.25, max: 0.75}
+  priorityClass: production
+  image: registry.example.com/notebook:1
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: pretraining}
+spec:
+  tenant: research
+  namespace: vision
+  training: {pods: 2, gang: 2}
+  pool: inference
+  unit: 2g.20gb
+  count: 2
+  image: registry.example.com/train:1
+"""
+FLEET = "---".join((RESEARCH, INFERENCE, LAYOUT, OTHERS, TENANTS, WORKLOADS))
 
 
 def strictly(body: Any) -> Any:
@@ -219,6 +256,54 @@ def test_gpus_that_differ_are_counted_in_runs() -> None:
     row = next(line for line in plan_page(a_plan(FLEET), PLAIN).splitlines() if "nvidia.com/mig-2g.20gb" in line)
 
     assert "  3x2 1x0  " in row
+
+
+def test_workloads_say_how_many_pods_there_are_and_what_all_of_them_ask_for() -> None:
+    page = plan_page(a_plan(FLEET), PLAIN)
+    rows = page[page.index("WORKLOAD  ") :].splitlines()[1:]
+
+    assert [row.split() for row in rows] == [
+        ["chat", "research", "text", "2", "to", "4", "research", "shared", "1", "4", "research"],
+        ["notebooks", "research", "planning", "3", "fractions", "fraction", "0.25", "to", "0.75", "0.75", "production"],
+        ["pretraining", "research", "vision", "2,", "2", "together", "inference", "2g.20gb", "2", "4", "research"],
+    ]
+
+
+def test_workloads_are_told_to_programs() -> None:
+    chat, notebooks, pretraining = plan_as_data(a_plan(FLEET))["workloads"]
+
+    assert chat == {
+        "name": "chat",
+        "tenant": "research",
+        "namespace": "text",
+        "kind": "inference",
+        "replicas": 1,
+        "port": 8000,
+        "autoscaling": {
+            "min_replicas": 2,
+            "max_replicas": 4,
+            "requests_per_second": 20,
+            "metric": "http_requests_per_second",
+        },
+        "most_pods": 4,
+        "pool": "research",
+        "unit": "shared",
+        "units_per_pod": 1,
+        "units_per_pod_at_most": 1,
+        "priority_class": "research",
+        "image": "registry.example.com/chat:1",
+        "cpu": "4",
+        "memory": None,
+        "model": {
+            "size": "100Gi",
+            "storage_class": None,
+            "mount_path": "/models",
+            "access_mode": "ReadWriteMany",
+            "download_image": "registry.example.com/fetch:1",
+        },
+    }
+    assert (notebooks["units_per_pod"], notebooks["units_per_pod_at_most"]) == (0.25, 0.75)
+    assert (pretraining["kind"], pretraining["gang"], pretraining["units_per_pod"]) == ("training", 2, 2)
 
 
 def test_a_plan_without_pools_has_no_empty_tables() -> None:

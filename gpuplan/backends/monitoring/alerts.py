@@ -323,4 +323,5 @@ def _applications(plan: Plan) -> list[str]:
     stages = [stage for stage in Stage if stage is not Stage.NAMESPACES]
     pools = [f"{Stage.PARTITIONS}/{pool.name}" for pool in plan.pools]
     namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
-    return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces)]
+    workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})
+    return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces, *workloads)]

@@ -16,7 +16,7 @@ from gpuplan.backends.scheduling.devices import devices_binding, devices_policy
 from gpuplan.backends.scheduling.grants import grants_policy
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
-from gpuplan.planning.plan import Plan, PriorityClass, Stage
+from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -24,7 +24,7 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind))
     if has_admission_policies(plan.cluster):
         yield Manifest(_FOLDER, _system_namespace())
         for policy in (grants_policy(plan), devices_policy(plan)):
@@ -32,14 +32,20 @@ def render(plan: Plan) -> Iterator[Manifest]:
         yield Manifest(_FOLDER, devices_binding())
 
 
-def _priority_class(priority: PriorityClass) -> dict[str, Any]:
-    """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone."""
+def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:
+    """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone.
+
+    With Kueue no class preempts by itself. Kueue evicts workloads by quota, and a pod that it has admitted has its
+    place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
+    again.
+    """
+    preempts = priority.preempts and scheduler is not SchedulerKind.KUEUE
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": priority.name},
         "value": priority.value,
-        "preemptionPolicy": "PreemptLowerPriority" if priority.preempts else "Never",
+        "preemptionPolicy": "PreemptLowerPriority" if preempts else "Never",
     }
     if priority.is_default:
         body["globalDefault"] = True

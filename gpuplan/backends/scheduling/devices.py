@@ -16,22 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDULERS, AdmissionRule, admission_policy
-from gpuplan.planning.plan import TENANT_LABEL, Plan
+from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
+from gpuplan.backends.scheduling.kai import KAI_ANNOTATIONS_STAY
+from gpuplan.manifests import AdmissionRule, admission_policy
+from gpuplan.planning.grants import DEVICE_VARIABLES
+from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
 
 _POLICY = "gpuplan-devices"
-
-# Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
-# CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
-# which gets every GPU where NVIDIA_VISIBLE_DEVICES is not set.
-_DEVICE_VARIABLES = (
-    "CUDA_VERSION",
-    "DOCKER_RESOURCE_GPU",
-    "NVIDIA_IMEX_CHANNELS",
-    "NVIDIA_MIG_CONFIG_DEVICES",
-    "NVIDIA_MIG_MONITOR_DEVICES",
-    "NVIDIA_NVSWITCH",
-)
 
 _VARIABLES = {
     "isNew": "request.operation == 'CREATE'",
@@ -47,7 +38,7 @@ _VARIABLES = {
         variables.containers.map(c, has(c.env)
           ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
               ? !(has(e.value) && e.value in ['void', 'none'])
-              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+              : e.name in {list(DEVICE_VARIABLES)}).map(e, e.name)
           : [])
         """,
     "annotations": "has(object.metadata.annotations) ? object.metadata.annotations : {}",
@@ -69,7 +60,7 @@ _FRACTION_VARIABLES = {
           ? c.env.filter(e, e.name == 'NVIDIA_VISIBLE_DEVICES'
               ? !(has(e.value) && e.value in ['void', 'none']) &&
                 !(variables.asksFraction && has(e.valueFrom) && has(e.valueFrom.configMapKeyRef))
-              : e.name in {list(_DEVICE_VARIABLES)}).map(e, e.name)
+              : e.name in {list(DEVICE_VARIABLES)}).map(e, e.name)
           : [])
         """,
 }
@@ -107,6 +98,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     else:
         yield _NO_IDLE_RUNTIME_CLASS
         yield _NO_FRACTIONS
+    if plan.cluster.scheduler.kind is SchedulerKind.KAI:
+        yield KAI_ANNOTATIONS_STAY
 
 
 _NO_DEVICE_VARIABLES = AdmissionRule(

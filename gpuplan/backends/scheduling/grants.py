@@ -20,7 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import ASKS_FRACTION, FRACTION_SCHEDULERS, AdmissionRule, admission_policy
+from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
+from gpuplan.backends.scheduling.kai import KAI_RULES, KAI_VARIABLES
+from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
 
@@ -57,7 +59,10 @@ _FRACTION_VARIABLES = {
 
 
 def grants_policy(plan: Plan) -> dict[str, Any]:
-    variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
+    kind = plan.cluster.scheduler.kind
+    variables = _FRACTION_VARIABLES if kind in FRACTION_SCHEDULERS else _VARIABLES
+    if kind is SchedulerKind.KAI:
+        variables = variables | KAI_VARIABLES
     match = {"pods": ["CREATE"]}
     return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
 
@@ -66,13 +71,15 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     kind = plan.cluster.scheduler.kind
     yield _ASKED_IN_LIMITS
     yield _RESOURCE_GRANTED
-    if kind is SchedulerKind.KUBERNETES:
-        # The others place pods themselves: Kueue adds the flavor's selector when it admits a pod, by an update.
+    if kind in (SchedulerKind.KUBERNETES, SchedulerKind.KAI):
+        # Kueue adds the flavor's selector when it admits a pod, by an update.
         yield _POOL_CHOSEN
     yield _POOL_GRANTED
     yield _RESOURCE_GRANTED_IN_POOL
     if kind in FRACTION_SCHEDULERS:
         yield _FRACTION_GRANTED
+    if kind is SchedulerKind.KAI:
+        yield from KAI_RULES
     yield _ONE_KIND_PER_CONTAINER
     yield _MOST_PER_CONTAINER
     yield _PRIORITY_CLASS_NAMED

@@ -144,7 +144,7 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
             parts = _parts(plan, component.stage)
             if component.part not in parts:
                 what = (
-                    "a namespace of no tenant" if component.stage == Stage.NAMESPACES else "a pool that does not exist"
+                    "a pool that does not exist" if component.stage == Stage.PARTITIONS else "a namespace of no tenant"
                 )
                 message = f"`{component.folder}` is for {what}"
                 yield _homeless(_component_origin(component), message, component.part, parts, Severity.WARNING)
@@ -157,14 +157,14 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
 
 def _parts(plan: Plan, stage: str) -> list[str]:
     """The folders that a stage has: for pools or for namespaces."""
-    if stage == Stage.NAMESPACES:
-        return [name for tenant in plan.tenants for name in tenant.namespaces]
-    return [pool.name for pool in plan.pools]
+    if stage == Stage.PARTITIONS:
+        return [pool.name for pool in plan.pools]
+    return [name for tenant in plan.tenants for name in tenant.namespaces]
 
 
 def _is_unsure(plan: Plan, stage: str) -> bool:
     """Whether documents are missing that may have had the part."""
-    return bool(plan.broken.tenants if stage == Stage.NAMESPACES else plan.broken.pools)
+    return bool(plan.broken.pools if stage == Stage.PARTITIONS else plan.broken.tenants)
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
@@ -431,13 +431,19 @@ def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_WORDS_FOR_PARTS = {Stage.NAMESPACES.value: "namespaces", Stage.PARTITIONS.value: "pools"}
+_WORDS_FOR_PARTS = {
+    Stage.NAMESPACES.value: "namespaces",
+    Stage.PARTITIONS.value: "pools",
+    Stage.WORKLOADS.value: "namespaces with workloads",
+}
 
 
 def _included_by(plan: Plan, stage: str) -> list[str]:
     """The folders that include the Component of a stage; node groups outside the cluster have none."""
     if stage == Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.EXTERNAL:
         return []
+    if stage == Stage.WORKLOADS:
+        return sorted({workload.namespace for workload in plan.workloads})
     return _parts(plan, stage) if stage else []
 
 

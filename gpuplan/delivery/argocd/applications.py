@@ -1,4 +1,4 @@
-"""Applications, one for each folder, and the ApplicationSet that makes those of the namespaces.
+"""Applications, one for each folder, and the ApplicationSets that make those of namespaces and of what runs there.
 
 After each wave but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one: it
 would hold up all the others. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
 from gpuplan.planning.plan import Approval, Argocd, Install, NodeLabels, Plan, Stage
-from gpuplan.planning.sync_names import namespace_name, sync_name
+from gpuplan.planning.sync_names import sync_name
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -29,11 +29,13 @@ _WAVES: Final = {
 _LAST_WAVE: Final = 40
 
 _FAIL_ON_SHARED: Final = "FailOnSharedResource=true"
+"""Two Applications that write one object undo each other's work for ever."""
+_PRUNE_LAST: Final = "PruneLast=true"
+"""What is new is healthy before what it replaces goes."""
+
 _SYNC_OPTIONS: Final = (
-    # Two Applications that write one object undo each other's work for ever.
     _FAIL_ON_SHARED,
-    # What is new is healthy before what it replaces goes.
-    "PruneLast=true",
+    _PRUNE_LAST,
     # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
     "ServerSideApply=true",
 )
@@ -46,11 +48,18 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 
 
 def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder], out: str) -> Iterator[dict[str, Any]]:
-    namespaces = f"{Stage.NAMESPACES}/"
-    paths = (folder.path for folder in folders if not folder.path.startswith(namespaces))
-    yield from (_application(plan, argocd, path, out) for path in paths)
-    if any(folder.path.startswith(namespaces) for folder in folders):
-        yield _application_set(plan, argocd, out)
+    paths = [folder.path for folder in folders]
+    yield from (_application(plan, argocd, path, out) for path in paths if _set_of(path) is None)
+    sets = {_set_of(path) for path in paths}
+    yield from (_application_set(plan, argocd, stage, out) for stage in _SETS if stage in sets)
+
+
+_SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
+
+
+def _set_of(path: str) -> Stage | None:
+    """The stage of a folder whose Application is made by an ApplicationSet."""
+    return next((stage for stage in _SETS if path.startswith(f"{stage}/")), None)
 
 
 # --- Applications ------------------------------------------------------------------------------------------------
@@ -78,11 +87,7 @@ def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str,
             "project": argocd.project,
             **_sources(plan, argocd, folder),
             "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
-            "syncPolicy": _sync_policy(
-                is_automatic=is_automatic,
-                prunes=stage is not Stage.GPU_OPERATOR,
-                takes_over=stage is Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.NODE,
-            ),
+            "syncPolicy": _sync_policy(plan, stage, is_automatic=is_automatic),
         },
     }
 
@@ -140,7 +145,7 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
 
 
-def _sync_policy(*, is_automatic: bool, prunes: bool = True, takes_over: bool = False) -> dict[str, Any]:
+def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
     """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
 
     Nothing of the operator is pruned but by a person. The chart's objects have no annotations that would make Argo CD
@@ -148,9 +153,16 @@ def _sync_policy(*, is_automatic: bool, prunes: bool = True, takes_over: bool = 
 
     A Node that goes from one pool to another stays in the cluster, tracked by the first pool's Application, even when
     that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
+
+    Of workloads nothing is pruned last: a training is healthy when it has ended, and until then it would keep the sync
+    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
+    prunes = stage is not Stage.GPU_OPERATOR
     automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
-    options = [option for option in _SYNC_OPTIONS if not (takes_over and option == _FAIL_ON_SHARED)]
+    left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
+    if stage is Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.NODE:
+        left_out.add(_FAIL_ON_SHARED)
+    options = [option for option in _SYNC_OPTIONS if option not in left_out]
     return {**automated, "syncOptions": options, "retry": _RETRY}
 
 
@@ -159,23 +171,23 @@ def _sync_policy(*, is_automatic: bool, prunes: bool = True, takes_over: bool = 
 _ANY_PART: Final = "*"
 
 
-def _application_set(plan: Plan, argocd: Argocd, out: str) -> dict[str, Any]:
-    """An Application for each folder of a namespace, whichever there are.
+def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict[str, Any]:
+    """An Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
     an Application does. A removed namespace's Application stays and says that its path is gone, until a person who has
     seen to what runs there deletes both.
     """
     cluster = plan.cluster.name
-    folder = f"{Stage.NAMESPACES}/{_ANY_PART}"
+    folder = f"{stage}/{_ANY_PART}"
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
         "metadata": {
-            "name": sync_name(cluster, Stage.NAMESPACES.value),
+            "name": sync_name(cluster, stage.value),
             "namespace": argocd.namespace,
             **_labels(argocd),
-            "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[Stage.NAMESPACES])},
+            "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[stage])},
         },
         "spec": {
             "goTemplate": True,
@@ -192,7 +204,7 @@ def _application_set(plan: Plan, argocd: Argocd, out: str) -> dict[str, Any]:
             "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True},
             "template": {
                 "metadata": {
-                    "name": namespace_name(cluster, "{{.path.basename}}"),
+                    "name": sync_name(cluster, f"{stage}/{{{{.path.basename}}}}"),
                     **_labels(argocd),
                     "annotations": _annotations(plan, folder, out),
                 },
@@ -200,7 +212,7 @@ def _application_set(plan: Plan, argocd: Argocd, out: str) -> dict[str, Any]:
                     "project": argocd.project,
                     "source": git_source(argocd, "{{.path.path}}"),
                     "destination": destination(argocd, "{{.path.basename}}"),
-                    "syncPolicy": _sync_policy(is_automatic=True),
+                    "syncPolicy": _sync_policy(plan, stage, is_automatic=True),
                 },
             },
         },

@@ -31,12 +31,22 @@ _LEFT_OVER_CLUSTER: frozenset[Kind] = frozenset(
     ]
 )
 _LEFT_OVER_NAMESPACED: frozenset[Kind] = frozenset(
-    [("", "ConfigMap"), ("", "ResourceQuota"), ("rbac.authorization.k8s.io", "RoleBinding")]
+    [
+        ("", "ConfigMap"),
+        ("", "PersistentVolumeClaim"),
+        ("", "ResourceQuota"),
+        ("", "Service"),
+        ("apps", "Deployment"),
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("batch", "Job"),
+        ("rbac.authorization.k8s.io", "RoleBinding"),
+    ]
 )
 """Kinds that stay allowed when the last object of theirs is gone from the policy.
 
 Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither prunes
-them nor asks. A quota would go on capping, and a rule go on labelling nodes, with nobody to notice.
+them nor asks. A quota would go on capping, a rule go on labelling nodes, and a service go on holding GPUs, with nobody
+to notice.
 """
 
 _NAMESPACED: frozenset[Kind] = frozenset(

@@ -41,6 +41,9 @@ def objects(plan: Plan, flux: Flux, folders: Sequence[Folder]) -> Iterator[dict[
             case Stage.PARTITIONS:
                 is_suspended = _needs_person(plan, part)
                 yield _kustomization(plan, flux, folder, depends_on, is_suspended=is_suspended, health={})
+            case Stage.WORKLOADS:
+                # Work may wait for its turn as long as it likes, and that is no failure of the sync.
+                yield _kustomization(plan, flux, folder, depends_on, health={})
             case _:
                 yield _kustomization(plan, flux, folder, depends_on)
 

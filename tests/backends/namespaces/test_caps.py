@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.backends import namespaces
+from gpuplan.manifests import quantity
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 
@@ -84,7 +85,7 @@ def test_every_unit_is_capped_banned_or_unbounded(drawn: tuple[Plan, list[list[G
         for resource in resources | {"nvidia.com/gpu"}:
             expected = _cap(plan, granted, resource)
             written = hard[f"tenant-{index}"].get(f"requests.{resource}")
-            assert written == (None if expected is None else namespaces.quantity(expected))
+            assert written == (None if expected is None else quantity(expected))
 
 
 def _cap(plan: Plan, granted: list[Grant], resource: str) -> int | None:

@@ -10,7 +10,7 @@ import pytest
 from gpuplan.backends import namespaces
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
-from tests.plans import CLUSTER, a_plan
+from tests.plans import CLUSTER, a_cluster, a_plan
 
 POOLS = """\
 apiVersion: gpuplan.dev/v1
@@ -170,14 +170,6 @@ def test_numbers_are_written_as_the_api_server_writes_them_back() -> None:
     assert hard(plan)["requests.nvidia.com/mig-2g.20gb"] == "3k"
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [(0, "0"), (7, "7"), (999, "999"), (1000, "1k"), (1500, "1500"), (120_000, "120k"), (5_000_000, "5M")],
-)
-def test_quantity(number: int, written: str) -> None:
-    assert namespaces.quantity(number) == written
-
-
 def test_nothing_inert_is_written() -> None:
     plan = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 8}]")
     assert all(key.startswith("requests.nvidia.com/") for key in hard(plan))
@@ -224,6 +216,14 @@ def test_each_role_binds_its_groups() -> None:
 def test_a_group_named_twice_is_bound_once() -> None:
     (subject,) = only(tenant("namespaces: [research], members: [lab, lab]"), "RoleBinding")["subjects"]
     assert subject == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab"}
+
+
+def test_a_namespace_of_run_ai_says_which_project_it_is() -> None:
+    text = f"{a_cluster('kind: runai')}---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: a}}\n"
+    labels = only(a_plan(f"{text}spec: {{namespaces: [research]}}"), "Namespace")["metadata"]["labels"]
+
+    assert labels["runai/queue"] == "research"
+    assert "runai/queue" not in only(tenant("namespaces: [research]"), "Namespace")["metadata"]["labels"]
 
 
 # --- Admission ---------------------------------------------------------------------------------------------------

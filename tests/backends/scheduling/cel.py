@@ -38,14 +38,14 @@ def refusals(
     *,
     old: Mapping[str, Any] | None = None,
     subresource: str | None = None,
+    user: str = "jane",
 ) -> list[str]:
     """The messages of the rules that refuse a pod, in order; an expression that fails refuses with its error.
 
     A pod without an ``old`` one is created, else it is updated.
     """
-    request = {"operation": "CREATE" if old is None else "UPDATE"} | (
-        {"subResource": subresource} if subresource else {}
-    )
+    request: dict[str, Any] = {"operation": "CREATE" if old is None else "UPDATE", "userInfo": {"username": user}}
+    request |= {"subResource": subresource} if subresource else {}
     bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request}
     if parameters is not None:
         bindings["params"] = {"data": dict(parameters)}
@@ -129,4 +129,6 @@ class StrictEvaluator(Evaluator):
         assert isinstance(field, lark.Token)
         assert isinstance(field, lark.Token)
         owner = self.visit(owner_tree)
+        if owner is None:  # no old object where one is made
+            return CELEvalError("no such overload")
         return owner if isinstance(owner, CELEvalError) else celtypes.BoolType(field.value in owner)

@@ -10,6 +10,8 @@ PRIORITIES = {
     "training": 500,
     "production": 1000,
     "low": -10,
+    "spot": 50,
+    "guaranteed": 125,
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }

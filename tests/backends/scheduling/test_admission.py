@@ -407,7 +407,7 @@ def test_grants_are_judged_when_pods_are_made_and_devices_whenever_they_can_chan
 # --- Other schedulers --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
+@pytest.mark.parametrize("scheduler", ["kueue", "runai"])
 def test_a_scheduler_that_places_pods_itself_gets_them_without_a_pool(scheduler: str) -> None:
     assert judge(pod(asking(SHARE), **RESEARCH), scheduler=scheduler) == []
     assert judge(pod(asking(WHOLE), **RESEARCH), scheduler=scheduler)[0] == NO_QUOTA.format(WHOLE)

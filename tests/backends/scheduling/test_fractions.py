@@ -44,7 +44,13 @@ spec:
   namespaces: [training]
   quotas: [{pool: whole, guaranteed: 8}]
 """
+QUEUED: dict[str, Any] = {
+    "pool": "parts",
+    "labels": {"kai.scheduler/queue": "research-parts", "kai.scheduler/node-pool": "parts"},
+    "schedulerName": "kai-scheduler",
+}
 HALF: dict[str, Any] = {"annotations": {"gpu-fraction": "0.5"}, "priority_class": "research"}
+QUEUED_HALF: dict[str, Any] = {**QUEUED, **HALF}
 BY_WEBHOOK = [
     {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"configMapKeyRef": {"name": "gpus", "key": "VISIBLE_DEVICES"}}}
 ]
@@ -61,23 +67,26 @@ def judge(made: dict[str, Any], tenant: str = "research", scheduler: str = "kai"
     return grants + refusals(policy("gpuplan-devices", plan), made)
 
 
-@pytest.mark.parametrize("scheduler", ["kai", "runai"])
-def test_a_fraction_is_for_tenants_with_a_quota_on_fractions(scheduler: str) -> None:
-    assert judge(pod(**HALF), scheduler=scheduler) == []
-    assert judge(pod(annotations={"gpu-fraction": "0.5"}), "training", scheduler) == [
-        "tenant training has no quota on fractions of GPUs; it may ask for none"
-    ]
+NO_FRACTIONS = "tenant training has no quota on fractions of GPUs; it may ask for none"
+
+
+@pytest.mark.parametrize(("scheduler", "made"), [("kai", QUEUED_HALF), ("runai", HALF)])
+def test_a_fraction_is_for_tenants_with_a_quota_on_fractions(scheduler: str, made: dict[str, Any]) -> None:
+    assert judge(pod(**made), scheduler=scheduler) == []
+    assert NO_FRACTIONS in judge(pod(annotations={"gpu-fraction": "0.5"}), "training", scheduler)
 
 
 @pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory", "nvidia.com/container.main.gpu-memory.request"])
 def test_every_way_to_ask_for_a_fraction_is_seen(annotation: str) -> None:
-    (message,) = judge(pod(annotations={annotation: "1"}), "training")
-    assert message == "tenant training has no quota on fractions of GPUs; it may ask for none"
+    assert judge(pod(annotations={annotation: "1"}), "training", "runai") == [NO_FRACTIONS]
 
 
 def test_a_fraction_may_be_asked_for_in_its_pool_and_in_no_other() -> None:
-    assert judge(pod(pool="parts", **HALF)) == []
-    assert judge(pod(pool="whole", **HALF))[0] == "tenant research has no quota in pool whole; it may use parts"
+    assert judge(pod(**QUEUED_HALF)) == []
+    assert (
+        judge(pod(**{**QUEUED_HALF, "pool": "whole"}))[0]
+        == "tenant research has no quota in pool whole; it may use parts"
+    )
 
 
 def test_a_quota_on_fractions_is_none_on_whole_gpus() -> None:
@@ -86,12 +95,12 @@ def test_a_quota_on_fractions_is_none_on_whole_gpus() -> None:
 
 
 def test_a_fraction_needs_a_class_as_any_gpu_does() -> None:
-    (message,) = judge(pod(annotations={"gpu-fraction": "0.5"}))
+    (message,) = judge(pod(annotations={"gpu-fraction": "0.5"}, **QUEUED))
     assert message.startswith("pods that ask for GPUs must name a priority class of tenant research")
 
 
 def test_what_the_schedulers_webhook_adds_to_a_fraction_is_let_in() -> None:
-    made = pod(container(env=BY_WEBHOOK), runtimeClassName="nvidia", schedulerName="kai-scheduler", **HALF)
+    made = pod(container(env=BY_WEBHOOK), runtimeClassName="nvidia", **QUEUED_HALF)
     assert judge(made) == []
 
 
@@ -104,7 +113,7 @@ def test_what_the_schedulers_webhook_adds_is_for_fractions_alone() -> None:
 
 
 def test_a_fraction_chooses_no_devices_by_itself() -> None:
-    made = pod(container(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]), **HALF)
+    made = pod(container(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]), **QUEUED_HALF)
     assert judge(made)[0].startswith("NVIDIA_VISIBLE_DEVICES must not be set")
 
 

@@ -10,7 +10,7 @@ import pytest
 from gpuplan.backends import scheduling
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.platform import platform
-from tests.plans import CLUSTER, a_plan
+from tests.plans import CLUSTER, a_cluster, a_plan
 
 
 def a_class(spec: str) -> Plan:
@@ -37,6 +37,12 @@ def test_a_priority_class_preempts_unless_it_says_otherwise() -> None:
 def test_a_priority_class_has_what_the_policy_says() -> None:
     body = priority_class(a_class("value: 0, preempts: false, default: true, description: everything else"))
     assert (body["preemptionPolicy"], body["globalDefault"], body["description"]) == ("Never", True, "everything else")
+
+
+def test_with_kueue_no_class_preempts_by_itself() -> None:
+    spec = "apiVersion: gpuplan.dev/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nspec: {value: 500}\n"
+    plan = a_plan(f"{a_cluster('kind: kueue')}---\n{spec}")
+    assert priority_class(plan)["preemptionPolicy"] == "Never"
 
 
 def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:

@@ -216,3 +216,29 @@ def test_one_application_set_for_all_namespaces() -> None:
             },
         },
     }
+
+
+# --- Workloads ---------------------------------------------------------------------------------------------------
+
+
+def test_one_application_set_for_the_workloads_of_all_namespaces() -> None:
+    found = manifests(a_cluster(), folder("namespaces/a"), folder("workloads/a"), folder("workloads/b"))
+    assert [item.name for item in found] == ["gpuplan-test", "gpu-namespaces-test", "gpu-workloads-test"]
+    body = get(found, "ApplicationSet", "gpu-workloads-test")
+    (generator,) = body["spec"]["generators"]
+    assert generator["git"]["directories"] == [{"path": "out/test/workloads/*"}]
+    assert body["spec"]["template"]["metadata"]["name"] == "gpu-workloads-test-{{.path.basename}}"
+    assert body["spec"]["syncPolicy"] == {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True}
+    namespaces = get(found, "ApplicationSet", "gpu-namespaces-test")
+    assert wave(namespaces) < wave(body)
+
+
+def test_no_sync_of_workloads_waits_until_a_training_has_ended() -> None:
+    """With `PruneLast` whatever is pruned waits for all else (`gitops-engine/pkg/sync/sync_context.go` of Argo CD)."""
+    body = get(manifests(a_cluster(), folder("workloads/a")), "ApplicationSet", "gpu-workloads-test")
+    policy = body["spec"]["template"]["spec"]["syncPolicy"]
+    assert policy == {
+        "automated": AUTOMATED,
+        "syncOptions": ["FailOnSharedResource=true", "ServerSideApply=true"],
+        "retry": RETRY,
+    }

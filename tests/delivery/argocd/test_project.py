@@ -56,7 +56,12 @@ def test_a_project_as_a_whole() -> None:
             ],
             "namespaceResourceWhitelist": [
                 {"group": "", "kind": "ConfigMap"},
+                {"group": "", "kind": "PersistentVolumeClaim"},
                 {"group": "", "kind": "ResourceQuota"},
+                {"group": "", "kind": "Service"},
+                {"group": "apps", "kind": "Deployment"},
+                {"group": "autoscaling", "kind": "HorizontalPodAutoscaler"},
+                {"group": "batch", "kind": "Job"},
                 {"group": "rbac.authorization.k8s.io", "kind": "RoleBinding"},
             ],
         },

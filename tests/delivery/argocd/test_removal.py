@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -72,29 +72,74 @@ def test_application_sets_keep_applications_and_those_keep_objects(platform: Pla
         assert policy == {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True}
 
 
+def asked_about(found: Mapping[Identity, Fate]) -> set[str]:
+    """The kinds of what is deleted when a person agrees."""
+    return {item.kind for item, fate in found.items() if fate is Fate.ASKED}
+
+
 # --- What leaves the policy --------------------------------------------------------------------------------------
 
 
 def test_a_pool(platform: Platform) -> None:
     """Its Application is removed with it, and waits for a person before it removes the rule."""
     before = platform.deliver("prod")
-    platform.remove("prod", "Pool/a100-mixed", "Tenant/model-services")
+    platform.remove("prod", "Pool/a100-mixed", "Tenant/model-services", "Workload/chat")
     after = platform.deliver("prod")
     assert "gpu-partitions-prod-a100-mixed" in before.applications.keys() - after.applications.keys()
     found = fates(before, after)
     rule = Identity("nfd.k8s-sigs.io", "NodeFeatureRule", "", "gpuplan-pool-a100-mixed")
     assert found.pop(rule) is Fate.ASKED
-    assert set(found.values()) == {Fate.STAYS}
+    assert asked_about(found) == {"ClusterQueue", "ResourceFlavor"}
+    assert set(found.values()) == {Fate.ASKED, Fate.STAYS}
 
 
 @pytest.mark.parametrize("cluster", ["openshift", "prod"])
 def test_a_tenant(platform: Platform, cluster: str) -> None:
     """Its namespaces stay with all that is in them, and their Applications say that their path is gone."""
     before = platform.deliver(cluster)
-    platform.remove(cluster, "Tenant/research")
+    platform.remove(cluster, "Tenant/research", "Workload/evaluation")
     found = fates(before, platform.deliver(cluster))
-    assert Identity("", "Namespace", "", "research") in found
-    assert set(found.values()) == {Fate.STAYS}
+    assert found.pop(Identity("", "Namespace", "", "research")) is Fate.STAYS
+    assert asked_about(found) == ({"ClusterQueue"} if cluster == "prod" else set())
+    assert set(found.values()) <= {Fate.ASKED, Fate.STAYS}
+
+
+def test_a_workload_beside_another(platform: Platform) -> None:
+    """It gives its units back. What would be lost with it is for a person to let go."""
+    platform.write("policies/workloads/more.yaml", MORE)
+    before = platform.deliver("prod")
+    platform.remove("prod", "Workload/chat")
+    found = {item.kind: fate for item, fate in fates(before, platform.deliver("prod")).items()}
+    assert found == {
+        "ConfigMap": Fate.STAYS,
+        "Deployment": Fate.DELETED,
+        "HorizontalPodAutoscaler": Fate.DELETED,
+        "Job": Fate.DELETED,
+        "PersistentVolumeClaim": Fate.ASKED,
+        "Service": Fate.DELETED,
+    }
+
+
+def test_the_last_workload_of_a_namespace(platform: Platform) -> None:
+    """Its Application stays with all that it applied, and says that its path is gone."""
+    before = platform.deliver("prod")
+    platform.remove("prod", "Workload/embeddings")
+    found = fates(before, platform.deliver("prod"))
+    assert {item.kind: fate for item, fate in found.items()} == {"Deployment": Fate.STAYS, "Service": Fate.STAYS}
+
+
+MORE = """\
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: summaries}
+spec:
+  tenant: model-services
+  inference: {}
+  pool: a100-mixed
+  unit: 2g.20gb
+  priorityClass: training
+  image: registry.example.com/summaries:1
+"""
 
 
 def test_a_layout(platform: Platform) -> None:

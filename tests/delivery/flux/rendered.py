@@ -140,7 +140,7 @@ class Built:
     def _objects(self, path: str) -> Objects:
         names = [name for name in self.tree if name.rpartition("/")[0] == path and name.endswith(".yaml")]
         bodies = [yaml.safe_load(self.tree[name]) for name in names if not name.endswith("/kustomization.yaml")]
-        return {identify(body): body for body in bodies if "kind" in body}
+        return {identify(body): body for body in bodies if "metadata" in body}
 
 
 def identify(body: Mapping[str, Any]) -> str:

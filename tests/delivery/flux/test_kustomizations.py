@@ -128,3 +128,7 @@ def test_nothing_else_waits_for_a_person(path: str) -> None:
 def test_nodes_are_not_waited_for() -> None:
     """A Node that reboots is not ready, and a Kustomization that waits for it could not be applied meanwhile."""
     assert not {"wait", "healthChecks"} & kustomization(POOLS, "partitions/by-itself")["spec"].keys()
+
+
+def test_work_that_waits_for_its_turn_is_no_failure() -> None:
+    assert not {"wait", "healthChecks"} & kustomization(POOLS, "workloads/research")["spec"].keys()

@@ -19,6 +19,7 @@ ALL = [
     folder("partitions/a100"),
     folder("scheduling"),
     folder("workloads", Identity("batch", "Job", "research", "warm-up"), Identity("", "ConfigMap", "other", "a")),
+    folder("workloads/training", Identity("batch", "Job", "training", "run")),
 ]
 
 
@@ -37,6 +38,7 @@ def test_the_order_of_all_folders() -> None:
         "gpu-partitions-prod-a100": ["gpu-operator-prod"],
         "gpu-tenancy-prod": [],
         "gpu-workloads-prod": ["gpu-tenancy-prod", "gpu-namespace-prod-research"],
+        "gpu-workloads-prod-training": ["gpu-tenancy-prod", "gpu-namespace-prod-training"],
     }
 
 

@@ -52,19 +52,23 @@ def _is_kept(body: Mapping[str, Any]) -> bool:
 def test_a_pool(platform: Platform) -> None:
     """Its rule stays, and with it the label by which mig-manager keeps the partitions. So do the tenant's limits."""
     before = platform.build()
-    platform.remove("prod", "Pool/a100-mixed", "Tenant/model-services")
+    platform.remove("prod", "Pool/a100-mixed", "Tenant/model-services", "Workload/chat")
     partitions = before.kustomizations["gpu-partitions-prod-a100-mixed"]
     assert list(before.applied(partitions)) == ["NodeFeatureRule/gpuplan-pool-a100-mixed"]
     assert deleted(before, platform.build()) == [
         "Kustomization/gpu-namespace-prod-model-services",
         "Kustomization/gpu-partitions-prod-a100-mixed",
+        "Kustomization/gpu-workloads-prod-model-services",
     ]
 
 
 def test_a_tenant(platform: Platform) -> None:
     before = platform.build()
-    platform.remove("prod", "Tenant/research")
-    assert deleted(before, platform.build()) == ["Kustomization/gpu-namespace-prod-research"]
+    platform.remove("prod", "Tenant/research", "Workload/evaluation")
+    assert deleted(before, platform.build()) == [
+        "Kustomization/gpu-namespace-prod-research",
+        "Kustomization/gpu-workloads-prod-research",
+    ]
 
 
 def test_a_layout(platform: Platform) -> None:

@@ -1,0 +1,35 @@
+"""The back end of Kueue: what it shares out, to whom, and in what order.
+
+The objects of the cluster are in the stage `scheduling`, a LocalQueue in the folder of each namespace. What they mean
+was read in Kueue 0.19; `kueue.x-k8s.io/v1beta2` is served since 0.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.backends.kueue.admission import queues_policy
+from gpuplan.backends.kueue.configuration import configuration
+from gpuplan.backends.kueue.flavors import flavors
+from gpuplan.backends.kueue.priorities import priority_class
+from gpuplan.backends.kueue.queues import cluster_queues, cohorts, local_queues
+from gpuplan.manifests import File, Manifest
+from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.plan import Plan, SchedulerKind, Stage
+
+_FOLDER = Stage.SCHEDULING.value
+
+
+def render(plan: Plan) -> Iterator[Manifest | File]:
+    """Nothing, unless the cluster's scheduler is Kueue."""
+    if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
+        return
+    for body in (*flavors(plan), *cohorts(plan), *cluster_queues(plan)):
+        yield Manifest(_FOLDER, body)
+    for priority in plan.priority_classes:
+        yield Manifest(_FOLDER, priority_class(priority))
+    if has_admission_policies(plan.cluster):
+        yield Manifest(_FOLDER, queues_policy(plan))
+    yield configuration(plan)
+    for body in local_queues(plan):
+        yield Manifest(f"{Stage.NAMESPACES.value}/{body['metadata']['namespace']}", body)

@@ -1,0 +1,148 @@
+"""Quotas as Kueue counts them: in cells, one for each flavor and resource of a queue.
+
+What the numbers mean is in `pkg/cache/scheduler/resource_node.go` of Kueue:
+
+- A queue may use its nominal quota and what it borrows. What it may lend is all of the nominal quota or, with a lending
+  limit, as much as that; the rest is for itself alone.
+- A cohort has what its members lend it and a nominal quota of its own on top. Its borrowing limit bounds what all its
+  members together take from above, its lending limit what others get from them.
+- A member can use only what it has a cell for, and a cohort without a cell for something lets it through unbounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gpuplan.manifests import quantity
+from gpuplan.planning.kueue import counted_resource
+from gpuplan.planning.plan import Amount, Plan, Tenant
+from gpuplan.planning.queues import Held
+
+
+class Cell(NamedTuple):
+    """A number of units with its bounds; ``borrowing`` and ``lending`` are None where there is none."""
+
+    nominal: Amount
+    borrowing: Amount | None = None
+    lending: Amount | None = None
+
+
+Key = tuple[str, str]
+"""A pool and a resource that it hands out."""
+
+Cells = Mapping[Key, Cell]
+
+NOTHING = Cell(0, 0)
+"""What a queue may use of a resource that it has no quota on in that pool: nothing, borrowed units included."""
+
+UNBOUNDED = Cell(0)
+"""What a cohort says about a resource that it has no quota on: nothing."""
+
+
+class _Grant(NamedTuple):
+    """A tenant's quotas on one resource of one pool; ``left`` is what its children leave of the guarantee."""
+
+    guaranteed: Amount
+    limit: Amount | None
+    lendable: Amount
+    left: Amount
+
+    @property
+    def beyond(self) -> Amount | None:
+        return None if self.limit is None else max(self.limit - self.guaranteed, 0)
+
+    @property
+    def lent(self) -> Amount | None:
+        return None if self.lendable >= self.guaranteed else self.lendable
+
+
+def own_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+    """The quotas of a tenant that divides nothing."""
+    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tenant, left).items()}
+
+
+def rest_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+    """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
+    return {key: Cell(grant.left) for key, grant in _grants(tenant, left).items()}
+
+
+def shared_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+    """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
+    return {
+        key: Cell(0 if tenant.namespaces else grant.left, grant.beyond, grant.lent)
+        for key, grant in _grants(tenant, left).items()
+    }
+
+
+def free_cells(plan: Plan) -> Cells:
+    """What nobody has a guarantee on, for everybody to borrow."""
+    free: dict[Key, Amount] = {}
+    for total in plan.totals:
+        resource = counted_resource(total.pool, total.unit)
+        if resource is not None and total.free > 0:
+            key = total.pool.name, resource
+            free[key] = free.get(key, 0) + total.free
+    return {key: Cell(amount) for key, amount in free.items()}
+
+
+def _grants(tenant: Tenant, left: Mapping[Held, Amount]) -> Mapping[Key, _Grant]:
+    """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
+    found: dict[Key, _Grant] = {}
+    for quota in tenant.quotas:
+        resource = counted_resource(quota.pool, quota.unit)
+        if resource is not None:
+            key = quota.pool.name, resource
+            grant = _Grant(
+                quota.guaranteed, quota.limit, quota.lendable, left[tenant.name, quota.pool.name, quota.unit.name]
+            )
+            found[key] = _add(found[key], grant) if key in found else grant
+    return found
+
+
+def _add(one: _Grant, other: _Grant) -> _Grant:
+    return _Grant(
+        one.guaranteed + other.guaranteed,
+        None if one.limit is None or other.limit is None else one.limit + other.limit,
+        one.lendable + other.lendable,
+        one.left + other.left,
+    )
+
+
+def resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
+    """One group of all, or none where there is nothing to count.
+
+    Pods may ask for two resources, and what they get of a group is of one flavor. A group is a rectangle whose flavors
+    list every resource, in the same order, so that ``empty`` fills the gaps; flavors are tried in their order, which is
+    that of the policy.
+    """
+    if not cells:
+        return []
+    resources = sorted({resource for _, resource in cells})
+    pools = dict.fromkeys(pool for pool, _ in cells)
+    return [
+        {
+            "coveredResources": resources,
+            "flavors": [
+                {
+                    "name": pool,
+                    "resources": [_quota(resource, cells.get((pool, resource), empty)) for resource in resources],
+                }
+                for pool in pools
+            ],
+        }
+    ]
+
+
+def _quota(resource: str, cell: Cell) -> dict[str, str]:
+    body = {"name": resource, "nominalQuota": _whole(cell.nominal)}
+    if cell.borrowing is not None:
+        body["borrowingLimit"] = _whole(cell.borrowing)
+    if cell.lending is not None:
+        body["lendingLimit"] = _whole(cell.lending)
+    return body
+
+
+def _whole(amount: Amount) -> str:
+    """Part of a device is none."""
+    return quantity(int(amount))

@@ -1,0 +1,40 @@
+"""The back end of the stage `workloads`: what teams run, one folder for each namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.backends.workloads.inference import autoscaler, deployment, service
+from gpuplan.backends.workloads.model import claim, download_job
+from gpuplan.backends.workloads.pods import config_map
+from gpuplan.backends.workloads.training import job
+from gpuplan.manifests import Manifest
+from gpuplan.planning.plan import Inference, Plan, Stage, Workload
+
+_BEFORE, _AFTER = 0, 1
+"""What pods need, and what runs them. Whoever waits until what comes first is healthy waits for downloads and for no
+service or training. A volume without a download may wait for its first pod, so it comes with the pods."""
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The objects of all workloads."""
+    for workload in plan.workloads:
+        folder = f"{Stage.WORKLOADS}/{workload.namespace}"
+        yield from (Manifest(folder, body, order=order) for order, body in _objects(plan, workload))
+
+
+def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:
+    if workload.config:
+        yield _BEFORE, config_map(workload)
+    if workload.model:
+        yield _BEFORE if workload.model.download else _AFTER, claim(workload, workload.model)
+        if workload.model.download:
+            yield _BEFORE, download_job(workload, workload.model.download)
+    if isinstance(workload.work, Inference):
+        yield _AFTER, deployment(plan, workload, workload.work)
+        yield _AFTER, service(workload, workload.work)
+        if workload.work.autoscaling:
+            yield _AFTER, autoscaler(workload, workload.work.autoscaling)
+    else:
+        yield _AFTER, job(plan, workload, workload.work)

@@ -1,0 +1,95 @@
+"""What changes for a plan when another scheduler divides its GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from gpuplan.catalog.schedulers import Concept, Needs, concepts
+from gpuplan.checks.losses import losses
+from gpuplan.checks.uses import Use, uses
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.planning.plan import Plan, SchedulerKind
+
+
+class Change(NamedTuple):
+    """A concept of the capability matrix, and the places in the policy that it is about."""
+
+    concept: Concept
+    places: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the policy of one cluster asks for, by what becomes of it; what it does not ask for is nowhere.
+
+    ``gained`` is lost today and kept by the other, ``lost`` the other way round; one concept may be in both, at
+    different places. ``settings`` is what the other keeps only if its own configuration says so; ``errors`` are those
+    that the policy would have with it and does not have today.
+    """
+
+    cluster: str
+    present: SchedulerKind
+    other: SchedulerKind
+    gained: tuple[Change, ...]
+    lost: tuple[Change, ...]
+    kept: tuple[Change, ...]
+    lost_by_both: tuple[Change, ...]
+    settings: tuple[Change, ...]
+    errors: tuple[Diagnostic, ...]
+
+
+def compare(plan: Plan, other: SchedulerKind) -> Comparison:
+    """The cluster's present scheduler and another, for this very policy."""
+    present = plan.cluster.scheduler.kind
+    gained, lost, kept, lost_by_both, settings = [], [], [], [], []
+    for concept in concepts():
+        asked = uses(plan, concept.id)
+        before, after = losses(plan, concept.id, present), losses(plan, concept.id, other)
+        gained.append(Change(concept, _without(before, after)))
+        lost.append(Change(concept, _without(after, before)))
+        lost_by_both.append(Change(concept, _without(after, _without(after, before))))
+        kept.append(Change(concept, () if before or after else asked))
+        needed = concept.capabilities[other.value].needs is Needs.CONFIGURATION
+        settings.append(Change(concept, asked if needed else ()))
+    return Comparison(
+        plan.cluster.name,
+        present,
+        other,
+        gained=_found(gained),
+        lost=_found(lost),
+        kept=_found(kept),
+        lost_by_both=_found(lost_by_both),
+        settings=_found(settings),
+        errors=_new_errors(plan, other),
+    )
+
+
+def _new_errors(plan: Plan, other: SchedulerKind) -> tuple[Diagnostic, ...]:
+    """The errors that the plan would have; which release of the other there would be is not known."""
+    from gpuplan.checks import run
+
+    scheduler = plan.cluster.scheduler
+    if other is scheduler.kind:
+        return ()
+    changed = replace(plan, cluster=plan.cluster._replace(scheduler=scheduler._replace(kind=other, version="")))
+    known = {_identity(found) for found in run(plan)}
+    return tuple(found for found in run(changed) if found.is_error and _identity(found) not in known)
+
+
+def _identity(found: Diagnostic) -> tuple[str, str, int, tuple[str | int, ...]]:
+    return found.code, found.finding.message, id(found.finding.at.source), found.finding.at.path
+
+
+def _without(found: tuple[Use, ...], others: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The places of the first that are not among the second; what is said there may differ."""
+    known = {_key(use) for use in others}
+    return tuple(use for use in found if _key(use) not in known)
+
+
+def _key(use: Use) -> tuple[int, tuple[str | int, ...]]:
+    return id(use.at.source), use.at.path
+
+
+def _found(changes: list[Change]) -> tuple[Change, ...]:
+    return tuple(change for change in changes if change.places)

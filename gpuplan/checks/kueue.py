@@ -1,0 +1,349 @@
+"""Checks on what Kueue refuses or takes in another sense (GPU540-549)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from gpuplan.catalog.operators import parse_version
+from gpuplan.catalog.schedulers import SCHEDULERS
+from gpuplan.checks.caps import cap_of, each_quota
+from gpuplan.checks.node_labels import key_fault
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import name_of, number, severity_of_loss
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.kueue import counted_resource
+from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
+from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
+from gpuplan.wording import listing
+
+# `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
+# Kueue, a tenant within its guarantee evicts borrowers under fair sharing, whatever the shares are, since 0.17
+# (`FairSharingPreemptWithinNominal`), and claims are counted since 0.18 (`KueueDRAIntegration`).
+_OLDEST = (0, 15)
+_OLDEST_THAT_RECLAIMS = (0, 17)
+_OLDEST_THAT_COUNTS_CLAIMS = (0, 18)
+
+# The definition of ClusterQueue, and `validateFlavorResourceCombinations` in `pkg/webhooks/clusterqueue_webhook.go`.
+_MOST_FLAVORS = 64
+_MOST_RESOURCES = 64
+_MOST_CELLS = 512
+
+_MOST_TOLERATIONS = 8
+_MOST_LEVELS = 16
+_MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/validation.go`
+_HOST_LABEL = "kubernetes.io/hostname"
+
+
+def _is_kueue(plan: Plan) -> bool:
+    return plan.cluster.scheduler.kind is SchedulerKind.KUEUE
+
+
+@check("GPU540", "kueue-too-old")
+def kueue_too_old(plan: Plan) -> Iterator[Finding]:
+    """The cluster's release of Kueue is too old for the objects that are written for it.
+
+    ## Why
+    They are of `kueue.x-k8s.io/v1beta2`, which Kueue serves since 0.15. Claims of pools with `allocation: dra` are
+    counted since 0.18. With fair sharing, releases before 0.17 weigh shares even when a tenant wants back what is its
+    own, so that a guarantee may wait; that is a warning.
+
+    ## Instead
+    Upgrade Kueue, and say so in `scheduler.version`.
+    """
+    scheduler = plan.cluster.scheduler
+    version = (parse_version(scheduler.version) or ())[:2]
+    if not _is_kueue(plan) or not version:
+        return
+    claims = next((pool for pool in plan.pools if pool.allocation is Allocation.DRA), None)
+    if version < _OLDEST:
+        yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
+    elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
+        what = f"does not count claims on pool `{claims.name}`"
+        yield _too_old(plan, what, "since v0.18.0", related=(Label(claims.at / "allocation", "by claims"),))
+    elif version < _OLDEST_THAT_RECLAIMS:
+        severity = severity_of_loss(plan, Severity.WARNING)
+        what = "may let a tenant wait for what is guaranteed to it"
+        yield _too_old(plan, what, "unconditional since v0.17.0", severity=severity)
+
+
+def _too_old(
+    plan: Plan, what: str, since: str, *, related: tuple[Label, ...] = (), severity: Severity | None = None
+) -> Finding:
+    scheduler = plan.cluster.scheduler
+    return Finding(
+        scheduler.at / "version",
+        f"Kueue {scheduler.version} {what}",
+        label=since,
+        related=related,
+        help=f"upgrade Kueue to v0.{(_OLDEST_THAT_COUNTS_CLAIMS if related else _OLDEST_THAT_RECLAIMS)[1]}.0 or later",
+        severity=severity,
+    )
+
+
+@check("GPU541", "queue-too-large")
+def queue_too_large(plan: Plan) -> Iterator[Finding]:
+    """A queue of Kueue would list more pools or resources than it may.
+
+    ## Why
+    A ClusterQueue and a Cohort list at most 64 flavors, which are pools, and 64 resources; every flavor of a queue
+    lists every resource, and all of these together are at most 512. The API server refuses a queue that is larger, and
+    its tenant has none at all.
+
+    ## Instead
+    Split the tenant, so that each part has its own pools. Where it is the units that nobody has a guarantee on,
+    guarantee some of them.
+    """
+    if not _is_kueue(plan):
+        return
+    for tenant in plan.tenants:
+        listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
+        if excess := _excess(listed, _MOST_CELLS if tenant.namespaces else None):
+            yield Finding(
+                (tenant.at / "quotas").key,
+                f"the quotas of tenant `{tenant.name}` are too many for one queue",
+                label=excess,
+                help="make two tenants of it, each with some of the pools",
+            )
+    free = [(total.pool, total.unit) for total in plan.totals if total.free > 0]
+    if excess := _excess(free, None):
+        yield Finding(
+            plan.cluster.scheduler.at / "kind",
+            "units that nobody has a guarantee on are too many for one cohort",
+            label=excess,
+            help="guarantee all units of some of these pools to a tenant",
+        )
+
+
+def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
+    """By what a group of these is too large, or an empty text."""
+    counted = [(pool.name, found) for pool, unit in listed if (found := counted_resource(pool, unit))]
+    pools, resources = len({pool for pool, _ in counted}), len({resource for _, resource in counted})
+    if pools > _MOST_FLAVORS:
+        return f"{pools} pools, {_MOST_FLAVORS} at most"
+    if resources > _MOST_RESOURCES:
+        return f"{resources} resources, {_MOST_RESOURCES} at most"
+    if most_cells is not None and pools * resources > most_cells:
+        return f"{pools} pools with {resources} resources each: {pools * resources}, {most_cells} at most"
+    return ""
+
+
+@check("GPU542", "too-many-taints")
+def too_many_taints(plan: Plan) -> Iterator[Finding]:
+    """A pool has more taints than a flavor of Kueue may tolerate.
+
+    ## Why
+    Kueue adds tolerations of a pool's taints to the pods that it sends there. A ResourceFlavor holds eight, and the API
+    server refuses one with more.
+
+    ## Instead
+    Keep pods away by fewer taints; one is enough.
+    """
+    for pool in plan.pools if _is_kueue(plan) else ():
+        if len(pool.taints) > _MOST_TOLERATIONS:
+            yield Finding(
+                pool.taints[_MOST_TOLERATIONS].at,
+                f"pool `{pool.name}` has {len(pool.taints)} taints",
+                label=f"Kueue tolerates {_MOST_TOLERATIONS} at most",
+                help="remove taints: one keeps pods away as well as nine",
+            )
+
+
+@check("GPU543", "topology-refused")
+def topology_refused(plan: Plan) -> Iterator[Finding]:
+    """A pool's `topology` is not one that Kueue and KAI-Scheduler take.
+
+    ## Why
+    A Topology has at most 16 levels, each the key of a node label and each another one, from the widest to the
+    narrowest. A node is the narrowest there is, so that `kubernetes.io/hostname` can only be the last. The API server
+    refuses anything else.
+
+    ## Instead
+    Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
+    """
+    if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+        for pool in plan.pools:
+            yield from _topology_faults(pool)
+
+
+def _topology_faults(pool: Pool) -> Iterator[Finding]:
+    at, levels = pool.at / "topology", pool.topology
+    if len(levels) > _MOST_LEVELS:
+        yield _refused(pool, at, f"{len(levels)} levels, {_MOST_LEVELS} at most", "leave levels out")
+    for index, (level, following) in enumerate(pairwise([*levels, None])):
+        if level is None:
+            continue
+        if fault := key_fault(level):
+            yield _refused(pool, at / index, f"not a label key: {fault}", "write a key such as `example.com/rack`")
+        elif level in levels[:index]:
+            yield _refused(pool, at / index, "a second time", "remove one of them")
+        elif level == _HOST_LABEL and following is not None:
+            yield _refused(pool, at / index, "nothing is narrower than a node", f"move `{_HOST_LABEL}` to the end")
+
+
+def _refused(pool: Pool, at: Origin, why: str, help_: str) -> Finding:
+    return Finding(at, f"topology of pool `{pool.name}` is refused", label=why, help=help_)
+
+
+@check("GPU544", "weight-too-small")
+def weight_too_small(plan: Plan) -> Iterator[Finding]:
+    """A weight in the surplus is too small for Kueue to tell from nothing.
+
+    ## Why
+    Kueue counts weights in billionths. Its webhook refuses a weight of a billionth and less, unless it is 0, which
+    means that all others come first.
+
+    ## Instead
+    Only the ratios count: multiply all weights until the smallest is large enough.
+    """
+    for tenant in plan.tenants if _is_kueue(plan) else ():
+        if 0 < tenant.surplus_weight * 10**9 <= 1:
+            yield Finding(
+                tenant.at / "surplus" / "weight",
+                f"the weight of tenant `{tenant.name}` is too small for Kueue",
+                label="a billionth at most",
+                help="write 0, or larger weights everywhere",
+            )
+
+
+@check("GPU545", "cap-stops-borrowing", Severity.WARNING)
+def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
+    """On a cluster whose scheduler lends, caps at the guarantees keep tenants from borrowing.
+
+    ## Why
+    Kueue and KAI-Scheduler lend up to `limit`, and beside their queues each namespace has a ResourceQuota. With
+    `cap: guaranteed` that refuses the pods that would run on borrowed units. Work that Kueue has admitted then holds
+    what it borrowed, and never starts. Fractions of a GPU are no resource, and have no ResourceQuota.
+
+    ## Instead
+    Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
+    `onLoss: refuse` this is an error.
+    """
+    kind = plan.cluster.scheduler.kind
+    if kind not in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+        return
+    found = [
+        (tenant, quota)
+        for tenant, quota in each_quota(plan)
+        if tenant.namespaces
+        and not isinstance(quota.pool.sharing, Fraction)
+        and (cap := cap_of(plan, quota)) is not None
+        and (quota.limit is None or quota.limit > cap)
+    ]
+    if found:
+        yield Finding(
+            plan.cluster.scheduler.at / "cap",
+            "pods that run on borrowed units are refused",
+            label="caps at `guaranteed`",
+            related=tuple(
+                Label(
+                    quota.at / "limit",
+                    f"`{tenant.name}` may have "
+                    f"{'any number of' if quota.limit is None else number(quota.limit)} `{quota.unit.name}`",
+                )
+                for tenant, quota in found[:3]
+            ),
+            notes=(
+                f"{SCHEDULERS[kind.value]} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
+            ),
+            help="remove `cap`",
+            severity=severity_of_loss(plan, Severity.WARNING),
+        )
+
+
+@check("GPU546", "cohort-name-taken")
+def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
+
+    ## Why
+    Each parent has a Cohort of its name, and all of them are within the Cohort `gpuplan`. Of two objects of one name
+    the later replaces the earlier one, and a cohort within itself switches off all of its queues.
+
+    ## Instead
+    Rename the tenant.
+    """
+    divided = parents(plan.tenants) if _is_kueue(plan) else frozenset[str]()
+    for tenant in plan.tenants:
+        if tenant.name == ROOT_COHORT and tenant.name in divided:
+            yield Finding(
+                name_of(tenant.at),
+                f"parent `{tenant.name}` has the name of the cohort that all tenants are in",
+                label="taken by the root of the tree",
+                related=tuple(
+                    Label(child.at / "parent", f"`{child.name}` is part of it")
+                    for child in plan.tenants
+                    if child.parent == tenant.name
+                )[:3],
+                help=f"rename it, for example to `{ROOT_COHORT}-tenants`",
+            )
+
+
+@check("GPU547", "queue-evicts-for-all", Severity.NOTE)
+def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Kueue, a class that is not to preempt does, because another class of its tenant does.
+
+    ## Why
+    Within a queue Kueue evicts for any workload of a higher priority, or for none: `withinClusterQueue` is a field of
+    the queue. Where one of a tenant's classes may evict another, all of its classes evict those below them.
+
+    ## Instead
+    Accept it, or give the work that is not to evict a tenant of its own. With `onLoss: refuse` this is an error.
+    """
+    for tenant in plan.tenants if _is_kueue(plan) else ():
+        for found in _unmeant_evictors(tenant):
+            below = [other.name for other in tenant.priority_classes if other.value < found.value]
+            yield Finding(
+                found.at / "preempts",
+                f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below)}",
+                label="Kueue evicts for all classes of a queue",
+                related=(Label(tenant.at / "priorityClasses", f"a queue of {len(tenant.priority_classes)} classes"),),
+                help=f"give the work of class `{found.name}` a tenant of its own",
+                severity=severity_of_loss(plan, Severity.NOTE),
+            )
+
+
+def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
+    """Classes that say they evict nobody, above others in a queue that evicts."""
+    if tenant.namespaces and tenant.quotas and evicts_within(tenant):
+        lowest = min(found.value for found in tenant.priority_classes)
+        yield from (found for found in tenant.priority_classes if not found.preempts and found.value > lowest)
+
+
+@check("GPU548", "too-many-device-classes")
+def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
+    """Pools with claims have more kinds of units than Kueue can count.
+
+    ## Why
+    What claims of a DeviceClass count as stands in Kueue's Configuration, in a list of at most 16. There is a class for
+    each GPU model and unit. With a longer list Kueue does not start.
+
+    ## Instead
+    Hand some of these units out as resources: leave `allocation: dra` out of some pools.
+    """
+    classes: dict[str, Pool] = {}
+    for pool in plan.pools if _is_kueue(plan) else ():
+        for unit in pool.units if pool.allocation is Allocation.DRA else ():
+            classes.setdefault(device_class_name(pool, unit), pool)
+    if len(classes) > _MOST_DEVICE_CLASSES:
+        crossing = list(classes.values())[_MOST_DEVICE_CLASSES]
+        yield Finding(
+            crossing.at / "allocation",
+            f"pools with claims have {len(classes)} kinds of units",
+            label=f"Kueue counts {_MOST_DEVICE_CLASSES} at most",
+            notes=("a kind is a unit of a GPU model, and has a DeviceClass",),
+            help="leave `allocation: dra` out of some pools",
+        )
+
+
+CHECKS: tuple[Check, ...] = (
+    kueue_too_old,
+    queue_too_large,
+    too_many_taints,
+    topology_refused,
+    weight_too_small,
+    cap_stops_borrowing,
+    cohort_name_taken,
+    queue_evicts_for_all,
+    too_many_device_classes,
+)

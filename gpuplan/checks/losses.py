@@ -1,0 +1,404 @@
+"""What a scheduler, the plan's own or another, would lose of this very plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gpuplan.catalog.schedulers import Support, capability
+from gpuplan.checks import uses
+from gpuplan.checks.caps import (
+    Key,
+    ancestors,
+    cap_field,
+    cap_of,
+    each_quota,
+    envelopes,
+    granted_together,
+    grants_by_unit,
+    is_bounded,
+    key_of,
+    shortfalls,
+)
+from gpuplan.checks.uses import FindUses, Use
+from gpuplan.checks.wording import add, number
+from gpuplan.planning.plan import (
+    Allocation,
+    Amount,
+    Cap,
+    Mig,
+    Plan,
+    Pool,
+    PriorityClass,
+    Quota,
+    SchedulerKind,
+    Tenant,
+    Training,
+    Unit,
+)
+from gpuplan.planning.projects import ranks, seconds
+from gpuplan.planning.queues import evicts_within
+from gpuplan.wording import listing
+
+
+def losses(plan: Plan, concept: str, kind: SchedulerKind) -> tuple[Use, ...]:
+    """The places where a scheduler would not do what the plan says of a concept of the capability matrix.
+
+    A scheduler that keeps something only in part may keep all that a plan asks: where all caps fit into the pool,
+    every guarantee holds on plain Kubernetes.
+    """
+    if capability(concept, kind.value).support is Support.EXACT:
+        return ()
+    find = _LOST.get((concept, kind), uses.USES[concept])
+    return tuple(find(plan))
+
+
+def contended(plan: Plan) -> frozenset[Key]:
+    """The units of which tenants may together use more than there are.
+
+    On others everybody finds what it may use, whoever came first: nothing has to be lent, weighed or taken back.
+    """
+    capacity = {(pool.name, unit.name): unit.capacity for pool in plan.pools for unit in pool.units}
+    return frozenset(
+        key
+        for key, grants in grants_by_unit(plan).items()
+        if len(grants) > 1
+        and (any(grant.cap is None for grant in grants) or add([grant.cap or 0 for grant in grants]) > capacity[key])
+    )
+
+
+# --- Tenants -----------------------------------------------------------------------------------------------------
+
+
+def _undivided(plan: Plan) -> Iterator[Use]:
+    """Tenants whose namespaces are meant to share a quota; a `split` says what each has, which any scheduler keeps."""
+    for tenant in plan.tenants:
+        if len(tenant.namespaces) > 1:
+            for quota in tenant.quotas:
+                if not quota.split and cap_of(plan, quota) != 0:
+                    several = f"{len(tenant.namespaces)} namespaces"
+                    yield Use(quota.at, f"`{tenant.name}` shares `{quota.unit.name}` among {several}")
+
+
+def _exceeded_parents(plan: Plan) -> Iterator[Use]:
+    """Parents' quotas of which more may be used.
+
+    A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
+    form a circle, that is reported for itself.
+    """
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    for envelope in envelopes(plan):
+        if any(above.parent == envelope.tenant.name for above in ancestors(envelope.tenant, tenants)):
+            continue
+        bound = cap_of(plan, envelope.quota)
+        own = [bound] if envelope.tenant.namespaces else []
+        caps = [*own, *(cap_of(plan, quota) for _, quota in envelope.children)]
+        known = [cap for cap in caps if cap is not None]
+        exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
+        if bound is not None and exceeds and envelope.promised <= envelope.quota.guaranteed:
+            used = add(known) if len(known) == len(caps) else None
+            yield _exceeded(plan, envelope.tenant, envelope.quota, bound, used)
+
+
+def _exceeded(plan: Plan, parent: Tenant, quota: Quota, bound: Amount, used: Amount | None) -> Use:
+    who = "it and its children" if parent.namespaces else "its children"
+    most = "no bound" if used is None else number(used)
+    text = f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {who} {most}"
+    return Use(quota.at / cap_field(plan), text)
+
+
+def _below_departments(plan: Plan) -> Iterator[Use]:
+    """Tenants whose parent has a parent itself."""
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    for tenant in plan.tenants:
+        if tenant.parent is not None and len(list(ancestors(tenant, tenants))) > 1:
+            yield Use(tenant.at / "parent", f"`{tenant.name}` is part of `{tenant.parent}`, which has a parent itself")
+
+
+def _contended_weights(plan: Plan) -> Iterator[Use]:
+    found = [tenant for tenant in plan.tenants if tenant.surplus_weight != 1]
+    for tenant in _borrowers(plan, found):
+        yield uses.weight(tenant)
+
+
+def _contended_ranks(plan: Plan) -> Iterator[Use]:
+    found = [tenant for tenant in plan.tenants if tenant.surplus_rank != 0]
+    for tenant in _borrowers(plan, found):
+        yield uses.rank(tenant)
+
+
+def _borrowers(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
+    """Those of the tenants that, themselves or below them, may borrow a contended unit."""
+    if not tenants:
+        return
+    keys = contended(plan)
+    by_name = {tenant.name: tenant for tenant in plan.tenants}
+    wanted = {
+        name
+        for tenant, quota in each_quota(plan)
+        if key_of(quota) in keys and uses.may_borrow(quota)
+        for name in (tenant.name, *(above.name for above in ancestors(tenant, by_name)))
+    }
+    for tenant in tenants:
+        if tenant.name in wanted:
+            yield tenant
+
+
+def _contended_protections(plan: Plan) -> Iterator[Use]:
+    """Protections of tenants whose pods may have to go for anybody's."""
+    for tenant in _concerned(plan, [tenant for tenant in plan.tenants if _is_protected(tenant)]):
+        yield from uses.preempt_protection(tenant)
+        yield from uses.reclaim_protection(tenant)
+
+
+def _queued_protections(plan: Plan) -> Iterator[Use]:
+    """Protections that a queue ignores: among its own pods where some go before others, of borrowed units in any."""
+    found = [tenant for tenant in plan.tenants if _is_protected(tenant)]
+    for tenant in found:
+        if uses.has_order(tenant):
+            yield from uses.preempt_protection(tenant)
+    for tenant in _borrowers(plan, found):
+        yield from uses.reclaim_protection(tenant)
+
+
+def _unequal_protections(plan: Plan) -> Iterator[Use]:
+    """Protections in pools whose tenants do not all ask for the same, of both kinds."""
+    asked: dict[str, set[int]] = {}
+    for tenant in plan.tenants:
+        times = {seconds(duration or "") for duration in (tenant.protect_preempt, tenant.protect_reclaim)}
+        for quota in tenant.quotas:
+            asked.setdefault(quota.pool.name, set()).update(times)
+    unequal = {pool for pool, times in asked.items() if len(times) > 1}
+    for tenant in plan.tenants:
+        if any(quota.pool.name in unequal for quota in tenant.quotas):
+            yield from uses.preempt_protection(tenant)
+            yield from uses.reclaim_protection(tenant)
+
+
+def _unnamed_ranks(plan: Plan) -> Iterator[Use]:
+    """Ranks that have one name with another."""
+    names = ranks(plan.tenants)
+    shared = [rank for rank, name in names.items() if list(names.values()).count(name) > 1]
+    for tenant in plan.tenants:
+        if tenant.surplus_rank in shared and tenant.surplus_rank != 0:
+            yield uses.rank(tenant)
+
+
+def _is_protected(tenant: Tenant) -> bool:
+    return tenant.protect_preempt is not None or tenant.protect_reclaim is not None
+
+
+def _concerned(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
+    """Those of the tenants that have a quota on a contended unit."""
+    keys = contended(plan) if tenants else frozenset()
+    for tenant in tenants:
+        if any(key_of(quota) in keys for quota in tenant.quotas):
+            yield tenant
+
+
+# --- Quotas ------------------------------------------------------------------------------------------------------
+
+
+def _shared_caps(plan: Plan) -> Iterator[Use]:
+    """Pools of one tenant that a ResourceQuota cannot tell apart."""
+    for tenant in plan.tenants:
+        for resource, quotas in granted_together(tenant):
+            if any(is_bounded(plan, quota) for quota in quotas):
+                names = listing([quota.pool.name for quota in quotas])
+                yield Use(quotas[1].at / "pool", f"`{resource}` is what `{tenant.name}` has of {names}")
+
+
+def _mixed_units(plan: Plan) -> Iterator[Use]:
+    """Units of one pool that one number counts together, and that no ResourceQuota keeps to their guarantees."""
+    for tenant in plan.tenants:
+        for quotas in uses.several_units(tenant):
+            if not tenant.namespaces or any(uses.may_borrow(quota) for quota in quotas):
+                yield uses.units(tenant, quotas)
+
+
+def _short_guarantees(plan: Plan) -> Iterator[Use]:
+    """Guarantees for which the others' caps leave no room."""
+    for grants in grants_by_unit(plan).values():
+        for short in shortfalls(grants, grants[0].quota.unit.capacity):
+            yield uses.guarantee(short.grant.tenant, short.grant.quota)
+
+
+def _limits_not_given(plan: Plan) -> Iterator[Use]:
+    """Limits that are no cap, or whose units nobody gives back."""
+    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+        yield from uses.limits(plan)
+        return
+    keys = contended(plan)
+    for tenant, quota in each_quota(plan):
+        if uses.may_borrow(quota) and key_of(quota) in keys:
+            yield uses.limit(tenant, quota)
+
+
+def _lent_without_bound(plan: Plan) -> Iterator[Use]:
+    """Bounds on what is lent of contended units that somebody else may borrow."""
+    bounded = [(tenant, quota) for tenant, quota in each_quota(plan) if quota.lendable < quota.guaranteed]
+    if not bounded:
+        return
+    keys = contended(plan)
+    borrowers: dict[Key, set[str]] = {}
+    for tenant, quota in each_quota(plan):
+        if tenant.namespaces and uses.may_borrow(quota) and key_of(quota) in keys:
+            borrowers.setdefault(key_of(quota), set()).add(tenant.name)
+    for tenant, quota in bounded:
+        if borrowers.get(key_of(quota), set()) - {tenant.name}:
+            yield uses.lending_bound(tenant, quota)
+
+
+# --- Priorities --------------------------------------------------------------------------------------------------
+
+
+def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
+    """Classes by which pods of one tenant evict those of another from units that are contended."""
+    evictors = [found for found in plan.priority_classes if found.preempts]
+    keys = contended(plan) if evictors else frozenset()
+    held = {tenant.name: {key_of(quota) for quota in tenant.quotas} & keys for tenant in plan.tenants}
+    sharers = [tenant for tenant in plan.tenants if tenant.namespaces and held[tenant.name]]
+    lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
+    for found in evictors:
+        users = _users_by_key(found, sharers, held)
+        victims = [
+            tenant.name
+            for tenant in sharers
+            if lowest[tenant.name] < found.value
+            and any(users.get(key, set()) - {tenant.name} for key in held[tenant.name])
+        ]
+        if victims:
+            yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(victims)}")
+
+
+def _users_by_key(found: PriorityClass, tenants: list[Tenant], held: Mapping[str, set[Key]]) -> Mapping[Key, set[str]]:
+    """The tenants that may name a class, by the units that they have a quota on; two of them are enough."""
+    users: dict[Key, set[str]] = {}
+    for tenant in tenants:
+        if any(item.name == found.name for item in tenant.priority_classes):
+            for key in held[tenant.name]:
+                names = users.setdefault(key, set())
+                if len(names) < 2:
+                    names.add(tenant.name)
+    return users
+
+
+def _lowest(plan: Plan, tenant: Tenant) -> int:
+    """The least value that the tenant's pods may have; pods without a class have the default's, or 0."""
+    default = next((found.value for found in plan.priority_classes if found.is_default), 0)
+    return min((found.value for found in tenant.priority_classes), default=default)
+
+
+def _evictable(plan: Plan) -> Iterator[Use]:
+    """Classes that are not to be evicted, below others that evict."""
+    for found in plan.priority_classes:
+        evictors = _evictors(found, plan.priority_classes)
+        if evictors:
+            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(evictors)}")
+
+
+def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
+    """Classes that are not to be evicted, but are by higher ones of a tenant's own or where the tenant borrows.
+
+    A queue evicts for all of its classes or for none.
+    """
+    borrowers = {tenant.name for tenant in _borrowers(plan, list(plan.tenants))}
+    for found in plan.priority_classes:
+        if found.preemptible:
+            continue
+        users = [tenant for tenant in plan.tenants if found.name in [item.name for item in tenant.priority_classes]]
+        above = {
+            other.name
+            for tenant in users
+            if evicts_within(tenant)
+            for other in tenant.priority_classes
+            if other.value > found.value
+        }
+        lent = [tenant.name for tenant in users if tenant.name in borrowers]
+        if above:
+            evictors = listing(sorted(above))
+            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {evictors}")
+        if lent:
+            yield Use(found.at / "preemptible", f"pods of `{found.name}` give back what {listing(lent)} borrowed")
+
+
+def _evictors(found: PriorityClass, classes: tuple[PriorityClass, ...]) -> list[str]:
+    """The names of the classes that evict one that is not to be evicted."""
+    if found.preemptible:
+        return []
+    return [other.name for other in classes if other.value > found.value and other.preempts]
+
+
+# --- Pools and workloads -----------------------------------------------------------------------------------------
+
+# KAI-Scheduler reads a MIG resource's size from its name; what it cannot read costs nothing
+# (`pkg/scheduler/api/common_info/resources/mig.go`).
+_KAI_COUNTS = re.compile(r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb").fullmatch
+
+
+def uncounted_profiles(pool: Pool) -> tuple[Unit, ...]:
+    """The units of a partitioned pool that KAI-Scheduler counts as nothing."""
+    if not isinstance(pool.sharing, Mig) or pool.sharing.time_slicing:
+        return ()
+    named = [(unit, unit.resource) for unit in pool.units if unit.resource and "/mig-" in unit.resource]
+    return tuple(unit for unit, resource in named if not _KAI_COUNTS(resource))
+
+
+def _uncounted_mig(plan: Plan) -> Iterator[Use]:
+    """Partitions without a size in their name, and whole GPUs beside partitioned ones."""
+    for pool in plan.pools:
+        if isinstance(pool.sharing, Mig):
+            lost = [unit.name for unit in uncounted_profiles(pool)]
+            lost += ["gpu"] if pool.find_unit("gpu") else []
+            if lost:
+                yield Use(pool.sharing.layout_at, f"{listing(lost)} of pool `{pool.name}`")
+
+
+def _unequal_devices(plan: Plan) -> Iterator[Use]:
+    """Pools whose claimed devices are not worth the same."""
+    for pool in plan.pools:
+        if pool.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
+            names = listing([unit.name for unit in pool.units])
+            yield Use(pool.at / "allocation", f"{names} of pool `{pool.name}`")
+
+
+def _partial_gangs(plan: Plan) -> Iterator[Use]:
+    """Gangs that are not all pods of their workload."""
+    for workload in plan.workloads:
+        match workload.work:
+            case Training(gang=int() as gang, pods=pods) if 1 < gang < pods:
+                yield Use(workload.work.at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+
+
+_KUBERNETES = SchedulerKind.KUBERNETES
+_KUEUE = SchedulerKind.KUEUE
+_KAI = SchedulerKind.KAI
+_RUNAI = SchedulerKind.RUNAI
+_LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
+    ("namespaces", _KUBERNETES): _undivided,
+    ("parent", _KUBERNETES): _exceeded_parents,
+    ("pool", _KUBERNETES): _shared_caps,
+    ("guaranteed", _KUBERNETES): _short_guarantees,
+    ("limit", _KUBERNETES): _limits_not_given,
+    ("lendable", _KUBERNETES): _lent_without_bound,
+    ("surplus-weight", _KUBERNETES): _contended_weights,
+    ("surplus-rank", _KUBERNETES): _contended_ranks,
+    ("protect", _KUBERNETES): _contended_protections,
+    ("priority", _KUBERNETES): _evictions_across_tenants,
+    ("preemptible", _KUBERNETES): _evictable,
+    ("surplus-rank", _KUEUE): _contended_ranks,
+    ("protect", _KUEUE): _queued_protections,
+    ("preemptible", _KUEUE): _evictable_in_queues,
+    ("gang", _KUEUE): _partial_gangs,
+    ("unit", _KAI): _mixed_units,
+    ("lendable", _KAI): _lent_without_bound,
+    ("mig", _KAI): _uncounted_mig,
+    ("dra", _KAI): _unequal_devices,
+    ("namespaces", _RUNAI): _undivided,
+    ("parent", _RUNAI): _below_departments,
+    ("unit", _RUNAI): _mixed_units,
+    ("lendable", _RUNAI): _lent_without_bound,
+    ("surplus-rank", _RUNAI): _unnamed_ranks,
+    ("protect", _RUNAI): _unequal_protections,
+}
+"""Where less is lost than what is asked for. Elsewhere each use is a loss."""

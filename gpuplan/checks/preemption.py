@@ -1,0 +1,93 @@
+"""Checks on who can evict whom (GPU590-594)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.catalog.schedulers import SCHEDULERS
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import severity_of_loss
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.plan import Plan, SchedulerKind, Tenant
+from gpuplan.planning.preemption import Mechanism, evictions
+from gpuplan.wording import listing
+
+
+@check("GPU590", "preempts-all-the-same", Severity.NOTE)
+def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler or Run:ai, a class that says `preempts: false` evicts others all the same.
+
+    ## Why
+    `preemptionPolicy: Never` is a word to kube-scheduler. KAI-Scheduler compares values alone: within a queue, work of
+    a higher class takes the place of preemptible work of a lower one (`pkg/scheduler/actions/preempt`). Run:ai's
+    scheduler is the one that it was made from.
+
+    ## Instead
+    Give such classes the same value as those that they must not evict, or accept it. With `onLoss: refuse` this is an
+    error.
+    """
+    kind = plan.cluster.scheduler.kind
+    calm = {found.name: found for found in plan.priority_classes if not found.preempts}
+    if not calm or kind not in (SchedulerKind.KAI, SchedulerKind.RUNAI):
+        return
+    victims: dict[str, dict[str, None]] = {}
+    for eviction in evictions(plan):
+        if eviction.mechanism is Mechanism.QUEUE:
+            for party in eviction.evictors:
+                if party.priority_class in calm:
+                    names = (victim.priority_class or "none" for victim in eviction.victims)
+                    victims.setdefault(party.priority_class, {}).update(dict.fromkeys(names))
+    for name, found in calm.items():
+        if below := sorted(victims.get(name, ())):
+            yield Finding(
+                found.at / "preempts",
+                f"pods of class `{name}` evict pods of {listing(below)} with {SCHEDULERS[kind.value]}",
+                label="looked at by kube-scheduler alone",
+                notes=(f"`{name}` has the value {found.value}, and within a tenant the higher value wins",),
+                help="see `gpuplan show --preemption` for who can evict whom",
+                severity=severity_of_loss(plan, Severity.NOTE),
+            )
+
+
+@check("GPU591", "protection-of-the-parent", Severity.NOTE)
+def protection_of_the_parent(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler, a tenant's `protect.reclaim` does not hold against tenants of other parents.
+
+    ## Why
+    When one queue reclaims from another, KAI-Scheduler looks at the two queues that stand beside each other in the tree
+    and takes the time of the victim's one. For tenants with different parents these are the parents
+    (`resolveReclaimMinRuntimeLCA` in `pkg/scheduler/plugins/minruntime/resolver.go`).
+
+    ## Instead
+    Write `protect.reclaim` on the topmost parent as well. With `onLoss: refuse` this is an error.
+    """
+    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+        return
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    tops = {_top(tenant, tenants).name for tenant in plan.tenants if tenant.quotas}
+    for tenant in plan.tenants:
+        top = _top(tenant, tenants)
+        stated = tenant.protect_reclaim
+        has_others = len(tops - {top.name}) > 0
+        if stated is not None and top is not tenant and top.protect_reclaim != stated and has_others:
+            instead = f"{top.protect_reclaim} of `{top.name}` hold" if top.protect_reclaim else "nothing holds"
+            yield Finding(
+                tenant.at / "protect" / "reclaim",
+                f"{stated} of tenant `{tenant.name}` hold against those that are part of `{top.name}` alone",
+                label=f"against others {instead}",
+                related=(Label(tenant.at / "parent", f"part of `{tenant.parent}`"),),
+                notes=("KAI-Scheduler compares the queues that stand beside each other in the tree",),
+                help=f"write `protect: {{reclaim: {stated}}}` on tenant `{top.name}` too",
+                severity=severity_of_loss(plan, Severity.NOTE),
+            )
+
+
+def _top(tenant: Tenant, tenants: dict[str, Tenant]) -> Tenant:
+    seen = {tenant.name}
+    while tenant.parent is not None and tenant.parent in tenants and tenant.parent not in seen:
+        tenant = tenants[tenant.parent]
+        seen.add(tenant.name)
+    return tenant
+
+
+CHECKS: tuple[Check, ...] = (preempts_all_the_same, protection_of_the_parent)

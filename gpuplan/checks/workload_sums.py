@@ -1,0 +1,566 @@
+"""Checks on whether workloads fit into what their tenants may use and into their pools (GPU570-576)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import accumulate
+from math import ceil
+from typing import NamedTuple
+
+from gpuplan.checks.caps import Key, ancestors, key_of
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import add, number, severity_of_loss, total_text
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.plan import (
+    Amount,
+    Cap,
+    Fraction,
+    FractionRequest,
+    Plan,
+    Quota,
+    SchedulerKind,
+    Tenant,
+    Training,
+    Workload,
+)
+from gpuplan.wording import joined
+
+
+class _Use(NamedTuple):
+    """A tenant's quota and the workloads that count within it, those of its children included."""
+
+    holder: Tenant
+    quota: Quota
+    workloads: Sequence[Workload]
+
+    @property
+    def total(self) -> Amount:
+        return _total(self.workloads)
+
+
+# --- Quotas ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU570", "workload-without-quota")
+def workload_without_quota(plan: Plan) -> Iterator[Finding]:
+    """A workload asks for a unit that its tenant, or its namespace, may not use.
+
+    ## Why
+    Pods get what their tenant has a quota on and nothing else: quotas and admission rules refuse the rest. Where a
+    quota is divided among namespaces by `split`, a namespace that is not named gets nothing.
+
+    ## Instead
+    Run the workload on a pool and unit that the tenant has a quota on, or grant the tenant the unit.
+    """
+    for workload in plan.workloads:
+        tenant, quota = workload.tenant, _find_quota(workload)
+        if quota is None:
+            if tenant.name not in plan.broken.incomplete_tenants:
+                yield _without_quota(workload)
+        elif quota.caps.get(workload.namespace) == 0:
+            field = "split" if quota.split else _cap_field(plan, quota)
+            yield Finding(
+                workload.at / "pool",
+                f"namespace `{workload.namespace}` may use no `{workload.unit.name}` of pool `{workload.pool.name}`",
+                label=f"`{workload.name}` never starts",
+                related=(Label(quota.at / field, f"what tenant `{tenant.name}` has of it"),),
+                help="give the namespace a part of the quota, or run the workload in another one",
+            )
+
+
+def _without_quota(workload: Workload) -> Finding:
+    tenant, pool = workload.tenant, workload.pool
+    offers = joined([f"`{quota.unit.name}` of pool `{quota.pool.name}`" for quota in tenant.quotas[:8]])
+    return Finding(
+        workload.at / ("unit" if len(pool.units) > 1 else "pool"),
+        f"tenant `{tenant.name}` has no quota on `{workload.unit.name}` of pool `{pool.name}`",
+        label=f"`{workload.name}` never starts",
+        notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
+        help=f"run it elsewhere, or grant `{{pool: {pool.name}, unit: {workload.unit.name}, "
+        f"guaranteed: {number(_amount(workload))}}}`",
+    )
+
+
+@check("GPU571", "workloads-over-quota")
+def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
+    """Workloads ask together for more than their tenant may use.
+
+    ## Why
+    Pods beyond the quota are refused or wait for ever, and an autoscaler goes on adding them. What counts is the most
+    pods that there can be: `maxReplicas` of what is autoscaled, all `pods` of a training job. A parent's limit counts
+    its children's workloads together, a `split` those of a namespace, and no limit makes a pool larger.
+
+    All services must fit at once, with the largest of the jobs. Jobs end: where each of them fits beside the services
+    and all of them do not, they take turns, which is a note.
+
+    On a pool of fractions, preemptible work that a higher class of the same tenant may evict is counted by itself: the
+    scheduler makes room by evicting it. Other units are counted by a ResourceQuota, which refuses a pod before any
+    scheduler can make room for it.
+
+    ## Instead
+    Ask for less, or raise the quota; where the pool itself is too small, add nodes.
+    """
+    reported: set[str] = set()
+    for use in _uses(plan):
+        if not reported.isdisjoint(workload.name for workload in use.workloads):
+            continue
+        finding = _over_quota(plan, use)
+        if finding:
+            reported.update(workload.name for workload in use.workloads)
+            yield finding
+
+
+class _Bound(NamedTuple):
+    """How much some workloads may use; ``told`` ends the message, ``help`` says how to raise it to what they ask."""
+
+    amount: Amount
+    told: str
+    at: Origin
+    help: str
+
+
+def _over_quota(plan: Plan, use: _Use) -> Finding | None:
+    waiting: Finding | None = None
+    for workloads, bound in _bounded(plan, use):
+        for group in _counted_together(workloads):
+            if _total(_at_once(group)) > bound.amount:
+                return _asks_too_much(use, _at_once(group), bound)
+            if _total(group) > bound.amount and waiting is None:
+                waiting = _take_turns(use, group, bound)
+    return waiting
+
+
+def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound]]:
+    """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size."""
+    holder, quota, pool = use.holder, use.quota, use.quota.pool
+    more_nodes = f"raise `nodes.count` of pool `{pool.name}` to {ceil(use.total / max(quota.unit.per_node, 1))}"
+    also = f" and {more_nodes}" if use.total > quota.unit.capacity > 0 else ""
+    if quota.limit is not None:
+        field = "guaranteed" if quota.limit is quota.guaranteed else "limit"
+        told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(use.total)
+        yield use.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
+    if not isinstance(pool.sharing, Fraction) or quota.split:
+        field = _cap_field(plan, quota)
+        for namespace, cap in quota.caps.items():
+            inside = [workload for workload in use.workloads if workload.namespace == namespace]
+            at, name = (quota.at / "split" / namespace, namespace) if quota.split else (quota.at / field, field)
+            if cap:
+                told, raised = f"namespace `{namespace}` may use {number(cap)}", number(_total(inside))
+                yield inside, _Bound(cap, told, at, f"raise `{name}` to {raised}")
+    if quota.unit.capacity:
+        told, at = f"the pool has {quota.unit.capacity}", pool.nodes.at / "count"
+        yield use.workloads, _Bound(quota.unit.capacity, told, at, more_nodes)
+
+
+def _asks_too_much(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
+    workload = group[_crossing(group, bound.amount)]
+    wanted = _total(group)
+    room = bound.amount - (wanted - _amount(workload))
+    fitting = max(int(room // workload.amount_per_pod), 0)
+    fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
+    return Finding(
+        _pods_at(workload),
+        f"{_asks(use, group)}, and {bound.told}",
+        label=f"{number(wanted - bound.amount)} too much",
+        related=(Label(bound.at, number(bound.amount)),),
+        notes=(*_each(group), *((f"{_sum_text(group)} of {number(bound.amount)}",) if len(group) > 1 else ())),
+        help=f"{fewer}, or {bound.help}",
+    )
+
+
+def _take_turns(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
+    jobs = [workload for workload in group if isinstance(workload.work, Training)]
+    return Finding(
+        _pods_at(jobs[-1]),
+        f"{_asks(use, group)}, and {bound.told}: jobs take turns",
+        label="waits while others run",
+        related=(Label(bound.at, number(bound.amount)),),
+        notes=(f"{_sum_text(group)} of {number(bound.amount)}",),
+        help=f"{bound.help} for all of them to run at once",
+        severity=Severity.NOTE,
+    )
+
+
+def _asks(use: _Use, group: Sequence[Workload]) -> str:
+    who = f"`{group[0].name}` asks" if len(group) == 1 else f"{len(group)} workloads ask"
+    return f"{who} for up to {number(_total(group))} `{use.quota.unit.name}` of pool `{use.quota.pool.name}`"
+
+
+@check("GPU572", "lasting-work-over-guarantee")
+def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
+    """Workloads that may not be evicted ask for more than their tenant is guaranteed.
+
+    ## Why
+    What lies beyond the guarantee is borrowed, and its owner may want it back. KAI-Scheduler and Run:ai start work that
+    is not preemptible within the guarantee alone, so that the pods beyond it wait for ever. Kueue starts them and takes
+    their units back all the same, which is a warning. Plain Kubernetes takes nothing back.
+
+    ## Instead
+    Raise the guarantee, ask for less, or use a preemptible class for what may run on borrowed units.
+    """
+    kind = plan.cluster.scheduler.kind
+    if kind is SchedulerKind.KUBERNETES:
+        return
+    starts = kind is SchedulerKind.KUEUE
+    for use in _uses(plan):
+        # Parents: guarantees of children lie within theirs, so what fits into those fits there.
+        own = _at_once(_lasting(_own(use)))
+        if _total(own) > use.quota.guaranteed:
+            yield _over_guarantee(plan, use.quota, own, starts=starts)
+
+
+def _over_guarantee(plan: Plan, quota: Quota, lasting: Sequence[Workload], *, starts: bool) -> Finding:
+    workload = lasting[_crossing(lasting, quota.guaranteed)]
+    wanted, held = _total(lasting), number(quota.guaranteed)
+    effect = "is borrowed and taken back" if starts else "never starts"
+    return Finding(
+        _pods_at(workload),
+        f"work of tenant `{workload.tenant.name}` that may not be evicted asks for up to {number(wanted)} "
+        f"`{quota.unit.name}` of pool `{quota.pool.name}`, and {held} are guaranteed",
+        label=f"{number(wanted - quota.guaranteed)} beyond the guarantee {effect}",
+        related=(Label(quota.at / "guaranteed", f"{held} guaranteed"), *_classes(lasting)),
+        notes=_each(lasting),
+        help=f"raise `guaranteed` to {number(wanted)}, or run what may be evicted under a preemptible class",
+        severity=severity_of_loss(plan, Severity.WARNING) if starts else None,
+    )
+
+
+def _classes(workloads: Sequence[Workload]) -> tuple[Label, ...]:
+    found = {workload.priority_class.name: workload.priority_class for workload in workloads if workload.priority_class}
+    return tuple(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in found.values())
+
+
+@check("GPU573", "workloads-on-borrowed-units", Severity.NOTE)
+def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
+    """Workloads ask for units that others are guaranteed, and that are taken back from them.
+
+    ## Why
+    A tenant may use what others leave idle, up to its limit. When they want it, the scheduler evicts as many pods of
+    the borrower as it takes. Plain Kubernetes takes nothing back.
+
+    ## Instead
+    Nothing, where the workload can stand it: a training job that writes checkpoints, an inference service that may
+    have fewer replicas. Otherwise raise the tenant's guarantee.
+    """
+    if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+        return
+    promised = {(total.pool.name, total.unit.name): total.guaranteed for total in plan.totals}
+    for use in _uses(plan):
+        quota = use.quota
+        own = _own(use)
+        used = min(_total(own), _reach(use))
+        safe = max(quota.unit.capacity - (promised[key_of(quota)] - quota.guaranteed), quota.guaranteed)
+        is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
+        if used > safe and not is_reported:
+            yield _borrowed(plan, use, used, safe)
+
+
+def _borrowed(plan: Plan, use: _Use, used: Amount, safe: Amount) -> Finding:
+    quota, own = use.quota, _own(use)
+    owners = [
+        Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
+        for tenant in plan.tenants
+        for other in tenant.quotas
+        if tenant is not use.holder and other.guaranteed and key_of(other) == key_of(quota)
+    ]
+    return Finding(
+        _pods_at(own[_crossing(own, safe)]),
+        f"{number(used - safe)} of {number(used)} `{quota.unit.name}` of pool `{quota.pool.name}` that workloads of "
+        f"tenant `{use.holder.name}` ask for are borrowed",
+        label="evicted when their owners want them",
+        related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
+        notes=(*_each(own), f"the pool has {quota.unit.capacity}; {number(safe)} of them can be counted on"),
+    )
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+@check("GPU574", "pod-larger-than-node")
+def pod_larger_than_node(plan: Plan) -> Iterator[Finding]:
+    """A workload's pod asks for more units than a node of its pool has.
+
+    ## Why
+    A pod runs on one node. What asks for more than any node has waits for ever, whatever the quota allows.
+
+    ## Instead
+    Ask for as many units as a node has, and for more pods.
+    """
+    for workload in plan.workloads:
+        per_node = workload.unit.per_node
+        if workload.fraction is None and workload.units_per_pod > per_node > 0:
+            yield Finding(
+                workload.at / "count",
+                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and a node of "
+                f"pool `{workload.pool.name}` has {per_node}",
+                label="fits no node",
+                related=(Label(workload.pool.nodes.at / "gpusPerNode", f"{per_node} `{workload.unit.name}` a node"),),
+                help=f"write `count: {per_node}` or less",
+            )
+
+
+@check("GPU575", "pods-do-not-fit-pool")
+def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
+    """A pool has enough units for a workload's pods, but not in pieces of the right size.
+
+    ## Why
+    A pod has its units on one node, and a fraction on one GPU. Two nodes with four GPUs each have room for two pods of
+    three, not for the two and two thirds that a sum would allow. A gang that does not fit never starts.
+
+    ## Instead
+    Ask for fewer pods, for a number of units that divides what a node has, or add nodes.
+    """
+    for workload in plan.workloads:
+        pool, pods = workload.pool, workload.most_pods
+        per_node = _pods_per_node(workload)
+        most = pool.nodes.count * per_node
+        if per_node and pods > most and _amount(workload) <= workload.unit.capacity:
+            yield _does_not_fit(workload, per_node, most)
+
+
+def _pods_per_node(workload: Workload) -> int:
+    if workload.fraction is not None:
+        return int(1 / workload.fraction.least) * workload.pool.nodes.gpus_per_node
+    return workload.unit.per_node // workload.units_per_pod
+
+
+def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
+    pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
+    if workload.fraction is not None:
+        fact = (
+            f"a GPU has room for {_pods(int(1 / workload.fraction.least))} of {each}, {pool.gpu_count} GPUs for {most}"
+        )
+    else:
+        has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
+        fact = f"{has}: room for {_pods(per_node)} of {each}, {pool.nodes.count} nodes for {most}"
+    gang = workload.work.gang if isinstance(workload.work, Training) else None
+    return Finding(
+        _pods_at(workload),
+        f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
+        label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
+        related=(Label(pool.nodes.at / "count", f"{pool.nodes.count} nodes"),),
+        notes=(fact,),
+        help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
+        f"{ceil(pods / per_node)}",
+    )
+
+
+# --- Eviction ----------------------------------------------------------------------------------------------------
+
+
+@check("GPU576", "workload-makes-room", Severity.NOTE)
+def workload_makes_room(plan: Plan) -> Iterator[Finding]:
+    """A workload that asks for a fraction evicts pods of a lower class of its own tenant.
+
+    ## Why
+    The tenant's workloads do not all fit at once, and the scheduler lets the higher class go first. A fraction is of
+    one GPU, so that as many pods must leave a full GPU as make room for the new one there. Three pods of 0.33 leave
+    0.01 of a GPU: a pod of 0.5 needs two of them to go.
+
+    ## Instead
+    Nothing, where that is meant. To have fewer pods evicted, ask for no more than what one of them leaves behind.
+    """
+    for use in _uses(plan):
+        if use.total > _reach(use):
+            for workload in use.workloads:
+                found = [evicted for evicted in _evicted_by(workload, use.workloads) if evicted.leaving]
+                if workload.fraction is not None and found:
+                    yield _makes_room(workload, workload.fraction, found)
+
+
+class _Evicted(NamedTuple):
+    """How many pods of a workload leave a GPU that is full of them to make room for one of another."""
+
+    workload: Workload
+    fraction: Decimal
+    pods: int
+    leaving: int
+
+    @property
+    def fact(self) -> str:
+        left = 1 - self.pods * self.fraction
+        then = left + self.leaving * self.fraction
+        has = f"a GPU has {_pods(self.pods)} of `{self.workload.name}`, which leave {number(left)}"
+        work = self.workload.work
+        also = "; the rest of its gang goes with them" if isinstance(work, Training) and work.gang else ""
+        return f"{has}; without {self.leaving} of them it has {number(then)}{also}"
+
+
+def _evicted_by(workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
+    for other in others:
+        if workload.fraction is not None and other.fraction is not None and _may_evict(workload, other):
+            pods = int(1 / other.fraction.least)
+            missing = workload.fraction.least - (1 - pods * other.fraction.least)
+            yield _Evicted(other, other.fraction.least, pods, max(ceil(missing / other.fraction.least), 0))
+
+
+def _makes_room(workload: Workload, fraction: FractionRequest, found: Sequence[_Evicted]) -> Finding:
+    evicted = " or ".join(f"{_pods(item.leaving)} of `{item.workload.name}`" for item in found)
+    return Finding(
+        fraction.at,
+        f"a pod of `{workload.name}` evicts {evicted} from a full GPU",
+        label=f"needs {number(fraction.least)} of one GPU",
+        related=tuple(
+            Label(_fraction_at(item.workload), f"each pod of `{item.workload.name}` leaves {number(item.fraction)}")
+            for item in found[:3]
+        ),
+        notes=tuple(item.fact for item in found),
+    )
+
+
+def _fraction_at(workload: Workload) -> Origin:
+    return workload.at / "fraction"
+
+
+def _may_evict(workload: Workload, other: Workload) -> bool:
+    """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
+
+    Such schedulers go by the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
+    in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
+    """
+    mine, its = workload.priority_class, other.priority_class
+    is_shared = isinstance(other.pool.sharing, Fraction) and workload.tenant is other.tenant
+    return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
+
+
+def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
+    """What has to fit at once: all that nobody here evicts (`_may_evict`), and what is evicted by itself, by class."""
+    if not any(isinstance(workload.pool.sharing, Fraction) for workload in workloads):
+        yield workloads
+        return
+    highest: dict[str, int] = {}
+    for workload in workloads:
+        if workload.priority_class is not None:
+            name, value = workload.tenant.name, workload.priority_class.value
+            highest[name] = max(value, highest.get(name, value))
+    standing: list[Workload] = []
+    lower: dict[tuple[str, str], list[Workload]] = {}
+    for workload in workloads:
+        tenant, rank = workload.tenant.name, workload.priority_class
+        if rank is not None and rank.preemptible and rank.value < highest[tenant]:
+            lower.setdefault((tenant, rank.name), []).append(workload)
+        else:
+            standing.append(workload)
+    yield from filter(None, (standing, *lower.values()))
+
+
+# --- Sums --------------------------------------------------------------------------------------------------------
+
+
+def _uses(plan: Plan) -> Iterator[_Use]:
+    """Every quota that workloads count within, children before their parents."""
+    if not plan.workloads:
+        return
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    found: dict[tuple[str, Key], list[Workload]] = {}
+    quotas: dict[tuple[str, Key], Quota] = {}
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            quotas.setdefault((tenant.name, key_of(quota)), quota)
+    for workload in plan.workloads:
+        key = workload.pool.name, workload.unit.name
+        if (workload.tenant.name, key) in quotas:
+            for holder in (workload.tenant, *ancestors(workload.tenant, tenants)):
+                if (holder.name, key) in quotas:
+                    found.setdefault((holder.name, key), []).append(workload)
+    depth = {name: len(list(ancestors(tenants[name], tenants))) for name, _ in found}
+    for held in sorted(found, key=lambda held: -depth[held[0]]):
+        yield _Use(tenants[held[0]], quotas[held], found[held])
+
+
+def _find_quota(workload: Workload) -> Quota | None:
+    key = workload.pool.name, workload.unit.name
+    return next((quota for quota in workload.tenant.quotas if key_of(quota) == key), None)
+
+
+def _reach(use: _Use) -> Amount:
+    """How much of the unit the tenant can have at most."""
+    capacity = use.quota.unit.capacity
+    return capacity if use.quota.limit is None else min(use.quota.limit, capacity)
+
+
+def _cap_field(plan: Plan, quota: Quota) -> str:
+    """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
+    is_limit = plan.cluster.scheduler.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
+    return "limit" if is_limit else "guaranteed"
+
+
+def _own(use: _Use) -> list[Workload]:
+    """The workloads of the tenant itself, without those of its children."""
+    return [workload for workload in use.workloads if workload.tenant is use.holder]
+
+
+def _at_once(workloads: Iterable[Workload]) -> list[Workload]:
+    """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
+    found: list[Workload] = []
+    largest: Workload | None = None
+    for workload in workloads:
+        if not isinstance(workload.work, Training):
+            found.append(workload)
+        elif largest is None or _amount(workload) > _amount(largest):
+            largest = workload
+    return [*found, largest] if largest else found
+
+
+def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
+    return [found for found in workloads if found.priority_class is not None and not found.priority_class.preemptible]
+
+
+def _amount(workload: Workload) -> Amount:
+    """What all pods take at most."""
+    return workload.most_pods * workload.amount_per_pod
+
+
+def _total(workloads: Iterable[Workload]) -> Amount:
+    return add([_amount(workload) for workload in workloads])
+
+
+def _sum_text(workloads: Iterable[Workload]) -> str:
+    return total_text([(workload.name, _amount(workload)) for workload in workloads])
+
+
+def _crossing(workloads: Sequence[Workload], bound: Amount) -> int:
+    """The place in the list where the running sum first exceeds the bound."""
+    totals = accumulate(_amount(workload) for workload in workloads)
+    return next((index for index, total in enumerate(totals) if total > bound), len(workloads) - 1)
+
+
+def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """The proof of each workload's amount, of the largest where there are many: ``4 pods of 0.33``."""
+    shown = sorted(workloads, key=lambda workload: (-_amount(workload), workload.name))[:3]
+    return tuple(
+        f"`{workload.name}`: {_pods(workload.most_pods)} of {number(workload.amount_per_pod)} "
+        f"`{workload.unit.name}` = {number(_amount(workload))}"
+        for workload in shown
+    )
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod{'' if count == 1 else 's'}"
+
+
+def _pods_field(workload: Workload) -> str:
+    work = workload.work
+    if isinstance(work, Training):
+        return "pods"
+    return "maxReplicas" if work.autoscaling and work.autoscaling.max_replicas >= work.replicas else "replicas"
+
+
+def _pods_at(workload: Workload) -> Origin:
+    """Where the number of pods is written; the nearest thing that is, where it is left out."""
+    work, field = workload.work, _pods_field(workload)
+    if not isinstance(work, Training) and work.autoscaling and field == "maxReplicas":
+        return work.autoscaling.at / field
+    return work.at / field
+
+
+CHECKS: tuple[Check, ...] = (
+    workload_without_quota,
+    workloads_over_quota,
+    lasting_work_over_guarantee,
+    workloads_on_borrowed_units,
+    pod_larger_than_node,
+    pods_do_not_fit_pool,
+    workload_makes_room,
+)

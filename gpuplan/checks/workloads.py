@@ -1,0 +1,559 @@
+"""Checks on what a workload asks for and how it is written (GPU577-589)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from string import digits
+
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import name_of, number
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
+from gpuplan.planning.plan import (
+    Autoscaling,
+    Fraction,
+    Inference,
+    Isolation,
+    Mig,
+    ModelVolume,
+    Mps,
+    Plan,
+    TimeSlicing,
+    Training,
+    Workload,
+)
+from gpuplan.wording import listing
+
+# --- Units -------------------------------------------------------------------------------------------------------
+
+
+@check("GPU577", "several-shares")
+def several_shares(plan: Plan) -> Iterator[Finding]:
+    """A workload's pods ask for more than one share of a GPU.
+
+    ## Why
+    Shares of a GPU are handed out without looking which GPU they are of. Two of them are not twice the memory or twice
+    the time: they may be of one GPU, where a process gets one turn like everybody else's. The device plugin therefore
+    refuses containers that ask for several (`UnexpectedAdmissionError`), and so do gpuplan's admission rules.
+
+    ## Instead
+    Ask for one share. Who needs more than a share needs a larger one, a MIG profile or a whole GPU. Where the pool says
+    `failRequestsGreaterThanOne: false` this is a warning.
+    """
+    for workload in plan.workloads:
+        sharing = workload.pool.sharing
+        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+        is_shared = isinstance(slicing, TimeSlicing | Mps) and workload.unit.isolation is not Isolation.WHOLE_GPU
+        if workload.units_per_pod > 1 and is_shared:
+            is_refused = refuses_more_than_one(workload.pool, workload.unit)
+            yield Finding(
+                workload.at / "count",
+                f"a pod of `{workload.name}` asks for {workload.units_per_pod} shares of pool `{workload.pool.name}`",
+                label="refused by the device plugin" if is_refused else "more shares, not more GPU",
+                related=(Label(sharing.at.key, "shares"),),
+                notes=("shares may be of one GPU, and bring no more time or memory on it",),
+                help="leave `count` out, or use a pool with larger units",
+                severity=None if is_refused else Severity.WARNING,
+            )
+
+
+@check("GPU578", "several-mig-devices", Severity.WARNING)
+def several_mig_devices(plan: Plan) -> Iterator[Finding]:
+    """A workload's pods ask for more than one MIG device.
+
+    ## Why
+    A CUDA process sees one MIG device, the first of those that its container has
+    (https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html). The others stay idle unless the
+    container starts a process for each; between those there is neither NVLink nor CUDA's inter-process communication.
+
+    ## Instead
+    Ask for one larger profile, or for more pods of one device each.
+    """
+    for workload in plan.workloads:
+        if workload.units_per_pod > 1 and workload.unit.isolation is Isolation.HARDWARE:
+            larger = _larger_profiles(workload)
+            yield Finding(
+                workload.at / "count",
+                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and a CUDA "
+                "process sees one",
+                label="the others stay idle",
+                notes=(f"pool `{workload.pool.name}` also hands out {listing(larger)}",) if larger else (),
+                help="leave `count` out and run more pods, or ask for a larger profile",
+            )
+
+
+def _larger_profiles(workload: Workload) -> list[str]:
+    wanted = workload.unit.gpu_weight
+    return [unit.name for unit in workload.pool.units if unit.gpu_weight > wanted]
+
+
+@check("GPU579", "count-over-container-limit")
+def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
+    """A workload's pods ask for more units than one container of its tenant may have.
+
+    ## Why
+    `allow.unitsPerContainer` is what admission holds every container of the tenant to, those of its workloads included.
+
+    ## Instead
+    Ask for fewer units, or raise the tenant's `unitsPerContainer`.
+    """
+    for workload in plan.workloads:
+        most = workload.tenant.units_per_container
+        if most is not None and workload.fraction is None and workload.units_per_pod > most:
+            yield Finding(
+                workload.at / "count",
+                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and containers "
+                f"of tenant `{workload.tenant.name}` may have {most}",
+                label="refused by admission",
+                related=(Label(workload.tenant.at / "allow" / "unitsPerContainer", f"{most} at most"),),
+                help=f"write `count: {most}`",
+            )
+
+
+@check("GPU580", "fraction-does-not-match-pool")
+def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
+    """A workload asks for a fraction where there are none, or for no fraction where there is nothing else.
+
+    ## Why
+    On a pool of fractions pods ask for a part of a GPU by an annotation. On other pools they ask for whole units by a
+    resource, and the annotation does nothing, or is refused next to it. `count` counts units, of which a pod with a
+    fraction has none.
+
+    ## Instead
+    Write `fraction` on pools with `sharing: {fraction: {}}`, and `count` on all others.
+    """
+    for workload in plan.workloads:
+        name, pool = workload.name, workload.pool
+        sharing = (Label(pool.sharing.at.key, "how the pool is shared"),)
+        is_divided = isinstance(pool.sharing, Fraction)
+        if workload.fraction is not None and not is_divided:
+            yield Finding(
+                workload.fraction.at.key,
+                f"pool `{pool.name}` of workload `{name}` does not hand out fractions",
+                label=f"it hands out {listing([unit.name for unit in pool.units])}",
+                related=sharing,
+                help="leave `fraction` out, or use a pool with `sharing: {fraction: {}}`",
+            )
+        elif workload.fraction is None and is_divided:
+            yield Finding(
+                workload.at / "pool",
+                f"workload `{name}` does not say which fraction of a GPU its pods need",
+                label="hands out fractions",
+                related=sharing,
+                help="add `fraction: 0.5`, or use a pool with `sharing: {exclusive: {}}` for whole GPUs",
+            )
+        elif workload.fraction is not None and workload.units_per_pod > 1:
+            yield Finding(
+                workload.at / "count",
+                f"workload `{name}` has both a count and a fraction",
+                label="has no effect on a fraction",
+                related=(Label(workload.fraction.at, "a part of one GPU"),),
+                help="leave `count` out; for more GPUs run more pods",
+            )
+
+
+# --- The tenant's own --------------------------------------------------------------------------------------------
+
+
+@check("GPU581", "namespace-not-of-tenant")
+def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
+    """A workload runs in a namespace that its tenant does not have.
+
+    ## Why
+    A pod belongs to the tenant of its namespace: it would use that one's quota, under its priority classes, or none.
+
+    ## Instead
+    Name one of the tenant's namespaces, or the tenant that the namespace belongs to.
+    """
+    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.namespaces}
+    for workload in plan.workloads:
+        tenant, owner = workload.tenant, owners.get(workload.namespace)
+        if workload.namespace not in tenant.namespaces:
+            yield Finding(
+                workload.at / "namespace",
+                f"namespace `{workload.namespace}` of workload `{workload.name}` is not one of tenant `{tenant.name}`",
+                label=f"belongs to tenant `{owner.name}`" if owner else "belongs to no tenant",
+                related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
+                help=f"write `namespace: {tenant.namespaces[0]}`"
+                if tenant.namespaces
+                else "name a tenant that has namespaces",
+            )
+
+
+@check("GPU582", "class-not-of-tenant")
+def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
+    """A workload's priority class is not one that its tenant may name, or it has to choose one.
+
+    ## Why
+    Priorities decide who evicts whom, so admission lets pods name their tenant's classes alone. Pods that use GPUs must
+    name one of them where there are any.
+
+    ## Instead
+    Write one of the tenant's `priorityClasses`.
+    """
+    for workload in plan.workloads:
+        tenant, priority = workload.tenant, workload.priority_class
+        names = [found.name for found in tenant.priority_classes]
+        if tenant.name in plan.broken.incomplete_tenants:
+            continue
+        if priority is not None and priority.name not in names:
+            yield Finding(
+                workload.at / "priorityClass",
+                f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
+                label="refused by admission",
+                related=(Label((tenant.at / "priorityClasses").key, f"it may name {listing(names) or 'none'}"),),
+                help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
+            )
+        elif priority is None and names and not any(found.is_default for found in tenant.priority_classes):
+            yield Finding(
+                name_of(workload.at),
+                f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
+                label="refused by admission",
+                related=(Label((tenant.at / "priorityClasses").key, listing(names)),),
+                help=f"add `priorityClass: {names[0]}`",
+            )
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+@check("GPU583", "workload-contradicts-itself")
+def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
+    """Two numbers of a workload contradict each other.
+
+    ## Why
+    A gang larger than the job can never start. An autoscaler whose `minReplicas` is above its `maxReplicas` is refused
+    by the API server. A range of a fraction begins at its smaller end.
+
+    ## Instead
+    Correct one of the two. `replicas` outside of what the autoscaler keeps to is a warning: it changes them at once.
+    """
+    for workload in plan.workloads:
+        name, fraction = workload.name, workload.fraction
+        match workload.work:
+            case Training(at=at, pods=pods, gang=int(gang)) if gang > pods:
+                yield Finding(
+                    at / "gang",
+                    f"a gang of {gang} cannot start together: `{name}` has {pods} pods",
+                    label=f"{pods} at most",
+                    related=(Label(at / "pods", "all there are"),),
+                    help=f"write `gang: {pods}` or less",
+                )
+            case Inference(autoscaling=Autoscaling() as scaling):
+                yield from _scaling(name, workload.work, scaling)
+            case _:
+                pass
+        if fraction is not None and fraction.least > fraction.most:
+            least, most = number(fraction.least), number(fraction.most)
+            yield Finding(
+                fraction.at / "min",
+                f"`{name}` asks for at least {least} of a GPU and for at most {most}",
+                label=f"above {most}",
+                related=(Label(fraction.at / "max", "the most"),),
+                help=f"write `{{min: {most}, max: {least}}}`",
+            )
+
+
+def _scaling(name: str, work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
+    least, most = scaling.min_replicas, scaling.max_replicas
+    low, high = scaling.at / "minReplicas", scaling.at / "maxReplicas"
+    if least > most:
+        yield Finding(
+            low,
+            f"`{name}` has at least {least} replicas and at most {most}",
+            label=f"above {most}",
+            related=(Label(high, "the most"),),
+            help=f"write `minReplicas: {most}` or less",
+        )
+    elif not least <= work.replicas <= most and work.replicas != 1:  # one is what is left out
+        is_less = work.replicas < least
+        yield Finding(
+            work.at / "replicas",
+            f"`{name}` begins with {work.replicas} replicas, and its autoscaler keeps {least} to {most}",
+            label="changed at once",
+            related=(Label(low if is_less else high, "the fewest" if is_less else "the most"),),
+            help=f"write `replicas: {least if is_less else most}`, or leave it out",
+            severity=Severity.WARNING,
+        )
+
+
+# --- Containers --------------------------------------------------------------------------------------------------
+
+
+@check("GPU584", "image-not-pinned", Severity.WARNING)
+def image_not_pinned(plan: Plan) -> Iterator[Finding]:
+    """An image has no tag, or the tag `latest`.
+
+    ## Why
+    What runs is then decided by the day on which a node pulls the image, and not by Git: two replicas can differ, a
+    review shows nothing, and nothing leads back to what ran before.
+
+    ## Instead
+    Name a version, or a digest (`@sha256:...`), which cannot change.
+    """
+    for workload in plan.workloads:
+        for at, image in _images(workload):
+            tag = _tag(image)
+            if tag in ("", "latest"):
+                yield Finding(
+                    at,
+                    f"image `{image}` of workload `{workload.name}` is not pinned to a version",
+                    label="means `latest`" if not tag else "another image tomorrow",
+                    help="add a tag with a version, or a digest",
+                )
+
+
+def _images(workload: Workload) -> Iterator[tuple[Origin, str]]:
+    yield workload.at / "image", workload.image
+    if workload.model and workload.model.download:
+        yield workload.model.download.at / "image", workload.model.download.image
+
+
+def _tag(image: str) -> str:
+    """The tag or digest of an image's reference; a `:` before the last `/` is that of a port."""
+    name, _, digest = image.partition("@")
+    return digest or name.rpartition("/")[2].partition(":")[2]
+
+
+@check("GPU585", "model-volume-out-of-reach")
+def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """A workload's pods cannot all mount its model volume, or nothing can fill it.
+
+    ## Why
+    A `ReadWriteOnce` volume is attached to one node. The scheduler does not keep pods to it: those on other nodes stay
+    in `ContainerCreating`, with their GPUs taken. A `ReadOnlyMany` volume is mounted read-only, for the download as
+    well.
+
+    ## Instead
+    Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
+    """
+    for workload in plan.workloads:
+        model, nodes = workload.model, workload.pool.nodes.count
+        if model is None:
+            continue
+        if model.access_mode == "ReadWriteOnce" and workload.most_pods > 1 and nodes > 1:
+            yield _out_of_reach(
+                model,
+                f"{workload.most_pods} pods of `{workload.name}` may be on several nodes, and its volume on one",
+                "attached to one node",
+                (Label(workload.pool.nodes.at / "count", f"pool `{workload.pool.name}` has {nodes} nodes"),),
+            )
+        elif model.access_mode == "ReadOnlyMany" and model.download is not None:
+            yield _out_of_reach(
+                model,
+                f"the download cannot write to the volume of `{workload.name}`",
+                "mounted read-only",
+                (Label(model.download.at.key, "writes to the volume"),),
+            )
+
+
+def _out_of_reach(model: ModelVolume, message: str, label: str, related: tuple[Label, ...]) -> Finding:
+    at = model.at / "accessMode"
+    return Finding(at, message, label=label, related=related, help="write `accessMode: ReadWriteMany`, or leave it out")
+
+
+# --- Text that the API server reads ------------------------------------------------------------------------------
+
+# `validSuffixes` and `parseQuantityString` in `pkg/api/resource/{suffix,quantity}.go` of kubernetes/apimachinery.
+_QUANTITY = re.compile(
+    r"(?P<number>[0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
+)
+_BINARY = {f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
+_POWERS_OF_TEN = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_LEAST_MEMORY = 2**20
+_MOST_CPUS = 4096
+
+
+@check("GPU586", "unlikely-quantity")
+def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
+    """An amount of CPU, memory or storage is not a quantity, or hardly the one that was meant.
+
+    ## Why
+    The API server refuses what it cannot read, such as `32 GB`. It takes `32` for 32 bytes and `32m` for thousandths of
+    a byte, in which no container starts.
+
+    ## Instead
+    Write CPUs as `4` or `500m`, memory and storage with a unit: `32Gi`.
+    """
+    for workload in plan.workloads:
+        yield from _unlikely_cpu(workload)
+        yield from _unlikely_bytes(workload.at / "memory", "memory", workload.memory, workload)
+        if workload.model:
+            yield from _unlikely_bytes(workload.model.at / "size", "size", workload.model.size, workload)
+
+
+def _unlikely_cpu(workload: Workload) -> Iterator[Finding]:
+    cpus = _parse(workload.cpu) if workload.cpu else Decimal(1)
+    if cpus is None or not 0 < cpus <= _MOST_CPUS:
+        yield Finding(
+            workload.at / "cpu",
+            f"`{workload.cpu}` of workload `{workload.name}` is not a number of CPUs",
+            label="no node has so many" if cpus and cpus > 0 else "cpu",
+            help="write a number such as `4`, or thousandths such as `500m`",
+        )
+
+
+def _unlikely_bytes(at: Origin, field: str, text: str, workload: Workload) -> Iterator[Finding]:
+    size = _parse(text) if text else Decimal(_LEAST_MEMORY)
+    if size is None or size < _LEAST_MEMORY:
+        yield Finding(
+            at,
+            f"`{text}` of workload `{workload.name}` is not an amount of {'storage' if field == 'size' else field}",
+            label=f"{number(size.normalize())} bytes" if size is not None else field,
+            help="write a number with a unit, such as `32Gi`",
+        )
+
+
+def _parse(text: str) -> Decimal | None:
+    """The number that a quantity stands for, or None where it is none."""
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        return None
+    amount, suffix = Decimal(found["number"]), found["suffix"] or ""
+    if suffix in _BINARY:
+        return amount * _BINARY[suffix]
+    exponent = _POWERS_OF_TEN[suffix] if suffix in _POWERS_OF_TEN else int(suffix[1:])
+    return amount.scaleb(exponent)
+
+
+_CONFIG_PATH = "/etc/workload"
+_SYSTEM_PATHS = ("/dev", "/proc", "/sys")
+_LONGEST_KEY = 253
+_MOST_CONFIG = 2**20
+_IS_KEY = re.compile(r"[-._a-zA-Z0-9]+").fullmatch
+
+
+@check("GPU587", "unusable-file-name")
+def unusable_file_name(plan: Plan) -> Iterator[Finding]:
+    """A path or a file's name cannot be what it says in a container.
+
+    ## Why
+    Files of `config` are keys of a ConfigMap: letters, digits, `-`, `_` and `.`, no folders, one MiB together. A volume
+    is mounted at an absolute path without a `:`; over `/`, `/dev`, `/proc` or `/sys` nothing starts, and over
+    `/etc/workload` it hides the files of `config`.
+
+    ## Instead
+    Write an absolute path of its own, such as `/models`, and file names without `/`.
+    """
+    for workload in plan.workloads:
+        for name in workload.config:
+            flaw = _flaw_of_key(name)
+            if flaw:
+                yield _unusable((workload.at / "config" / name).key, "file name", name, workload, flaw)
+        size = sum(len(name) + len(text.encode()) for name, text in workload.config.items())
+        if size > _MOST_CONFIG:
+            flaw = f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}"
+            yield Finding((workload.at / "config").key, f"config of workload `{workload.name}` is too large", flaw)
+        if workload.model:
+            flaw = _flaw_of_path(workload.model.mount_path, has_config=bool(workload.config))
+            if flaw:
+                at = workload.model.at / "mountPath"
+                yield _unusable(at, "path", workload.model.mount_path, workload, flaw)
+
+
+def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -> Finding:
+    return Finding(at, f"{what} `{name}` of workload `{workload.name}` cannot be used", label=flaw)
+
+
+def _flaw_of_key(name: str) -> str:
+    """As `IsConfigMapKey` in `pkg/util/validation/validation.go` of kubernetes/apimachinery judges it."""
+    if not _IS_KEY(name):
+        return "letters, digits, `-`, `_` and `.` only"
+    if name == "." or name.startswith(".."):
+        return "is or looks like a folder"
+    return f"at most {_LONGEST_KEY} characters" if len(name) > _LONGEST_KEY else ""
+
+
+def _flaw_of_path(path: str, *, has_config: bool) -> str:
+    plain = path.rstrip("/")
+    if not path.startswith("/"):
+        return "must begin with `/`"
+    if ":" in path:
+        return "must not have a `:`"
+    if ".." in path.split("/"):
+        return "must not lead upwards"
+    taken = [root for root in (*_SYSTEM_PATHS, *([_CONFIG_PATH] if has_config else [])) if _covers(plain, root)]
+    if not plain or taken:
+        return f"hides `{taken[0] if plain else '/'}`"
+    return ""
+
+
+def _covers(path: str, root: str) -> bool:
+    """Whether a mount at ``path`` lies at or below ``root``, or hides it."""
+    return f"{path}/".startswith(f"{root}/") or f"{root}/".startswith(f"{path}/")
+
+
+# What every cluster takes; since 1.32 the API server also takes other printable characters
+# (`IsRelaxedEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery), which shells cannot name.
+_IS_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
+
+
+@check("GPU588", "unusable-variable")
+def unusable_variable(plan: Plan) -> Iterator[Finding]:
+    """An environment variable has a name that Kubernetes does not take, or chooses devices by hand.
+
+    ## Why
+    NVIDIA's container toolkit gives a container the GPUs that `NVIDIA_VISIBLE_DEVICES` and a few other variables name,
+    whatever the pod asked for. The device plugin sets them; gpuplan's admission rules refuse pods that do.
+
+    ## Instead
+    Leave the variable out. A container sees the GPUs that it asks for, and no others.
+    """
+    refused = frozenset(("NVIDIA_VISIBLE_DEVICES", *DEVICE_VARIABLES))
+    for workload in plan.workloads:
+        for name in workload.env:
+            at = (workload.at / "env" / name).key
+            if name in refused:
+                yield Finding(
+                    at,
+                    f"workload `{workload.name}` must not set `{name}`",
+                    label="refused by admission",
+                    notes=("the device plugin chooses a container's devices",),
+                    help="leave it out",
+                )
+            elif not _IS_VARIABLE(name):
+                yield Finding(
+                    at,
+                    f"`{name}` of workload `{workload.name}` is not the name of a variable",
+                    label="letters, digits, `_`, `-` and `.`, with no digit first",
+                )
+
+
+@check("GPU589", "service-name-begins-with-digit")
+def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
+    """An inference workload's name begins with a digit, which a Service's name cannot.
+
+    ## Why
+    The workload's Service has its name, and Services are the one common kind whose name must begin with a letter
+    (RFC 1035). The Deployment would be there, and nobody could reach it.
+
+    ## Instead
+    Begin the name with a letter.
+    """
+    for workload in plan.workloads:
+        if isinstance(workload.work, Inference) and workload.name[:1] in digits:
+            yield Finding(
+                name_of(workload.at),
+                f"workload name `{workload.name}` begins with a digit, and its Service cannot",
+                label="must begin with a letter",
+                help=f"rename it, for example to `model-{workload.name}`",
+            )
+
+
+CHECKS: tuple[Check, ...] = (
+    several_shares,
+    several_mig_devices,
+    count_over_container_limit,
+    fraction_does_not_match_pool,
+    namespace_not_of_tenant,
+    class_not_of_tenant,
+    workload_contradicts_itself,
+    image_not_pinned,
+    model_volume_out_of_reach,
+    unlikely_quantity,
+    unusable_file_name,
+    unusable_variable,
+    service_name_begins_with_digit,
+)

@@ -1,0 +1,33 @@
+"""What Kueue counts, and how workloads tell it what they want."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.plan import Allocation, Pool, Unit
+
+# https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/constants/constants.go
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+
+DEFAULT_QUEUE: Final = "default"
+"""The LocalQueue of each namespace; one of that name takes workloads that name none (`DefaultLocalQueueName` there)."""
+
+PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
+"""An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
+
+
+def counted_resource(pool: Pool, unit: Unit) -> str | None:
+    """What stands for a unit in Kueue's quotas: its resource or, for claims, a name that Kueue's Configuration maps.
+
+    None for what Kueue cannot count.
+    """
+    if pool.allocation is Allocation.DRA:
+        return f"gpuplan.dev/{device_class_name(pool, unit)}"
+    return unit.resource
+
+
+def counted_units(pool: Pool) -> tuple[Unit, ...]:
+    """The units that Kueue can count."""
+    return tuple(unit for unit in pool.units if counted_resource(pool, unit))

@@ -1,0 +1,372 @@
+"""Who can evict whom: the relation between tenants and their priority classes on each unit of each pool.
+
+Each scheduler has its own answer, and none is written in one place. What is here was read in:
+
+- kube-scheduler: `pkg/scheduler/framework/plugins/defaultpreemption` of kubernetes/kubernetes. It knows no tenants.
+- Kueue 0.19: `pkg/scheduler/preemption`, `fair_strategy.go` with `FairSharingPreemptWithinNominal`, on by default since
+  0.17; and `SatisfiesPreemptionPolicy` in its `common`.
+- KAI-Scheduler 0.17: `pkg/scheduler/actions/{preempt,reclaim}`, `plugins/proportion/reclaimable` and its `strategies`,
+  `plugins/minruntime/resolver.go`.
+- Run:ai 3.0: its documentation; its scheduler is the one that KAI-Scheduler was made from
+  (https://docs.nvidia.com/run-ai/self-hosted/documentation/platform-management/runai-scheduler).
+
+Pods of tenants alone are looked at. Those of the system evict whomever they like. And KAI-Scheduler and Run:ai may move
+any preemptible pod of a pool to another node of it, which ends and starts it, to make room (`actions/consolidation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple, assert_never
+
+from gpuplan.planning.plan import Plan, Pool, Quota, SchedulerKind, Tenant, Unit
+from gpuplan.planning.projects import minimum_run_time
+from gpuplan.planning.queues import evicts_within
+
+
+class Mechanism(StrEnum):
+    """Why a pod must go."""
+
+    PRIORITY = "priority"
+    """A pod of a higher class needs its place, whoever's it is."""
+
+    QUEUE = "queue"
+    """A pod of a higher class of the same tenant needs its place."""
+
+    RECLAIM = "reclaim"
+    """Another tenant takes back what it is guaranteed."""
+
+    FAIR_SHARE = "fair-share"
+    """Another tenant gets its share of what nobody has a guarantee on, or does not use."""
+
+    @property
+    def is_within_tenants(self) -> bool:
+        return self in (Mechanism.PRIORITY, Mechanism.QUEUE)
+
+    @property
+    def is_across_tenants(self) -> bool:
+        return self is not Mechanism.QUEUE
+
+
+class Condition(StrEnum):
+    """What must be so before anything is evicted; in the scheduler's view, when the pod does not fit otherwise."""
+
+    POOL_FULL = "pool-full"
+    """The pool has no room: tenants may together use more than it has."""
+
+    NODE_FULL = "node-full"
+    """No node has room for all that the pod asks for, though the pool has: everything that tenants may use fits."""
+
+    QUEUE_FULL = "queue-full"
+    """The tenant has no room left, or the pool."""
+
+    VICTIM_OVER_GUARANTEE = "victim-over-guarantee"
+    """The victim's tenant, or what it is part of and the evictor is not, uses more than its guarantee."""
+
+    EVICTOR_WITHIN_GUARANTEE = "evictor-within-guarantee"
+    """With the new pod, the evictor's tenant uses no more than its guarantee."""
+
+    VICTIM_OVER_FAIR_SHARE = "victim-over-fair-share"
+    """The victim's tenant has more of the surplus than its weight gives it."""
+
+    EVICTOR_WITHIN_FAIR_SHARE = "evictor-within-fair-share"
+    """With the new pod, the evictor's tenant has no more of the surplus than its weight gives it."""
+
+
+class Party(NamedTuple):
+    """The pods of a tenant with one priority class; None for a tenant that may name none."""
+
+    tenant: str
+    priority_class: str | None
+
+
+class Eviction(NamedTuple):
+    """A way in which pods are evicted: any of ``evictors`` for any of ``victims``, if all of ``when`` is so.
+
+    Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`).
+    ``min_run_time`` is how long a victim has run at least, None where that does not matter.
+    """
+
+    pool: str
+    unit: str
+    mechanism: Mechanism
+    evictors: tuple[Party, ...]
+    victims: tuple[Party, ...]
+    when: tuple[Condition, ...]
+    min_run_time: str | None = None
+
+    def holds(self, evictor: Party, victim: Party) -> bool:
+        """Whether the one may evict the other in this way."""
+        is_possible = (
+            self.mechanism.is_within_tenants if evictor.tenant == victim.tenant else self.mechanism.is_across_tenants
+        )
+        return is_possible and evictor in self.evictors and victim in self.victims
+
+
+def evictions(plan: Plan) -> tuple[Eviction, ...]:
+    """Every way that there is, pools and units in their order."""
+    return tuple(eviction for pool in plan.pools for unit in pool.units for eviction in _evictions_of(plan, pool, unit))
+
+
+def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
+    actors = tuple(_actors(plan, pool, unit))
+    place = pool.name, unit.name
+    match plan.cluster.scheduler.kind:
+        case SchedulerKind.KUBERNETES:
+            yield from _by_priority(place, actors, _fullness(unit, actors))
+        case SchedulerKind.KUEUE:
+            yield from _by_kueue(plan, place, actors)
+        case SchedulerKind.KAI:
+            yield from _by_queues(place, actors, _kai_protection(plan))
+        case SchedulerKind.RUNAI:
+            yield from _by_queues(place, actors, _runai_protection(plan, pool))
+        case kind:
+            assert_never(kind)
+
+
+# --- Who there is ------------------------------------------------------------------------------------------------
+
+
+class _Actor(NamedTuple):
+    """A party with what decides its lot. ``may_borrow`` says that its tenant can use more than its guarantee."""
+
+    party: Party
+    tenant: Tenant
+    quota: Quota
+    value: int
+    preemptible: bool
+    preempts: bool
+    has_guarantee: bool
+
+    @property
+    def may_borrow(self) -> bool:
+        return self.quota.limit is None or self.quota.limit > self.quota.guaranteed
+
+    @property
+    def may_share(self) -> bool:
+        """Whether it has a part in the surplus by weight."""
+        return self.may_borrow and self.tenant.surplus_weight > 0
+
+
+def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
+    """The parties that may use the unit at all, tenants in their order and the highest class first."""
+    default = next((found for found in plan.priority_classes if found.is_default), None)
+    guaranteed = {
+        tenant.name
+        for tenant in plan.tenants
+        if (quota := _find_quota(tenant, pool, unit)) is not None and quota.guaranteed > 0
+    }
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    for tenant in plan.tenants:
+        quota = _find_quota(tenant, pool, unit)
+        if quota is None or all(cap == 0 for cap in quota.caps.values()):
+            continue
+        has_guarantee = any(above in guaranteed for above in _path(tenant, tenants))
+        classes = sorted(tenant.priority_classes, key=lambda found: (-found.value, found.name))
+        for found in classes or (None,):
+            # Pods without a class have the default one; without that, the value 0, as the API server gives it.
+            in_effect = found or default
+            yield _Actor(
+                party=Party(tenant.name, found.name if found else None),
+                tenant=tenant,
+                quota=quota,
+                value=in_effect.value if in_effect else 0,
+                preemptible=in_effect is None or in_effect.preemptible,
+                preempts=in_effect is None or in_effect.preempts,
+                has_guarantee=has_guarantee,
+            )
+
+
+def _find_quota(tenant: Tenant, pool: Pool, unit: Unit) -> Quota | None:
+    return next(
+        (quota for quota in tenant.quotas if quota.pool.name == pool.name and quota.unit.name == unit.name), None
+    )
+
+
+def _path(tenant: Tenant, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:
+    """The tenant's name and those of all that it is part of, the top one first; a circle ends where it began."""
+    found = [tenant.name]
+    parent = tenant.parent
+    while parent is not None and parent in tenants and parent not in found:
+        found.append(parent)
+        parent = tenants[parent].parent
+    return tuple(reversed(found))
+
+
+def _parties(actors: Iterable[_Actor]) -> tuple[Party, ...]:
+    return tuple(actor.party for actor in actors)
+
+
+# --- By priority alone -------------------------------------------------------------------------------------------
+
+
+def _fullness(unit: Unit, actors: Sequence[_Actor]) -> Condition:
+    """Whether tenants may together use more than there is."""
+    quotas = {actor.tenant.name: actor.quota for actor in actors}
+    caps = [cap for quota in quotas.values() for cap in quota.caps.values()]
+    known = [cap for cap in caps if cap is not None]
+    fits = len(known) == len(caps) and sum(known, start=0) <= unit.capacity
+    return Condition.NODE_FULL if fits else Condition.POOL_FULL
+
+
+def _by_priority(place: tuple[str, str], actors: Sequence[_Actor], when: Condition) -> Iterator[Eviction]:
+    """A lower value goes for a higher one whose class preempts, and nothing in a PriorityClass protects it."""
+    for value in _values(actors):
+        evictors = [actor for actor in actors if actor.value > value and actor.preempts]
+        victims = [actor for actor in actors if actor.value == value]
+        if evictors:
+            yield Eviction(*place, Mechanism.PRIORITY, _parties(evictors), _parties(victims), (when,))
+
+
+def _values(actors: Iterable[_Actor]) -> list[int]:
+    """The values of their classes, highest first."""
+    return sorted({actor.value for actor in actors}, reverse=True)
+
+
+# --- Kueue -------------------------------------------------------------------------------------------------------
+
+
+def _by_kueue(plan: Plan, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+    """By the policies that gpuplan writes into every ClusterQueue, and with fair sharing.
+
+    A queue has one policy for all its workloads: where one class of a tenant may evict another, each evicts all below
+    it. Other tenants' workloads are taken without regard to priority. The pods' own classes preempt nobody.
+    """
+    for tenant in plan.tenants:
+        if evicts_within(tenant):
+            own = [actor for actor in actors if actor.tenant is tenant]
+            yield from _within(place, own, own, None)
+    borrowers = [actor for actor in actors if actor.may_borrow]
+    yield from _across(place, [actor for actor in actors if actor.has_guarantee], borrowers, Mechanism.RECLAIM, None)
+    yield from _across(place, borrowers, borrowers, Mechanism.FAIR_SHARE, None)
+
+
+_WHEN = {
+    Mechanism.RECLAIM: (Condition.VICTIM_OVER_GUARANTEE, Condition.EVICTOR_WITHIN_GUARANTEE),
+    Mechanism.FAIR_SHARE: (Condition.VICTIM_OVER_FAIR_SHARE, Condition.EVICTOR_WITHIN_FAIR_SHARE),
+}
+
+
+def _within(
+    place: tuple[str, str], evictors: Sequence[_Actor], victims: Sequence[_Actor], min_run_time: str | None
+) -> Iterator[Eviction]:
+    """The classes of one tenant, each below those of a higher value."""
+    for value in _values(victims):
+        above = [actor for actor in evictors if actor.value > value]
+        below = [actor for actor in victims if actor.value == value]
+        if above:
+            when = (Condition.QUEUE_FULL,)
+            yield Eviction(*place, Mechanism.QUEUE, _parties(above), _parties(below), when, min_run_time)
+
+
+def _across(
+    place: tuple[str, str],
+    evictors: Sequence[_Actor],
+    victims: Sequence[_Actor],
+    mechanism: Mechanism,
+    min_run_time: str | None,
+) -> Iterator[Eviction]:
+    """Tenants and other tenants; who finds nobody but itself on the other side is left out."""
+    evictors, victims = _facing(evictors, victims), _facing(victims, evictors)
+    if evictors and victims:
+        yield Eviction(*place, mechanism, _parties(evictors), _parties(victims), _WHEN[mechanism], min_run_time)
+
+
+def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> list[_Actor]:
+    """Those of the one side that find another tenant on the other."""
+    names = {actor.tenant.name for actor in others}
+    return [actor for actor in actors if len(names) > 1 or (names and actor.tenant.name not in names)]
+
+
+# --- KAI-Scheduler and Run:ai ------------------------------------------------------------------------------------
+
+
+class _Protection(NamedTuple):
+    """How long work runs before it may be evicted; ``reclaim`` by the tenants that come for it."""
+
+    preempt: Mapping[str, str | None]
+    paths: Mapping[str, tuple[str, ...]]
+    reclaim: Mapping[str, str | None]
+
+    def against(self, victim: str, evictor: str) -> str | None:
+        """What holds for the queue of the victim, or the one that it is part of, beside that of the evictor.
+
+        Where that says nothing, what it is part of decides (`resolveReclaimMinRuntimeLCA` in `resolver.go`).
+        """
+        path = self.paths[victim]
+        shared = _shared(path, self.paths[evictor])
+        return _nearest(path[: shared + 1], self.reclaim)
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many names both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((index for index, (name, beside) in enumerate(pairs) if name != beside), min(len(one), len(other)))
+
+
+def _kai_protection(plan: Plan) -> _Protection:
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    paths = {tenant.name: _path(tenant, tenants) for tenant in plan.tenants}
+    stated = {tenant.name: tenant.protect_preempt for tenant in plan.tenants}
+    preempt = {name: _nearest(path, stated) for name, path in paths.items()}
+    return _Protection(preempt, paths, {tenant.name: tenant.protect_reclaim for tenant in plan.tenants})
+
+
+def _nearest(path: Sequence[str], found: Mapping[str, str | None]) -> str | None:
+    return next((value for name in reversed(path) if (value := found[name]) is not None), None)
+
+
+def _runai_protection(plan: Plan, pool: Pool) -> _Protection:
+    """A node pool has one time for everybody."""
+    longest = minimum_run_time(plan, pool)
+    names = [tenant.name for tenant in plan.tenants]
+    return _Protection(dict.fromkeys(names, longest), {name: (name,) for name in names}, dict.fromkeys(names, longest))
+
+
+def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection) -> Iterator[Eviction]:
+    """Only what is preemptible goes. Within a tenant by priority, whatever the higher class says about preempting.
+
+    Work that is not preemptible stays within the guarantee, and gets from others only what makes that up.
+    """
+    preemptible = [actor for actor in actors if actor.preemptible]
+    by_tenant: dict[str, list[_Actor]] = {}
+    for actor in actors:
+        by_tenant.setdefault(actor.tenant.name, []).append(actor)
+    for name, own in by_tenant.items():
+        victims = [actor for actor in own if actor.preemptible]
+        yield from _within(place, own, victims, protection.preempt[name])
+    borrowers = [actor for actor in preemptible if actor.may_borrow]
+    sharing = [actor for actor in preemptible if actor.may_share]
+    guaranteed = [actor for actor in actors if actor.has_guarantee]
+    for evictors, mechanism in ((guaranteed, Mechanism.RECLAIM), (sharing, Mechanism.FAIR_SHARE)):
+        for grouped_evictors, victims, min_run_time in _by_protection(evictors, borrowers, protection):
+            yield from _across(place, grouped_evictors, victims, mechanism, min_run_time)
+
+
+def _by_protection(
+    evictors: Sequence[_Actor], victims: Sequence[_Actor], protection: _Protection
+) -> Iterator[tuple[list[_Actor], list[_Actor], str | None]]:
+    """Evictors and victims between whom the same time holds.
+
+    It is the same for all that are part of the same and say the same, so that it is looked up once for them.
+    """
+    alike: dict[tuple[tuple[str, ...], str | None], list[_Actor]] = {}
+    for victim in victims:
+        name = victim.tenant.name
+        alike.setdefault((protection.paths[name][:-1], protection.reclaim[name]), []).append(victim)
+    found: dict[tuple[tuple[int, ...], str | None], list[_Actor]] = {}
+    for group in alike.values():
+        by_time: dict[str | None, list[int]] = {}
+        for index, evictor in enumerate(evictors):
+            time = protection.against(_one_beside(group, evictor), evictor.tenant.name)
+            by_time.setdefault(time, []).append(index)
+        for time, indices in by_time.items():
+            found.setdefault((tuple(indices), time), []).extend(group)
+    for (chosen, time), group in found.items():
+        yield [evictors[index] for index in chosen], group, time
+
+
+def _one_beside(group: Sequence[_Actor], evictor: _Actor) -> str:
+    """A victim that stands for all of its group."""
+    return next((actor for actor in group if actor.tenant is not evictor.tenant), group[0]).tenant.name

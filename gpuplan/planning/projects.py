@@ -1,0 +1,208 @@
+"""What Run:ai is told of a plan: departments, projects, and what each has of every pool, in GPUs.
+
+A tenant that is part of none is a department, so that siblings share the surplus as siblings. A namespace is a project
+of its tenant's department and has the namespace's own name, for a project has one namespace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction as Ratio
+from math import ceil
+from typing import Final, NamedTuple
+
+from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
+from gpuplan.planning.queues import left_over
+
+PROJECT_LABEL: Final = "runai/queue"
+"""What makes an existing namespace that of a project
+(https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
+
+
+class Grant(NamedTuple):
+    """GPUs of one pool; ``limit`` is None where unbounded."""
+
+    deserved: Ratio
+    limit: Ratio | None
+
+
+NOTHING = Grant(Ratio(0), Ratio(0))
+
+
+class Department(NamedTuple):
+    """A tenant that is part of none, with all that are part of it; ``grants`` are by pool, every pool."""
+
+    tenant: Tenant
+    grants: Mapping[str, Grant]
+
+
+class Project(NamedTuple):
+    """A namespace of a tenant; ``grants`` are by pool, every pool."""
+
+    namespace: str
+    tenant: Tenant
+    department: str
+    grants: Mapping[str, Grant]
+
+
+def departments(plan: Plan) -> tuple[Department, ...]:
+    """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
+    children: dict[str | None, list[Tenant]] = {}
+    names = {tenant.name for tenant in plan.tenants}
+    for tenant in plan.tenants:
+        children.setdefault(tenant.parent if tenant.parent in names else None, []).append(tenant)
+    return tuple(
+        Department(tenant, {pool.name: _whole(tenant, pool, children) for pool in plan.pools})
+        for tenant in children.get(None, ())
+    )
+
+
+def projects(plan: Plan) -> tuple[Project, ...]:
+    """In the order of tenants and of their namespaces."""
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    left = left_over(plan.tenants)
+    return tuple(
+        Project(
+            namespace,
+            tenant,
+            _top(tenant, tenants),
+            {pool.name: _part(tenant, namespace, pool, left) for pool in plan.pools},
+        )
+        for tenant in plan.tenants
+        for namespace in tenant.namespaces
+    )
+
+
+def _top(tenant: Tenant, tenants: Mapping[str, Tenant]) -> str:
+    seen = {tenant.name}
+    while tenant.parent is not None and tenant.parent in tenants and tenant.parent not in seen:
+        tenant = tenants[tenant.parent]
+        seen.add(tenant.name)
+    return tenant.name
+
+
+# --- Numbers -----------------------------------------------------------------------------------------------------
+
+
+def _whole(tenant: Tenant, pool: Pool, children: Mapping[str | None, Sequence[Tenant]]) -> Grant:
+    return _sum(_of_unit(tenant, pool, unit.name, children) for unit in pool.units)
+
+
+def _of_unit(tenant: Tenant, pool: Pool, unit: str, children: Mapping[str | None, Sequence[Tenant]]) -> Grant:
+    own = [quota for quota in _quotas(tenant, pool) if quota.unit.name == unit]
+    if own:
+        return _sum(_grant(quota, quota.guaranteed, quota.limit) for quota in own)
+    return _sum(_of_unit(child, pool, unit, children) for child in children.get(tenant.name, ()))
+
+
+def _part(tenant: Tenant, namespace: str, pool: Pool, left: Mapping[tuple[str, str, str], Amount]) -> Grant:
+    """A namespace's part of what its tenant leaves to none of those that are part of it."""
+    return _sum(
+        _grant(
+            quota,
+            portion(quota, tenant.namespaces, namespace, left[tenant.name, pool.name, quota.unit.name]),
+            None if quota.limit is None else portion(quota, tenant.namespaces, namespace, quota.limit),
+        )
+        for quota in _quotas(tenant, pool)
+    )
+
+
+def _quotas(tenant: Tenant, pool: Pool) -> list[Quota]:
+    return [quota for quota in tenant.quotas if quota.pool.name == pool.name]
+
+
+def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
+    weight = quota.unit.gpu_weight
+    return Grant(Ratio(guaranteed) * weight, None if limit is None else Ratio(limit) * weight)
+
+
+def _sum(grants: Iterable[Grant]) -> Grant:
+    deserved, limit = Ratio(0), Ratio(0)
+    is_bounded = True
+    for grant in grants:
+        deserved += grant.deserved
+        limit += grant.limit or 0
+        is_bounded = is_bounded and grant.limit is not None
+    return Grant(deserved, limit if is_bounded else None)
+
+
+def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:
+    """A namespace's part of an amount, as `split` has it; in equal parts where it says nothing.
+
+    Units stay whole: those that remain go where the part that was cut off is largest, the first of equals first.
+    """
+    weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in namespaces}
+    total = sum(weights.values(), Ratio(0))
+    if len(namespaces) == 1 or not total:
+        return amount if len(namespaces) == 1 else 0
+    if quota.unit.resource is None:  # fractions, which are divided to the hundredth of a GPU
+        hundredths = portion_of(int(Ratio(amount) * 100), weights, total)
+        return _hundredths(hundredths[namespace])
+    return portion_of(int(amount), weights, total)[namespace]
+
+
+def portion_of(amount: int, weights: Mapping[str, Ratio], total: Ratio) -> Mapping[str, int]:
+    """The largest remainders: parts that add up to the amount, and differ from the exact ones by less than one."""
+    exact = {name: amount * weight / total for name, weight in weights.items()}
+    parts = {name: int(part) for name, part in exact.items()}
+    rest = amount - sum(parts.values())
+    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:rest]:
+        parts[name] += 1
+    return parts
+
+
+def _hundredths(number: int) -> Amount:
+    from decimal import Decimal
+
+    return Decimal(number) / 100
+
+
+# --- Order and time ----------------------------------------------------------------------------------------------
+
+RANKS = ("VeryLow", "Low", "MediumLow", "Medium", "MediumHigh", "High", "VeryHigh")
+"""The ranks of a department or a project in a node pool, the last one served first."""
+
+DEFAULT_RANK = RANKS.index("MediumLow")
+
+
+def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
+    """What Run:ai calls each rank of the policy: 0 is its default one, the order is kept.
+
+    Those that are too many have the last name on their side, so that some of the order is lost.
+    """
+    stated = {tenant.surplus_rank for tenant in tenants}
+    below = sorted((rank for rank in stated if rank < 0), reverse=True)
+    above = sorted(rank for rank in stated if rank > 0)
+    return {
+        0: RANKS[DEFAULT_RANK],
+        **{rank: RANKS[max(DEFAULT_RANK - step, 0)] for step, rank in enumerate(below, 1)},
+        **{rank: RANKS[min(DEFAULT_RANK + step, len(RANKS) - 1)] for step, rank in enumerate(above, 1)},
+    }
+
+
+def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
+    """The longest protection that a tenant of the pool asks for: a node pool has one for everybody, and both kinds."""
+    asked = [
+        duration
+        for tenant in plan.tenants
+        if _quotas(tenant, pool)
+        for duration in (tenant.protect_preempt, tenant.protect_reclaim)
+        if duration is not None
+    ]
+    return _spell(max(map(seconds, asked))) if asked else None
+
+
+def seconds(duration: str) -> int:
+    """How long a duration of the policy language is, such as ``1h30m``."""
+    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", duration))
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _spell(length: int) -> str:
+    """Days, hours and minutes: parts of a minute count as one."""
+    hours, minutes = divmod(ceil(length / 60), 60)
+    days, hours = divmod(hours, 24)
+    return "".join(f"{number}{unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if number) or "0m"

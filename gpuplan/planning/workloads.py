@@ -1,0 +1,151 @@
+"""Resolve workloads: the pool, unit, namespace and priority class of what teams run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from gpuplan.diagnostics import Finding, Origin
+from gpuplan.planning.context import Context
+from gpuplan.planning.plan import (
+    Autoscaling,
+    Download,
+    FractionRequest,
+    Inference,
+    ModelVolume,
+    Pool,
+    PriorityClass,
+    Tenant,
+    Training,
+    Workload,
+)
+from gpuplan.planning.rules import NAMESPACE_NEEDED
+from gpuplan.planning.tenants import resolve_unit
+from gpuplan.policy import models
+from gpuplan.wording import listing
+
+
+def resolve_workload(
+    context: Context,
+    at: Origin,
+    workload: models.Workload,
+    tenants: Mapping[str, Tenant],
+    pools: Mapping[str, Pool],
+    classes: Mapping[str, PriorityClass],
+) -> Workload | None:
+    """The workload, or None when what it refers to cannot be found; each that cannot is a finding."""
+    spec = workload.spec
+    tenant = context.refer("Tenant", spec.tenant, at / "tenant", tenants)
+    pool = context.refer("Pool", spec.pool, at / "pool", pools)
+    priority = _priority_class(context, at, spec, tenant, classes)
+    namespace = _namespace(context, at, spec, tenant) if tenant else None
+    unit = resolve_unit(context, at, spec.unit, pool, "workload") if pool else None
+    if tenant is None or pool is None or unit is None or namespace is None:
+        return None
+    if priority is None and spec.priority_class is not None:
+        return None
+    return Workload(
+        at=at,
+        name=workload.metadata.name,
+        tenant=tenant,
+        namespace=namespace,
+        work=_work(at, spec),
+        pool=pool,
+        unit=unit,
+        units_per_pod=spec.count,
+        fraction=_fraction(at / "fraction", spec.fraction),
+        priority_class=priority,
+        image=spec.image,
+        command=tuple(spec.command),
+        args=tuple(spec.args),
+        env=spec.env,
+        config=spec.config,
+        cpu=spec.cpu or "",
+        memory=spec.memory or "",
+        model=_model(at / "model", spec.model) if spec.model else None,
+    )
+
+
+def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant) -> str | None:
+    """The namespace that is named, or the tenant's only one; whether it is the tenant's is a check's business."""
+    if spec.namespace is not None:
+        return spec.namespace
+    if len(tenant.namespaces) == 1:
+        return tenant.namespaces[0]
+    if tenant.namespaces:
+        names = listing(tenant.namespaces, 8)
+        finding = Finding(
+            at / "tenant",
+            f"tenant `{tenant.name}` has several namespaces",
+            label="which one does it run in",
+            notes=(f"it has {names}",),
+            help=f"add `namespace: {tenant.namespaces[0]}`",
+        )
+    else:
+        finding = Finding(
+            at / "tenant",
+            f"tenant `{tenant.name}` has no namespace to run in",
+            label="is only a parent of others",
+            help="name a tenant that has namespaces",
+        )
+    context.report(NAMESPACE_NEEDED, finding)
+    return None
+
+
+def _priority_class(
+    context: Context,
+    at: Origin,
+    spec: models.WorkloadSpec,
+    tenant: Tenant | None,
+    classes: Mapping[str, PriorityClass],
+) -> PriorityClass | None:
+    """The class that is named, or the tenant's only one."""
+    if spec.priority_class is not None:
+        return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", classes)
+    return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
+
+
+def _work(at: Origin, spec: models.WorkloadSpec) -> Inference | Training:
+    if spec.training is not None:
+        training = spec.training
+        return Training(at / "training", training.pods, training.gang, training.backoff_limit)
+    inference = spec.inference or models.Inference()
+    scaling = inference.autoscaling
+    return Inference(
+        at / "inference",
+        inference.replicas,
+        inference.port,
+        Autoscaling(
+            at / "inference" / "autoscaling",
+            scaling.min_replicas,
+            scaling.max_replicas,
+            scaling.requests_per_second,
+            scaling.metric,
+        )
+        if scaling
+        else None,
+    )
+
+
+def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> FractionRequest | None:
+    match fraction:
+        case None:
+            return None
+        case models.FractionRange():
+            return FractionRequest(at, Decimal(str(fraction.min)), Decimal(str(fraction.max)))
+        case _:
+            return FractionRequest(at, Decimal(str(fraction)), Decimal(str(fraction)))
+
+
+def _model(at: Origin, model: models.ModelVolume) -> ModelVolume:
+    download = model.download
+    return ModelVolume(
+        at=at,
+        size=model.size,
+        storage_class=model.storage_class or "",
+        mount_path=model.mount_path,
+        access_mode=model.access_mode,
+        download=Download(at / "download", download.image, tuple(download.command), tuple(download.args))
+        if download
+        else None,
+    )

@@ -1,0 +1,144 @@
+"""What a policy gains and loses by another scheduler, for people or for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from gpuplan.catalog.schedulers import SCHEDULERS, Capability
+from gpuplan.checks.comparison import Change, Comparison
+from gpuplan.checks.uses import Use
+from gpuplan.diagnostics import Origin
+from gpuplan.manifests import to_yaml
+from gpuplan.views.json_findings import json_text
+from gpuplan.views.rules import marked_up
+from gpuplan.views.text import indent, printable
+from gpuplan.views.theme import Style, Theme
+
+FORMAT_VERSION: Final = "1.0"
+"""A minor step only adds keys."""
+_SHOWN: Final = 3
+_NOTHING: Final = "nothing\n"
+
+
+def shown_comparisons(comparisons: Sequence[Comparison], format_: str, theme: Theme) -> str:
+    """All comparisons as ``table``, ``json`` or ``yaml``."""
+    match format_:
+        case "json":
+            return json_text(comparisons_as_data(comparisons))
+        case "yaml":
+            return to_yaml(comparisons_as_data(comparisons))
+        case _:
+            return "\n".join(comparison_page(comparison, theme) for comparison in comparisons)
+
+
+def comparison_page(comparison: Comparison, theme: Theme) -> str:
+    """One cluster: what changes, with the places, and what does not."""
+    present, other = comparison.present.value, comparison.other.value
+    heading = f"Cluster {comparison.cluster}: from {SCHEDULERS[present]} to {SCHEDULERS[other]}"
+    parts = (
+        f"{theme.paint(printable(heading), Style.STRONG)}\n",
+        _part("Gained", comparison.gained, other, lambda kept: f"by {kept.how}", theme),
+        _part("Lost", comparison.lost, other, lambda kept: kept.loss, theme),
+        _errors(comparison, theme),
+        _part("Needs configuration", comparison.settings, other, lambda kept: kept.setting, theme),
+        _titles("Kept by both", comparison.kept, theme),
+        _titles("Lost by both", comparison.lost_by_both, theme),
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def _part(heading: str, changes: Sequence[Change], other: str, fact: Callable[[Capability], str], theme: Theme) -> str:
+    if not changes and heading not in ("Gained", "Lost"):
+        return ""
+    text = "".join(_change(change, fact(change.concept.capabilities[other]), theme) for change in changes)
+    return f"{theme.paint(heading, Style.STRONG)}\n{indent(text or _NOTHING)}"
+
+
+def _errors(comparison: Comparison, theme: Theme) -> str:
+    """What would have to change in the policy as well: a build would be refused."""
+    lines = "".join(
+        f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.finding.message), theme)}\n"
+        for found in comparison.errors
+    )
+    return f"{theme.paint('Refused', Style.STRONG)}\n{indent(lines)}" if lines else ""
+
+
+def _change(change: Change, fact: str, theme: Theme) -> str:
+    concept = change.concept
+    lines = [marked_up(fact, theme), *(_place(use, theme) for use in change.places[:_SHOWN])]
+    if len(change.places) > _SHOWN:
+        lines.append(f"{len(change.places) - _SHOWN} more like these")
+    text = "".join(f"{line}\n" for line in lines)
+    return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{indent(text)}"
+
+
+def _place(use: Use, theme: Theme) -> str:
+    return f"{_location(use.at, theme)}  {marked_up(printable(use.text), theme)}"
+
+
+def _location(at: Origin, theme: Theme) -> str:
+    location = at.locate()
+    return f"{theme.path(printable(location.file.path))}:{location.span.start.line}"
+
+
+def _titles(heading: str, changes: Sequence[Change], theme: Theme) -> str:
+    lines = "".join(f"{change.concept.title}\n" for change in changes)
+    return f"{theme.paint(heading, Style.STRONG)}\n{indent(lines)}" if lines else ""
+
+
+# --- JSON --------------------------------------------------------------------------------------------------------
+
+
+def comparisons_as_data(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """All clusters, what a change is about in the matrix's order, places in the policy's."""
+    return {"format_version": FORMAT_VERSION, "clusters": [_comparison(comparison) for comparison in comparisons]}
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    parts = {
+        "gained": comparison.gained,
+        "lost": comparison.lost,
+        "kept": comparison.kept,
+        "lost_by_both": comparison.lost_by_both,
+        "needs_configuration": comparison.settings,
+    }
+    return {
+        "name": comparison.cluster,
+        "from": comparison.present.value,
+        "to": comparison.other.value,
+        **{name: [_change_as_data(change, comparison) for change in found] for name, found in parts.items()},
+        "errors": [
+            {"code": found.code, "message": found.finding.message, **_place_as_data(found.finding.at)}
+            for found in comparison.errors
+        ],
+    }
+
+
+def _change_as_data(change: Change, comparison: Comparison) -> dict[str, Any]:
+    before = change.concept.capabilities[comparison.present.value]
+    after = change.concept.capabilities[comparison.other.value]
+    return {
+        "concept": change.concept.id,
+        "title": change.concept.title,
+        "field": change.concept.field,
+        "from": _capability(before),
+        "to": _capability(after),
+        "places": [{**_place_as_data(use.at), "text": use.text} for use in change.places],
+    }
+
+
+def _capability(kept: Capability) -> dict[str, Any]:
+    return {
+        "support": kept.support.value,
+        "how": kept.how or None,
+        "loss": kept.loss or None,
+        "setting": kept.setting or None,
+        "uncertain": kept.is_uncertain,
+    }
+
+
+def _place_as_data(at: Origin) -> dict[str, Any]:
+    location = at.locate()
+    start = location.span.start
+    return {"path": location.file.path, "line": start.line, "column": start.column, "field": str(at)}

@@ -1,0 +1,96 @@
+"""Workloads as rendered, from a few lines of YAML."""
+
+from __future__ import annotations
+
+from functools import cache
+from textwrap import indent
+from typing import Any
+
+from gpuplan.backends import workloads
+from gpuplan.manifests import Manifest
+from gpuplan.planning.plan import Plan
+from tests.plans import a_cluster, a_plan
+
+PLATFORM = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {{name: gpus}}
+spec:
+  gpu: A100-80GB
+  nodes: {{count: 2, gpusPerNode: 8}}
+  sharing: {{{sharing}}}
+  taints:
+    - {{key: nvidia.com/gpu, value: gpus, effect: NoSchedule}}
+    - {{key: example.com/maintenance, effect: NoExecute}}
+  {pool}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {{name: urgent}}
+spec: {{value: 200, preemptible: false}}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {{name: spare}}
+spec: {{value: 50}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: research}}
+spec:
+  namespaces: [lab]
+  priorityClasses: [urgent, spare]
+  quotas: [{{pool: gpus, guaranteed: 8}}]
+  allow: {{podSecurity: {security}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {{name: {name}}}
+spec:
+  tenant: research
+  pool: gpus
+  priorityClass: {priority}
+  image: registry.example.com/app:1
+{spec}
+"""
+
+SERVICE = "inference: {port: 8080}"
+TRAINING = "training: {pods: 4}"
+
+
+@cache
+def planned(
+    spec: str = SERVICE,
+    *,
+    scheduler: str = "kubernetes",
+    sharing: str = "exclusive: {}",
+    pool: str = "",
+    security: str = "baseline",
+    name: str = "app",
+    priority: str = "urgent",
+) -> Plan:
+    """A plan with one workload in namespace `lab`."""
+    text = PLATFORM.format(
+        sharing=sharing, pool=pool, security=security, name=name, priority=priority, spec=indent(spec, "  ")
+    )
+    return a_plan(f"{a_cluster(f'kind: {scheduler}')}---\n{text}")
+
+
+def manifests(spec: str = SERVICE, **more: str) -> list[Manifest]:
+    return list(workloads.render(planned(spec, **more)))
+
+
+def get(kind: str, spec: str = SERVICE, **more: str) -> Any:
+    """The only object of a kind."""
+    (found,) = (manifest.body for manifest in manifests(spec, **more) if manifest.kind == kind)
+    return found
+
+
+def pod_of(kind: str, spec: str = SERVICE, **more: str) -> Any:
+    """The pod template of the only Deployment or Job."""
+    return get(kind, spec, **more)["spec"]["template"]
+
+
+def container_of(kind: str, spec: str = SERVICE, **more: str) -> Any:
+    (container,) = pod_of(kind, spec, **more)["spec"]["containers"]
+    return container

@@ -1,0 +1,101 @@
+"""The admission policies of a plan let its own workloads in, whichever scheduler it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gpuplan.backends import kai, namespaces, scheduling
+from gpuplan.planning.plan import Plan
+from tests.backends.scheduling.cel import refusals
+from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
+
+SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
+MODEL = "model: {size: 1Gi, download: {image: 'registry.example.com/fetch:1'}}"
+CONFIG = "config: {a.txt: b}\nenv: {A: b}\ncpu: '1'\nmemory: 1Gi"
+SPECS = (
+    f"{SERVICE}\n{CONFIG}\n{MODEL}",
+    f"{TRAINING}\n{CONFIG}\n{MODEL}",
+    "training: {pods: 4, gang: 4}",
+    "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
+)
+SHARINGS = (
+    "exclusive: {}",
+    "timeSlicing: {replicas: 3}",
+    "mps: {replicas: 3}",
+    "mig: {instances: {3g.40gb: 2}}",
+    "mig: {instances: {3g.40gb: 2}, strategy: single}",
+)
+
+
+def policies(plan: Plan, resource: str) -> Iterator[Any]:
+    """The plan's policies on a resource, such as pods."""
+    for manifest in (*scheduling.render(plan), *kai.render(plan)):
+        if manifest.kind == "ValidatingAdmissionPolicy":
+            (rule, *_) = manifest.body["spec"]["matchConstraints"]["resourceRules"]
+            if rule["resources"] == [resource]:
+                yield manifest.body
+
+
+def parameters(plan: Plan) -> Any:
+    """Those of the namespace `lab`."""
+    (found,) = (item.body["data"] for item in namespaces.render(plan) if item.kind == "ConfigMap")
+    return found
+
+
+def pods(plan: Plan, spec: str, **more: str) -> list[dict[str, Any]]:
+    """The pods as the API server shows them to policies: named, their priority resolved."""
+    values = {priority.name: priority.value for priority in plan.priority_classes}
+    found = []
+    for manifest in manifests(spec, **more):
+        if manifest.kind in ("Deployment", "Job"):
+            template = manifest.body["spec"]["template"]
+            metadata = {**template["metadata"], "name": "pod", "namespace": manifest.namespace}
+            priority = values.get(template["spec"].get("priorityClassName"), 0)
+            found.append({"metadata": metadata, "spec": {**template["spec"], "priority": priority}})
+    return found
+
+
+def judged(spec: str, **more: str) -> list[str]:
+    """Every refusal of every pod."""
+    plan = planned(spec, **more)
+    given = parameters(plan)
+    on_pods = list(policies(plan, "pods"))
+    assert [policy["metadata"]["name"] for policy in on_pods] == ["gpuplan-grants", "gpuplan-devices"]
+    return [text for pod in pods(plan, spec, **more) for policy in on_pods for text in refusals(policy, pod, given)]
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_pod_is_let_in(spec: str, sharing: str, scheduler: str) -> None:
+    assert judged(spec, sharing=sharing, scheduler=scheduler) == []
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+@pytest.mark.parametrize("amount", ["0.33", "{min: 0.25, max: 0.75}"])
+@pytest.mark.parametrize("spec", [SERVICE, TRAINING])
+def test_every_pod_with_a_fraction_is_let_in(spec: str, amount: str, scheduler: str) -> None:
+    assert judged(f"{spec}\nfraction: {amount}", sharing="fraction: {}", scheduler=scheduler) == []
+
+
+def test_pods_that_ask_for_something_else_are_refused() -> None:
+    """So the tests above see something."""
+    plan = planned()
+    (pod,) = pods(plan, SERVICE)
+    pod["spec"]["nodeSelector"] = {"gpuplan.dev/pool": "elsewhere"}
+    assert [text for policy in policies(plan, "pods") for text in refusals(policy, pod, parameters(plan))]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_kai_makes_of_pods_with_gpus_is_let_in(spec: str) -> None:
+    """The pod grouper's PodGroup: queue and class are those of the pod."""
+    plan = planned(spec, scheduler="kai")
+    (policy,) = policies(plan, "podgroups")
+    for pod in pods(plan, spec, scheduler="kai"):
+        queue = pod["metadata"]["labels"].get("kai.scheduler/queue")
+        if queue:
+            group = {"spec": {"queue": queue, "priorityClassName": pod["spec"]["priorityClassName"]}}
+            assert refusals(policy, group, parameters(plan)) == []

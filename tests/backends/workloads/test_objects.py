@@ -1,0 +1,324 @@
+"""A workload's objects, on a cluster with nothing but Kubernetes' own scheduler."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.manifests import check_schemas
+from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, pod_of
+
+SCALED = "inference: {port: 8080, autoscaling: {minReplicas: 2, maxReplicas: 6, requestsPerSecond: 20}}"
+MODEL = f"""\
+{SERVICE}
+model:
+  size: 100Gi
+  storageClass: fast
+  mountPath: /models
+  download: {{image: "registry.example.com/fetch:2", command: [fetch], args: [example/model, /models]}}
+"""
+BARE_MODEL = f"{SERVICE}\nmodel: {{size: 10Gi, accessMode: ReadWriteOnce}}"
+LABELS = {"gpuplan.dev/tenant": "research", "gpuplan.dev/workload": "app"}
+SECURITY = {"allowPrivilegeEscalation": False}
+TOLERATIONS = [
+    {"key": "nvidia.com/gpu", "operator": "Equal", "value": "gpus", "effect": "NoSchedule"},
+    {"key": "example.com/maintenance", "operator": "Exists", "effect": "NoExecute"},
+]
+
+
+def test_a_service_as_a_whole() -> None:
+    spec = f"{SERVICE}\ncpu: '4'\nmemory: 32Gi\ncommand: [serve]\nargs: [--fast]\nenv: {{B: '1', A: '2'}}"
+    asked = {"cpu": "4", "memory": "32Gi", "nvidia.com/gpu": "1"}
+    assert get("Deployment", spec) == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "app", "namespace": "lab", "labels": LABELS},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"gpuplan.dev/workload": "app"}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+            "template": {
+                "metadata": {"labels": LABELS},
+                "spec": {
+                    "priorityClassName": "urgent",
+                    "nodeSelector": {"gpuplan.dev/pool": "gpus"},
+                    "tolerations": TOLERATIONS,
+                    "automountServiceAccountToken": False,
+                    "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "registry.example.com/app:1",
+                            "command": ["serve"],
+                            "args": ["--fast"],
+                            "env": [{"name": "B", "value": "1"}, {"name": "A", "value": "2"}],
+                            "ports": [{"name": "http", "containerPort": 8080}],
+                            "readinessProbe": {"tcpSocket": {"port": "http"}},
+                            "resources": {"limits": asked, "requests": asked},
+                            "securityContext": SECURITY,
+                        }
+                    ],
+                },
+            },
+        },
+    }
+
+
+def test_the_service_leads_to_the_pods_of_the_deployment() -> None:
+    service = get("Service")
+    assert service["spec"] == {
+        "selector": {"gpuplan.dev/workload": "app"},
+        "ports": [{"name": "http", "port": 8080, "targetPort": "http"}],
+    }
+    assert service["spec"]["selector"].items() <= pod_of("Deployment")["metadata"]["labels"].items()
+
+
+def test_replicas_are_those_of_the_policy() -> None:
+    assert get("Deployment", "inference: {replicas: 3}")["spec"]["replicas"] == 3
+
+
+def test_no_pod_is_added_before_an_old_one_has_given_its_units_back() -> None:
+    assert get("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+# --- Autoscaling -------------------------------------------------------------------------------------------------
+
+
+def test_an_autoscaler_counts_requests() -> None:
+    assert get("HorizontalPodAutoscaler", SCALED) == {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "app", "namespace": "lab", "labels": LABELS},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"},
+            "minReplicas": 2,
+            "maxReplicas": 6,
+            "metrics": [
+                {
+                    "type": "Pods",
+                    "pods": {
+                        "metric": {"name": "http_requests_per_second"},
+                        "target": {"type": "AverageValue", "averageValue": "20"},
+                    },
+                }
+            ],
+        },
+    }
+
+
+def test_nobody_else_states_the_number_of_pods_that_an_autoscaler_keeps() -> None:
+    assert "replicas" not in get("Deployment", SCALED)["spec"]
+
+
+# --- Training ----------------------------------------------------------------------------------------------------
+
+
+def test_a_training_runs_all_pods_at_once_and_each_once() -> None:
+    job = get("Job", "training: {pods: 4, backoffLimit: 2}")
+    spec = {key: value for key, value in job["spec"].items() if key != "template"}
+    assert spec == {
+        "parallelism": 4,
+        "completions": 4,
+        "completionMode": "Indexed",
+        "backoffLimit": 2,
+        "podFailurePolicy": {
+            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+        },
+    }
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_training_listens_to_nobody() -> None:
+    assert {"ports", "readinessProbe"}.isdisjoint(container_of("Job", TRAINING))
+    assert [manifest.kind for manifest in manifests(TRAINING)] == ["Job"]
+
+
+def test_another_training_is_another_job() -> None:
+    """A Job's pods cannot be changed (`ValidateJobUpdate` in `pkg/apis/batch/validation/validation.go`)."""
+    name = get("Job", TRAINING)["metadata"]["name"]
+    assert name.startswith("app-")
+    assert len(name) == len("app-") + 8
+    assert get("Job", f"{TRAINING}\nargs: [--again]")["metadata"]["name"] != name
+    assert get("Job", TRAINING, pool="placement: binpack")["metadata"]["name"] == name
+
+
+def test_the_name_of_each_pod_of_a_job_fits_a_host_name() -> None:
+    long = "a" * 63
+    job = get("Job", "training: {pods: 1000}", name=long)["metadata"]["name"]
+    assert len(f"{job}-999") == 63
+    assert get("Job", "training: {pods: 1000}", name=f"{'a' * 62}b")["metadata"]["name"] != job
+
+
+# --- Devices -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sharing", "resource"),
+    [
+        ("exclusive: {}", "nvidia.com/gpu"),
+        ("timeSlicing: {replicas: 3}", "nvidia.com/gpu.shared"),
+        ("mps: {replicas: 3}", "nvidia.com/gpu.shared"),
+        ("mig: {instances: {3g.40gb: 2}}", "nvidia.com/mig-3g.40gb"),
+        ("mig: {instances: {3g.40gb: 2}, strategy: single}", "nvidia.com/gpu"),
+    ],
+)
+def test_a_pod_asks_for_its_unit_by_the_resource_of_the_pool(sharing: str, resource: str) -> None:
+    asked = {resource: "2"}
+    assert container_of("Deployment", f"{SERVICE}\ncount: 2", sharing=sharing)["resources"] == {
+        "limits": asked,
+        "requests": asked,
+    }
+
+
+def test_limits_and_requests_are_equal_and_not_one_object() -> None:
+    resources = container_of("Deployment")["resources"]
+    assert resources["limits"] == resources["requests"]
+    assert resources["limits"] is not resources["requests"]
+
+
+def test_a_pool_of_claims_is_asked_by_claims_of_one_device_each() -> None:
+    more = {"sharing": "mig: {instances: {2g.20gb: 3}}", "pool": "allocation: dra"}
+    pod = pod_of("Job", f"{TRAINING}\ncount: 2\ncpu: '2'", **more)["spec"]
+    assert pod["resourceClaims"] == [
+        {"name": "unit-0", "resourceClaimTemplateName": "gpuplan-a100-80gb-2g.20gb"},
+        {"name": "unit-1", "resourceClaimTemplateName": "gpuplan-a100-80gb-2g.20gb"},
+    ]
+    assert pod["containers"][0]["resources"] == {
+        "limits": {"cpu": "2"},
+        "requests": {"cpu": "2"},
+        "claims": [{"name": "unit-0"}, {"name": "unit-1"}],
+    }
+
+
+# --- Configuration and model -------------------------------------------------------------------------------------
+
+
+def test_files_are_mounted_from_a_config_map_that_never_changes() -> None:
+    spec = f'{SERVICE}\nconfig: {{server.yaml: "workers: 2"}}'
+    found = get("ConfigMap", spec)
+    assert (found["immutable"], found["data"]) == (True, {"server.yaml": "workers: 2"})
+    pod = pod_of("Deployment", spec)["spec"]
+    assert pod["volumes"] == [{"name": "config", "configMap": {"name": found["metadata"]["name"]}}]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "config", "mountPath": "/etc/workload", "readOnly": True}]
+
+
+def test_other_files_are_another_config_map() -> None:
+    one = get("ConfigMap", f'{SERVICE}\nconfig: {{server.yaml: "workers: 2"}}')["metadata"]["name"]
+    other = get("ConfigMap", f'{SERVICE}\nconfig: {{server.yaml: "workers: 3"}}')["metadata"]["name"]
+    assert one != other
+
+
+def test_a_model_has_a_claim() -> None:
+    assert get("PersistentVolumeClaim", MODEL) == {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "app-model", "namespace": "lab", "labels": LABELS},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "fast",
+            "resources": {"requests": {"storage": "100Gi"}},
+        },
+    }
+    bare = get("PersistentVolumeClaim", BARE_MODEL)["spec"]
+    assert bare == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}
+
+
+def test_a_download_runs_where_the_pods_will_and_takes_nobodys_place() -> None:
+    job = get("Job", MODEL)
+    assert job["metadata"]["name"].startswith("app-download-")
+    assert job["spec"] == {
+        "template": {
+            "metadata": {"labels": {"gpuplan.dev/tenant": "research"}},
+            "spec": {
+                "restartPolicy": "OnFailure",
+                "nodeSelector": {"gpuplan.dev/pool": "gpus"},
+                "tolerations": TOLERATIONS,
+                "automountServiceAccountToken": False,
+                "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [
+                    {
+                        "name": "download",
+                        "image": "registry.example.com/fetch:2",
+                        "command": ["fetch"],
+                        "args": ["example/model", "/models"],
+                        "securityContext": SECURITY,
+                        "volumeMounts": [{"name": "model", "mountPath": "/models"}],
+                    }
+                ],
+                "volumes": [{"name": "model", "persistentVolumeClaim": {"claimName": "app-model"}}],
+            },
+        }
+    }
+
+
+def test_another_download_is_another_job() -> None:
+    name = get("Job", MODEL)["metadata"]["name"]
+    assert get("Job", MODEL.replace("fetch:2", "fetch:3"))["metadata"]["name"] != name
+    assert get("Job", f"{MODEL}args: [--fast]")["metadata"]["name"] == name
+
+
+def test_no_request_goes_to_a_download() -> None:
+    labels = get("Job", MODEL)["spec"]["template"]["metadata"]["labels"]
+    assert not get("Service", MODEL)["spec"]["selector"].items() <= labels.items()
+
+
+def test_a_service_only_reads_what_was_downloaded() -> None:
+    (mount,) = container_of("Deployment", MODEL)["volumeMounts"]
+    assert mount == {"name": "model", "mountPath": "/models", "readOnly": True}
+    (mount,) = container_of("Deployment", BARE_MODEL)["volumeMounts"]
+    assert mount == {"name": "model", "mountPath": "/models"}
+
+
+def test_a_training_may_write_into_its_volume() -> None:
+    spec = MODEL.replace(SERVICE, TRAINING)
+    pods = [item.body["spec"]["template"]["spec"] for item in manifests(spec) if item.kind == "Job"]
+    assert [pod["containers"][0]["volumeMounts"] for pod in pods] == [[{"name": "model", "mountPath": "/models"}]] * 2
+
+
+# --- Security ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+def test_restricted_pods_say_what_their_level_asks_for(kind: str) -> None:
+    """As https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted has it."""
+    pod = pod_of(kind, MODEL, security="restricted")["spec"]
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+@pytest.mark.parametrize("security", ["baseline", "privileged"])
+def test_elsewhere_images_may_run_as_root(security: str) -> None:
+    pod = pod_of("Deployment", security=security)["spec"]
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False}
+
+
+# --- Folders and order -------------------------------------------------------------------------------------------
+
+
+def test_all_is_in_the_folder_of_the_namespace() -> None:
+    assert {manifest.folder for manifest in manifests(MODEL)} == {"workloads/lab"}
+
+
+def test_pods_come_after_what_they_need() -> None:
+    order = {(manifest.kind, manifest.order) for manifest in manifests(MODEL)}
+    assert order == {("PersistentVolumeClaim", 0), ("Job", 0), ("Deployment", 1), ("Service", 1)}
+
+
+def test_a_volume_that_waits_for_its_first_pod_comes_with_it() -> None:
+    """A claim is not healthy before it is bound, and with `WaitForFirstConsumer` a pod must come first."""
+    order = {manifest.kind: manifest.order for manifest in manifests(BARE_MODEL)}
+    assert order["PersistentVolumeClaim"] == order["Deployment"] == 1
+
+
+def test_nothing_comes_after_a_training() -> None:
+    assert max(manifest.order for manifest in manifests(MODEL)) == manifests(TRAINING)[0].order
+
+
+@pytest.mark.parametrize("kubernetes", ["1.30", "1.34"])
+@pytest.mark.parametrize("spec", [SERVICE, SCALED, MODEL, MODEL.replace(SERVICE, TRAINING), TRAINING])
+def test_objects_fit_their_schemas(spec: str, kubernetes: str) -> None:
+    spec += '\nconfig: {a.txt: "b"}\ncpu: 500m'
+    assert check_schemas(manifests(spec, security="restricted"), kubernetes, None).problems == ()

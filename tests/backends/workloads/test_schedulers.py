@@ -1,0 +1,184 @@
+"""What each scheduler finds on a workload."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.backends import kai, kueue
+from gpuplan.manifests import Manifest, check_schemas
+from gpuplan.planning.plan import Plan
+from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
+
+GANG = "training: {pods: 4, gang: 3}"
+TOPOLOGY = "topology: [example.com/block, example.com/rack]"
+LABELS = {"gpuplan.dev/tenant": "research", "gpuplan.dev/workload": "app"}
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+def fraction(amount: str) -> str:
+    return f"{SERVICE}\nfraction: {amount}"
+
+
+def of_kueue(plan: Plan, kind: str) -> Manifest:
+    """The only object of a kind."""
+    (found,) = (item for item in kueue.render(plan) if isinstance(item, Manifest) and item.kind == kind)
+    return found
+
+
+# --- Kubernetes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "spec"), [("Deployment", SERVICE), ("Job", GANG)])
+def test_kubernetes_needs_nothing(kind: str, spec: str) -> None:
+    found = get(kind, spec, pool=TOPOLOGY)
+    assert found["metadata"].keys() == {"name", "namespace", "labels"}
+    assert found["metadata"]["labels"] == LABELS
+    assert found["spec"]["template"]["metadata"] == {"labels": LABELS}
+    assert "schedulerName" not in found["spec"]["template"]["spec"]
+
+
+# --- Kueue -------------------------------------------------------------------------------------------------------
+
+
+def test_kueue_queues_the_pods_of_a_deployment() -> None:
+    """Its webhook writes the queue's name on the pods; what is there already is no difference to Git."""
+    queued = {**LABELS, QUEUE: "default", PRIORITY: "urgent"}
+    found = get("Deployment", scheduler="kueue")
+    assert found["metadata"]["labels"] == queued
+    assert found["spec"]["template"]["metadata"] == {"labels": queued}
+
+
+def test_kueue_queues_a_job_as_a_whole() -> None:
+    found = get("Job", TRAINING, scheduler="kueue")
+    assert found["metadata"]["labels"] == {**LABELS, QUEUE: "default", PRIORITY: "urgent"}
+    assert found["spec"]["template"]["metadata"] == {"labels": LABELS}
+
+
+def test_the_queue_is_one_that_kueue_has() -> None:
+    plan = planned(TRAINING, scheduler="kueue")
+    queue = of_kueue(plan, "LocalQueue")
+    labels = get("Job", TRAINING, scheduler="kueue")["metadata"]["labels"]
+    assert (queue.folder, queue.name) == ("namespaces/lab", labels[QUEUE])
+
+
+def test_whether_a_job_runs_is_not_in_git() -> None:
+    """`ApplyDefaultForSuspend` in `pkg/controller/jobs/job/job_webhook.go` of Kueue suspends every new Job."""
+    found = get("Job", GANG, scheduler="kueue")
+    assert "suspend" not in found["spec"]
+    assert "annotations" not in found["metadata"]
+
+
+def test_what_kueue_adds_to_a_job_is_there_already() -> None:
+    """`Merge` in `pkg/podset/podset.go` of Kueue: equal tolerations and labels are not added a second time."""
+    plan = planned(TRAINING, scheduler="kueue")
+    flavor = of_kueue(plan, "ResourceFlavor")
+    pod = pod_of("Job", TRAINING, scheduler="kueue")["spec"]
+    assert pod["tolerations"] == flavor.body["spec"]["tolerations"]
+    assert pod["nodeSelector"] == flavor.body["spec"]["nodeLabels"]
+
+
+def test_kueue_puts_a_gang_close_together() -> None:
+    pod = pod_of("Job", GANG, scheduler="kueue", pool=TOPOLOGY)
+    assert pod["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "example.com/rack"}
+
+
+@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
+def test_pods_that_may_start_alone_may_be_anywhere(scheduler: str) -> None:
+    found = get("Job", TRAINING, scheduler=scheduler, pool=TOPOLOGY)
+    assert "annotations" not in found["metadata"]
+    assert "annotations" not in found["spec"]["template"]["metadata"]
+
+
+# --- KAI-Scheduler -----------------------------------------------------------------------------------------------
+
+
+def test_kai_finds_queue_shard_and_scheduler_on_the_pods() -> None:
+    found = get("Deployment", scheduler="kai")
+    pod = found["spec"]["template"]
+    assert found["metadata"]["labels"] == LABELS
+    assert pod["spec"]["schedulerName"] == "kai-scheduler"
+    assert pod["metadata"] == {
+        "labels": {
+            **LABELS,
+            "kai.scheduler/queue": "research-gpus",
+            "kai.scheduler/node-pool": "gpus",
+            "kai.scheduler/preemptibility": "non-preemptible",
+        }
+    }
+
+
+def test_the_queue_and_the_shard_are_ones_that_kai_has() -> None:
+    labels = pod_of("Deployment", scheduler="kai")["metadata"]["labels"]
+    found = {(item.kind, item.name): item.body for item in kai.render(planned(scheduler="kai"))}
+    queue = found["Queue", labels["kai.scheduler/queue"]]
+    assert queue["metadata"]["labels"]["kai.scheduler/node-pool"] == labels["kai.scheduler/node-pool"]
+    shard = found["SchedulingShard", "gpus"]
+    assert shard["spec"]["partitionLabelValue"] == labels["kai.scheduler/node-pool"]
+
+
+def test_kai_may_evict_what_its_class_lets_go() -> None:
+    pod = pod_of("Job", TRAINING, scheduler="kai", priority="spare")
+    assert pod["metadata"]["labels"]["kai.scheduler/preemptibility"] == "preemptible"
+
+
+def test_kai_reads_a_gang_from_the_job() -> None:
+    """`calcMinMember` in `pkg/podgrouper/podgrouper/plugins/job/job_grouper.go`: without it one pod may start alone."""
+    assert get("Job", GANG, scheduler="kai")["metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "3"}
+
+
+def test_kai_puts_a_gang_close_together_by_the_pools_topology() -> None:
+    annotations = get("Job", GANG, scheduler="kai", pool=TOPOLOGY)["metadata"]["annotations"]
+    assert annotations == {
+        "kai.scheduler/batch-min-member": "3",
+        "kai.scheduler/topology": "gpus",
+        "kai.scheduler/topology-preferred-placement": "example.com/rack",
+    }
+    plan = planned(GANG, scheduler="kai", pool=TOPOLOGY)
+    assert "gpus" in [item.name for item in kai.render(plan) if item.kind == "Topology"]
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+def test_a_fraction_is_asked_for_by_annotation_and_never_beside_a_gpu(scheduler: str) -> None:
+    """`gpu_request_validator.go` of KAI-Scheduler refuses pods that ask for both."""
+    more = {"scheduler": scheduler, "sharing": "fraction: {}"}
+    assert pod_of("Deployment", fraction("0.33"), **more)["metadata"]["annotations"] == {"gpu-fraction": "0.33"}
+    assert "resources" not in container_of("Deployment", fraction("0.33"), **more)
+
+
+def test_kai_gives_the_least_of_a_range() -> None:
+    more = {"scheduler": "kai", "sharing": "fraction: {}"}
+    pod = pod_of("Deployment", fraction("{min: 0.25, max: 0.75}"), **more)
+    assert pod["metadata"]["annotations"] == {"gpu-fraction": "0.25"}
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+def test_runai_gives_a_range() -> None:
+    more = {"scheduler": "runai", "sharing": "fraction: {}"}
+    pod = pod_of("Deployment", fraction("{min: 0.25, max: 0.75}"), **more)
+    assert pod["metadata"]["annotations"] == {"gpu-fraction": "0.25", "gpu-fraction-limit": "0.75"}
+
+
+def test_runai_finds_node_pool_and_scheduler_on_the_pods() -> None:
+    pod = pod_of("Deployment", scheduler="runai")
+    assert pod["spec"]["schedulerName"] == "runai-scheduler"
+    assert pod["metadata"] == {"labels": {**LABELS, "runai/node-pool": "gpus"}}
+
+
+# --- All ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
+@pytest.mark.parametrize("spec", [SERVICE, GANG])
+def test_pods_choose_their_pool_under_every_scheduler(scheduler: str, spec: str) -> None:
+    pod = pod_of("Deployment" if spec == SERVICE else "Job", spec, scheduler=scheduler)
+    assert pod["spec"]["nodeSelector"] == {"gpuplan.dev/pool": "gpus"}
+    assert pod["spec"]["priorityClassName"] == "urgent"
+
+
+@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
+@pytest.mark.parametrize("spec", [SERVICE, GANG])
+def test_objects_fit_their_schemas(scheduler: str, spec: str) -> None:
+    assert check_schemas(manifests(spec, scheduler=scheduler, pool=TOPOLOGY), "1.34", None).problems == ()

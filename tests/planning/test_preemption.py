@@ -1,0 +1,293 @@
+"""Who can evict whom, for each scheduler: by value, on one pool of eight GPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
+from tests.plans import a_cluster, a_plan
+
+POOL = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: h100}
+spec: {gpu: H100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}
+"""
+
+
+def a_class(name: str, value: int, more: str = "") -> str:
+    return f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {{name: {name}}}
+spec: {{value: {value}{more}}}
+"""
+
+
+def a_tenant(name: str, quota: str, classes: str = "urgent, batch", more: str = "") -> str:
+    return f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: {name}}}
+spec: {{namespaces: [{name}], priorityClasses: [{classes}], quotas: [{{pool: h100, {quota}}}]{more}}}
+"""
+
+
+CLASSES = a_class("urgent", 125, ", preemptible: false") + a_class("batch", 50)
+
+
+def plan_of(kind: str, *documents: str) -> Plan:
+    return a_plan(a_cluster(f"kind: {kind}") + POOL + "".join(documents))
+
+
+def found(kind: str, *documents: str) -> list[Eviction]:
+    return list(evictions(plan_of(kind, *documents)))
+
+
+def ways(found: list[Eviction], evictor: tuple[str, str | None], victim: tuple[str, str | None]) -> list[Mechanism]:
+    return [item.mechanism for item in found if item.holds(Party(*evictor), Party(*victim))]
+
+
+# --- kube-scheduler ----------------------------------------------------------------------------------------------
+
+
+def test_kube_scheduler_evicts_lower_classes_of_any_tenant() -> None:
+    known = found("kubernetes", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4"))
+
+    assert known == [
+        Eviction(
+            pool="h100",
+            unit="gpu",
+            mechanism=Mechanism.PRIORITY,
+            evictors=(Party("a", "urgent"), Party("b", "urgent")),
+            victims=(Party("a", "batch"), Party("b", "batch")),
+            when=(Condition.NODE_FULL,),
+        )
+    ]
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == [Mechanism.PRIORITY]
+    assert ways(known, ("a", "urgent"), ("a", "batch")) == [Mechanism.PRIORITY]
+    assert ways(known, ("a", "batch"), ("b", "batch")) == []
+
+
+def test_caps_that_do_not_fit_fill_the_pool() -> None:
+    (only,) = found("kubernetes", CLASSES, a_tenant("a", "guaranteed: 4, limit: 8"), a_tenant("b", "guaranteed: 4"))
+
+    assert only.when == (Condition.POOL_FULL,)
+
+
+def test_a_class_that_does_not_preempt_evicts_nobody() -> None:
+    classes = a_class("urgent", 125, ", preempts: false") + a_class("batch", 50)
+
+    assert found("kubernetes", classes, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4")) == []
+
+
+def test_no_field_protects_a_class_from_kube_scheduler() -> None:
+    classes = a_class("urgent", 125) + a_class("batch", 50, ", preemptible: false")
+
+    assert ways(found("kubernetes", classes, a_tenant("a", "guaranteed: 4")), ("a", "urgent"), ("a", "batch")) == [
+        Mechanism.PRIORITY
+    ]
+
+
+def test_pods_without_a_class_have_the_default_one() -> None:
+    classes = CLASSES + a_class("usual", 60, ", default: true")
+    known = found("kubernetes", classes, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4", ""))
+
+    assert ways(known, ("b", None), ("a", "batch")) == [Mechanism.PRIORITY]
+    assert ways(known, ("a", "urgent"), ("b", None)) == [Mechanism.PRIORITY]
+
+
+def test_who_may_use_nothing_takes_part_in_nothing() -> None:
+    known = found("kubernetes", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 0"))
+
+    assert {party.tenant for item in known for party in (*item.evictors, *item.victims)} == {"a"}
+
+
+# --- Kueue -------------------------------------------------------------------------------------------------------
+
+
+def test_kueue_reclaims_whatever_the_priority() -> None:
+    known = found("kueue", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4, limit: 8"))
+
+    assert ways(known, ("a", "batch"), ("b", "urgent")) == [Mechanism.RECLAIM]
+    assert ways(known, ("b", "urgent"), ("a", "batch")) == []
+    reclaim = next(item for item in known if item.mechanism is Mechanism.RECLAIM)
+    assert reclaim.when == (Condition.VICTIM_OVER_GUARANTEE, Condition.EVICTOR_WITHIN_GUARANTEE)
+    assert reclaim.min_run_time is None
+
+
+def test_borrowers_get_fair_shares_from_one_another() -> None:
+    known = found("kueue", CLASSES, a_tenant("a", "guaranteed: 0, limit: 8"), a_tenant("b", "guaranteed: 4, limit: 8"))
+
+    assert ways(known, ("a", "batch"), ("b", "urgent")) == [Mechanism.FAIR_SHARE]
+    assert ways(known, ("b", "batch"), ("a", "urgent")) == [Mechanism.RECLAIM, Mechanism.FAIR_SHARE]
+
+
+def test_a_queue_of_kueue_has_one_rule_for_all_its_classes() -> None:
+    classes = CLASSES + a_class("calm", 100, ", preempts: false, preemptible: false")
+    known = found("kueue", classes, a_tenant("a", "guaranteed: 4", "urgent, calm, batch"))
+
+    assert ways(known, ("a", "calm"), ("a", "batch")) == [Mechanism.QUEUE]
+    assert ways(known, ("a", "urgent"), ("a", "calm")) == [Mechanism.QUEUE]
+
+
+def test_no_class_of_kueue_evicts_where_none_may() -> None:
+    classes = a_class("urgent", 125, ", preempts: false") + a_class("batch", 50)
+
+    assert found("kueue", classes, a_tenant("a", "guaranteed: 4")) == []
+
+
+def test_a_part_takes_back_what_the_whole_is_guaranteed() -> None:
+    whole = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: whole}
+spec: {quotas: [{pool: h100, guaranteed: 4}]}
+"""
+    part = a_tenant("part", "guaranteed: 0, limit: 4", "batch", ", parent: whole")
+    known = found("kueue", CLASSES, whole, part, a_tenant("other", "guaranteed: 4, limit: 8", "batch"))
+
+    assert Mechanism.RECLAIM in ways(known, ("part", "batch"), ("other", "batch"))
+
+
+# --- KAI-Scheduler -----------------------------------------------------------------------------------------------
+
+
+def test_kai_evicts_what_is_preemptible_alone() -> None:
+    known = found("kai", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4, limit: 8"))
+
+    assert ways(known, ("b", "urgent"), ("b", "batch")) == [Mechanism.QUEUE]
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == [Mechanism.RECLAIM]
+    assert ways(known, ("a", "batch"), ("b", "batch")) == [Mechanism.RECLAIM]
+    assert ways(known, ("a", "batch"), ("b", "urgent")) == []
+    assert ways(known, ("b", "urgent"), ("a", "batch")) == []
+
+
+def test_what_is_not_preemptible_has_no_share_in_the_surplus() -> None:
+    quotas = "guaranteed: 0, limit: 8"
+    known = found("kai", CLASSES, a_tenant("a", quotas), a_tenant("b", quotas))
+
+    assert ways(known, ("a", "batch"), ("b", "batch")) == [Mechanism.FAIR_SHARE]
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == []
+
+
+def test_no_weight_is_no_share_in_the_surplus() -> None:
+    idle = ", surplus: {weight: 0}"
+    quotas = "guaranteed: 0, limit: 8"
+    known = found("kai", CLASSES, a_tenant("a", quotas, more=idle), a_tenant("b", quotas))
+
+    assert ways(known, ("a", "batch"), ("b", "batch")) == []
+
+
+def test_kai_does_not_look_at_preempts() -> None:
+    classes = a_class("urgent", 125, ", preemptible: false, preempts: false") + a_class("batch", 50)
+
+    known = found("kai", classes, a_tenant("a", "guaranteed: 4"))
+    assert ways(known, ("a", "urgent"), ("a", "batch")) == [Mechanism.QUEUE]
+
+
+def test_protection_is_the_victims() -> None:
+    safe = ", protect: {preempt: 10m, reclaim: 1h}"
+    known = found(
+        "kai", CLASSES, a_tenant("a", "guaranteed: 4", "batch"), a_tenant("b", "guaranteed: 4, limit: 8", more=safe)
+    )
+
+    assert {item.mechanism: item.min_run_time for item in known} == {
+        Mechanism.QUEUE: "10m",
+        Mechanism.RECLAIM: "1h",
+    }
+
+
+@pytest.mark.parametrize(
+    ("department", "against_sibling", "against_others"),
+    [(", protect: {reclaim: 2h}", "1h", "2h"), ("", "1h", None)],
+)
+def test_against_others_the_protection_of_the_parent_holds(
+    department: str, against_sibling: str, against_others: str | None
+) -> None:
+    whole = f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: whole}}
+spec: {{quotas: [{{pool: h100, guaranteed: 4, limit: 8}}]{department}}}
+"""
+    known = found(
+        "kai",
+        CLASSES,
+        whole,
+        a_tenant("safe", "guaranteed: 2, limit: 8", "batch", ", parent: whole, protect: {reclaim: 1h}"),
+        a_tenant("sibling", "guaranteed: 2", "batch", ", parent: whole"),
+        a_tenant("other", "guaranteed: 4", "batch"),
+    )
+
+    def time(evictor: str) -> str | None:
+        (way,) = [item for item in known if item.holds(Party(evictor, "batch"), Party("safe", "batch"))]
+        return way.min_run_time
+
+    assert (time("sibling"), time("other")) == (against_sibling, against_others)
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_pool_of_runai_has_the_longest_time_for_everybody() -> None:
+    known = found(
+        "runai",
+        CLASSES,
+        a_tenant("a", "guaranteed: 4, limit: 8", more=", protect: {preempt: 10m}"),
+        a_tenant("b", "guaranteed: 4, limit: 8", more=", protect: {reclaim: 90m}"),
+    )
+
+    assert {item.min_run_time for item in known} == {"1h30m"}
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == [Mechanism.RECLAIM]
+
+
+# --- All ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "kueue", "kai", "runai"])
+def test_units_are_looked_at_one_by_one(kind: str) -> None:
+    pool = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: mixed}
+spec:
+  gpu: H100-80GB
+  nodes: {count: 1, gpusPerNode: 8, names: [a]}
+  sharing: {mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}
+"""
+    tenants = [
+        f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: {name}}}
+spec:
+  namespaces: [{name}]
+  priorityClasses: [urgent, batch]
+  quotas: [{{pool: mixed, unit: {unit}, guaranteed: 4, limit: 8}}]
+"""
+        for name, unit in (("a", "3g.40gb"), ("b", "2g.20gb"))
+    ]
+
+    known = list(evictions(a_plan(a_cluster(f"kind: {kind}") + pool + CLASSES + "".join(tenants))))
+    assert all(not item.holds(Party("a", name), Party("b", "batch")) for item in known for name in ("urgent", "batch"))
+
+
+def test_nobody_evicts_where_there_is_nobody() -> None:
+    assert found("kueue") == []
+
+
+def test_who_has_nobody_to_evict_is_left_out() -> None:
+    known = found("kai", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4, limit: 8"))
+
+    (reclaim,) = [item for item in known if item.mechanism is Mechanism.RECLAIM]
+    assert {party.tenant for party in reclaim.evictors} == {"a"}
+    assert {party.tenant for party in reclaim.victims} == {"b"}

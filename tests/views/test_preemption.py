@@ -1,0 +1,92 @@
+"""Who can evict whom, as people read it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.preemption import Condition, Mechanism, evictions
+from gpuplan.views import preemption
+from gpuplan.views.plan_json import plan_as_data
+from gpuplan.views.preemption import preemption_page
+from gpuplan.views.theme import PLAIN
+from tests.plans import a_cluster, a_plan
+
+POLICY = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: h100}
+spec: {gpu: H100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: idle}
+spec: {gpu: H100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [b]}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: urgent}
+spec: {value: 125, preemptible: false}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: batch}
+spec: {value: 50}
+"""
+
+
+def of(kind: str, *tenants: str) -> Plan:
+    documents = [
+        f"---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: {name}}}\nspec: {{namespaces: [{name}], "
+        f"priorityClasses: [urgent, batch], protect: {{reclaim: 1h}}, quotas: [{{pool: h100, {quota}}}]}}\n"
+        for name, quota in (tenant.split(": ", 1) for tenant in tenants)
+    ]
+    return a_plan(a_cluster(f"kind: {kind}") + POLICY + "".join(documents))
+
+
+def test_a_line_for_each_way() -> None:
+    plan = of("kai", "a: guaranteed: 4", "b: guaranteed: 4, limit: 8")
+
+    heading, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
+    assert heading == "Cluster test: who can evict whom with KAI-Scheduler"
+    assert [re.split(" {2,}", row.strip())[2:] for row in rows] == [
+        ["a (urgent)", "a (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
+        ["b (urgent)", "b (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
+        [
+            "a (urgent batch)",
+            "b (batch)",
+            "another tenant's guarantee",
+            "the victim's tenant is above its guarantee, the other within its own",
+            "1h",
+        ],
+    ]
+    assert none == "  nobody evicts anybody in idle (gpu)"
+
+
+def test_many_tenants_are_counted() -> None:
+    plan = of("kubernetes", *(f"t{index}: guaranteed: 1" for index in range(6)))
+
+    assert "t0, t1 and 4 more (urgent)" in preemption_page(plan, PLAIN)
+
+
+def test_without_tenants_nobody_is_evicted() -> None:
+    assert "nobody evicts anybody in h100 (gpu), idle (gpu)" in preemption_page(of("kueue"), PLAIN)
+
+
+def test_programs_get_all_of_them() -> None:
+    plan = of("kubernetes", *(f"t{index}: guaranteed: 1" for index in range(6)))
+
+    (found,) = plan_as_data(plan)["evictions"]
+    assert found["victims"][5] == {"tenant": "t5", "priority_class": "batch"}
+    assert (found["mechanism"], found["when"], found["min_run_time"]) == ("priority", ["node-full"], None)
+    assert (found["within_tenants"], found["across_tenants"]) == (True, True)
+    assert len(evictions(plan)) == 1
+
+
+@pytest.mark.parametrize("item", [*Mechanism, *Condition])
+def test_everything_has_words(item: Mechanism | Condition) -> None:
+    words = preemption._WHY if isinstance(item, Mechanism) else preemption._WHEN
+    assert item in words

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuplan.backends import kai, namespaces, scheduling
+from gpuplan.backends import kai, kueue, namespaces, scheduling
+from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.cel import refusals
 from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
@@ -32,8 +33,8 @@ SHARINGS = (
 
 def policies(plan: Plan, resource: str) -> Iterator[Any]:
     """The plan's policies on a resource, such as pods."""
-    for manifest in (*scheduling.render(plan), *kai.render(plan)):
-        if manifest.kind == "ValidatingAdmissionPolicy":
+    for manifest in (*scheduling.render(plan), *kai.render(plan), *kueue.render(plan)):
+        if isinstance(manifest, Manifest) and manifest.kind == "ValidatingAdmissionPolicy":
             (rule, *_) = manifest.body["spec"]["matchConstraints"]["resourceRules"]
             if rule["resources"] == [resource]:
                 yield manifest.body
@@ -99,3 +100,16 @@ def test_what_kai_makes_of_pods_with_gpus_is_let_in(spec: str) -> None:
         if queue:
             group = {"spec": {"queue": queue, "priorityClassName": pod["spec"]["priorityClassName"]}}
             assert refusals(policy, group, parameters(plan)) == []
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
+    """Its Workload: the class is that of the label, and work without one has the default priority."""
+    plan = planned(spec, scheduler="kueue")
+    (policy,) = policies(plan, "workloads")
+    values = {priority.name: priority.value for priority in plan.priority_classes}
+    for manifest in manifests(spec, scheduler="kueue"):
+        if manifest.kind in ("Deployment", "Job"):
+            name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")
+            work = {"priority": values.get(name, 0), **({"priorityClassRef": {"name": name}} if name else {})}
+            assert refusals(policy, {"spec": work}, parameters(plan)) == []

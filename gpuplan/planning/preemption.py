@@ -84,7 +84,8 @@ class Party(NamedTuple):
 class Eviction(NamedTuple):
     """A way in which pods are evicted: any of ``evictors`` for any of ``victims``, if all of ``when`` is so.
 
-    Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`).
+    Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`); who may evict
+    nobody but others of its own tenant stands beside others like it.
     ``min_run_time`` is how long a victim has run at least, None where that does not matter.
     """
 
@@ -116,7 +117,7 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
         case SchedulerKind.KUBERNETES:
             yield from _by_priority(place, actors, _fullness(unit, actors))
         case SchedulerKind.KUEUE:
-            yield from _by_kueue(plan, place, actors)
+            yield from _by_kueue(place, actors)
         case SchedulerKind.KAI:
             yield from _by_queues(place, actors, _kai_protection(plan))
         case SchedulerKind.RUNAI:
@@ -227,16 +228,14 @@ def _values(actors: Iterable[_Actor]) -> list[int]:
 # --- Kueue -------------------------------------------------------------------------------------------------------
 
 
-def _by_kueue(plan: Plan, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+def _by_kueue(place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
     """By the policies that gpuplan writes into every ClusterQueue, and with fair sharing.
 
     A queue has one policy for all its workloads: where one class of a tenant may evict another, each evicts all below
     it. Other tenants' workloads are taken without regard to priority. The pods' own classes preempt nobody.
     """
-    for tenant in plan.tenants:
-        if evicts_within(tenant):
-            own = [actor for actor in actors if actor.tenant is tenant]
-            yield from _within(place, own, own, None)
+    ordered = [own for own in _by_tenant(actors) if evicts_within(own[0].tenant)]
+    yield from _within(place, [(own, own, None) for own in ordered])
     borrowers = [actor for actor in actors if actor.may_borrow]
     yield from _across(place, [actor for actor in actors if actor.has_guarantee], borrowers, Mechanism.RECLAIM, None)
     yield from _across(place, borrowers, borrowers, Mechanism.FAIR_SHARE, None)
@@ -249,15 +248,33 @@ _WHEN = {
 
 
 def _within(
-    place: tuple[str, str], evictors: Sequence[_Actor], victims: Sequence[_Actor], min_run_time: str | None
+    place: tuple[str, str], tenants: Iterable[tuple[Sequence[_Actor], Sequence[_Actor], str | None]]
 ) -> Iterator[Eviction]:
-    """The classes of one tenant, each below those of a higher value."""
-    for value in _values(victims):
-        above = [actor for actor in evictors if actor.value > value]
-        below = [actor for actor in victims if actor.value == value]
-        if above:
-            when = (Condition.QUEUE_FULL,)
-            yield Eviction(*place, Mechanism.QUEUE, _parties(above), _parties(below), when, min_run_time)
+    """The classes of each tenant, each below those of a higher value; tenants with the same classes together."""
+    found: dict[tuple[tuple[str | None, ...], tuple[str | None, ...], str | None], tuple[list[Party], list[Party]]] = {}
+    for evictors, victims, min_run_time in tenants:
+        for value in _values(victims):
+            above = [actor.party for actor in evictors if actor.value > value]
+            below = [actor.party for actor in victims if actor.value == value]
+            if above:
+                key = _classes(above), _classes(below), min_run_time
+                alike = found.setdefault(key, ([], []))
+                alike[0].extend(above)
+                alike[1].extend(below)
+    for (_, _, min_run_time), (above, below) in found.items():
+        when = (Condition.QUEUE_FULL,)
+        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), when, min_run_time)
+
+
+def _classes(parties: Iterable[Party]) -> tuple[str | None, ...]:
+    return tuple(party.priority_class for party in parties)
+
+
+def _by_tenant(actors: Iterable[_Actor]) -> list[list[_Actor]]:
+    found: dict[str, list[_Actor]] = {}
+    for actor in actors:
+        found.setdefault(actor.tenant.name, []).append(actor)
+    return list(found.values())
 
 
 def _across(
@@ -329,13 +346,14 @@ def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Pr
 
     Work that is not preemptible stays within the guarantee, and gets from others only what makes that up.
     """
+    yield from _within(
+        place,
+        [
+            (own, [actor for actor in own if actor.preemptible], protection.preempt[own[0].tenant.name])
+            for own in _by_tenant(actors)
+        ],
+    )
     preemptible = [actor for actor in actors if actor.preemptible]
-    by_tenant: dict[str, list[_Actor]] = {}
-    for actor in actors:
-        by_tenant.setdefault(actor.tenant.name, []).append(actor)
-    for name, own in by_tenant.items():
-        victims = [actor for actor in own if actor.preemptible]
-        yield from _within(place, own, victims, protection.preempt[name])
     borrowers = [actor for actor in preemptible if actor.may_borrow]
     sharing = [actor for actor in preemptible if actor.may_share]
     guaranteed = [actor for actor in actors if actor.has_guarantee]
@@ -357,9 +375,12 @@ def _by_protection(
         alike.setdefault((protection.paths[name][:-1], protection.reclaim[name]), []).append(victim)
     found: dict[tuple[tuple[int, ...], str | None], list[_Actor]] = {}
     for group in alike.values():
+        top, *_ = protection.paths[group[0].tenant.name]
         by_time: dict[str | None, list[int]] = {}
         for index, evictor in enumerate(evictors):
-            time = protection.against(_one_beside(group, evictor), evictor.tenant.name)
+            name = evictor.tenant.name
+            is_apart = protection.paths[name][0] != top
+            time = protection.reclaim[top] if is_apart else protection.against(_one_beside(group, evictor), name)
             by_time.setdefault(time, []).append(index)
         for time, indices in by_time.items():
             found.setdefault((tuple(indices), time), []).extend(group)

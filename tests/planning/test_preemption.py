@@ -291,3 +291,10 @@ def test_who_has_nobody_to_evict_is_left_out() -> None:
     (reclaim,) = [item for item in known if item.mechanism is Mechanism.RECLAIM]
     assert {party.tenant for party in reclaim.evictors} == {"a"}
     assert {party.tenant for party in reclaim.victims} == {"b"}
+
+
+def test_tenants_with_the_same_classes_stand_together() -> None:
+    known = found("kai", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4"))
+
+    assert [item.victims for item in known] == [(Party("a", "batch"), Party("b", "batch"))]
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == []

@@ -22,6 +22,8 @@ _LONGEST_SERVICE = 63
 _LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
 _SHARD_OF_CHART = "default"
 
+_LENDS_TO_PREEMPTIBLE = (SchedulerKind.KAI, SchedulerKind.RUNAI)
+
 
 def _is_kai(plan: Plan) -> bool:
     return plan.cluster.scheduler.kind is SchedulerKind.KAI
@@ -84,17 +86,17 @@ def kai_too_old(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU552", "surplus-out-of-reach", Severity.WARNING)
 def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with KAI-Scheduler, a tenant may use more than its guarantee, but none of its classes can.
+    """On a cluster with KAI-Scheduler or Run:ai, a tenant may use more than its guarantee, but none of its classes can.
 
     ## Why
-    KAI-Scheduler lends only to work that it can evict again: what is not preemptible stays within the guarantee. A
+    Both lend only to work that they can evict again: what is not preemptible stays within the guarantee. A
     tenant whose priority classes are all `preemptible: false` never gets beyond it, whatever `limit` says, and
     without a guarantee it runs nothing.
 
     ## Instead
     Give the tenant a preemptible class as well, or leave `limit` out.
     """
-    for tenant in plan.tenants if _is_kai(plan) else ():
+    for tenant in plan.tenants if plan.cluster.scheduler.kind in _LENDS_TO_PREEMPTIBLE else ():
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
         if tenant.namespaces and classes and is_known and not any(found.preemptible for found in classes):

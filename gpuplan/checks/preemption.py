@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import severity_of_loss
-from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Plan, SchedulerKind, Tenant
+from gpuplan.diagnostics import Finding, Severity
+from gpuplan.planning.plan import Plan, SchedulerKind
 from gpuplan.planning.preemption import Mechanism, evictions
 from gpuplan.wording import listing
 
@@ -49,45 +49,4 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU591", "protection-of-the-parent", Severity.NOTE)
-def protection_of_the_parent(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with KAI-Scheduler, a tenant's `protect.reclaim` does not hold against tenants of other parents.
-
-    ## Why
-    When one queue reclaims from another, KAI-Scheduler looks at the two queues that stand beside each other in the tree
-    and takes the time of the victim's one. For tenants with different parents these are the parents
-    (`resolveReclaimMinRuntimeLCA` in `pkg/scheduler/plugins/minruntime/resolver.go`).
-
-    ## Instead
-    Write `protect.reclaim` on the topmost parent as well. With `onLoss: refuse` this is an error.
-    """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
-        return
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    tops = {_top(tenant, tenants).name for tenant in plan.tenants if tenant.quotas}
-    for tenant in plan.tenants:
-        top = _top(tenant, tenants)
-        stated = tenant.protect_reclaim
-        has_others = len(tops - {top.name}) > 0
-        if stated is not None and top is not tenant and top.protect_reclaim != stated and has_others:
-            instead = f"{top.protect_reclaim} of `{top.name}` hold" if top.protect_reclaim else "nothing holds"
-            yield Finding(
-                tenant.at / "protect" / "reclaim",
-                f"{stated} of tenant `{tenant.name}` hold against those that are part of `{top.name}` alone",
-                label=f"against others {instead}",
-                related=(Label(tenant.at / "parent", f"part of `{tenant.parent}`"),),
-                notes=("KAI-Scheduler compares the queues that stand beside each other in the tree",),
-                help=f"write `protect: {{reclaim: {stated}}}` on tenant `{top.name}` too",
-                severity=severity_of_loss(plan, Severity.NOTE),
-            )
-
-
-def _top(tenant: Tenant, tenants: dict[str, Tenant]) -> Tenant:
-    seen = {tenant.name}
-    while tenant.parent is not None and tenant.parent in tenants and tenant.parent not in seen:
-        tenant = tenants[tenant.parent]
-        seen.add(tenant.name)
-    return tenant
-
-
-CHECKS: tuple[Check, ...] = (preempts_all_the_same, protection_of_the_parent)
+CHECKS: tuple[Check, ...] = (preempts_all_the_same,)

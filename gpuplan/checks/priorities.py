@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -138,33 +139,35 @@ def default_class_outranks(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU505", "preemptible-against-value")
 def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
-    """On a cluster with KAI-Scheduler, a class's value says the opposite of its `preemptible`.
+    """On a cluster with KAI-Scheduler or Run:ai, a class's value says the opposite of its `preemptible`.
 
     ## Why
     KAI-Scheduler goes by the number: pods of a class below 100 are preemptible and may run over quota, those of 100 and
     more are not and may not. With values such as 1000, 500 and 100 nothing is preemptible, so that no tenant can ever
-    use what others leave idle.
+    use what others leave idle. Run:ai is said to do the same with pods that it did not make itself; its source is not
+    open, and there this is a warning.
 
     ## Instead
     Give preemptible classes values below 100 and the others 100 or more; only the order counts elsewhere.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+    kind = plan.cluster.scheduler.kind
+    if kind not in (SchedulerKind.KAI, SchedulerKind.RUNAI):
         return
+    scheduler = SCHEDULERS[kind.value]
     for found in plan.priority_classes:
         is_preemptible = found.value < PREEMPTIBLE_BELOW
         if found.preemptible != is_preemptible:
             side = "below" if is_preemptible else "not below"
             yield Finding(
                 found.at / "value",
-                f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to KAI-Scheduler",
+                f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to {scheduler}",
                 label=f"{found.value} is {side} {PREEMPTIBLE_BELOW}",
                 related=(Label(found.at / "preemptible", f"`preemptible: {str(found.preemptible).lower()}`"),),
-                notes=(
-                    f"KAI-Scheduler takes pods of a class below {PREEMPTIBLE_BELOW} for preemptible, and no others",
-                ),
+                notes=(f"{scheduler} takes pods of a class below {PREEMPTIBLE_BELOW} for preemptible, and no others",),
                 help=f"write a value of {PREEMPTIBLE_BELOW} or more, or `preemptible: true`"
                 if is_preemptible
                 else f"write a value below {PREEMPTIBLE_BELOW}, or `preemptible: false`",
+                severity=Severity.WARNING if kind is SchedulerKind.RUNAI else None,
             )
 
 

@@ -103,7 +103,7 @@ def namespaces_counted_apart(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A project of Run:ai has one namespace. Further namespaces are projects of their own with quotas of their own, and
-    what one leaves idle is surplus to all tenants, not to its sister.
+    what one leaves idle is surplus to all tenants, not to its sister. Without a `split` each gets an equal part.
 
     ## Instead
     Say with `split` what each namespace has, or give the tenant one namespace. On plain Kubernetes a tenant without

@@ -11,6 +11,9 @@ from gpuplan.planning.plan import Allocation, Pool, Unit
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 
+# https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
+ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
+
 DEFAULT_QUEUE: Final = "default"
 """The LocalQueue of each namespace; one of that name takes workloads that name none (`DefaultLocalQueueName` there)."""
 

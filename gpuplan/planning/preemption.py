@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
-from gpuplan.planning.plan import Plan, Pool, Quota, SchedulerKind, Tenant, Unit
+from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, SchedulerKind, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
 from gpuplan.planning.queues import evicts_within
 
@@ -84,7 +84,8 @@ class Party(NamedTuple):
 class Eviction(NamedTuple):
     """A way in which pods are evicted: any of ``evictors`` for any of ``victims``, if all of ``when`` is so.
 
-    Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`).
+    Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`); who may evict
+    nobody but others of its own tenant stands beside others like it.
     ``min_run_time`` is how long a victim has run at least, None where that does not matter.
     """
 
@@ -110,13 +111,19 @@ def evictions(plan: Plan) -> tuple[Eviction, ...]:
 
 
 def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
+    """Nothing where devices are claimed and kube-scheduler is by itself: it evicts nobody for a claim.
+
+    What a pod would give back is left out when it looks for victims (`PreFilterExtensions` of the plugin
+    `dynamicresources` is nil).
+    """
     actors = tuple(_actors(plan, pool, unit))
     place = pool.name, unit.name
     match plan.cluster.scheduler.kind:
         case SchedulerKind.KUBERNETES:
-            yield from _by_priority(place, actors, _fullness(unit, actors))
+            if pool.allocation is Allocation.DEVICE_PLUGIN:
+                yield from _by_priority(place, actors, _fullness(unit, actors))
         case SchedulerKind.KUEUE:
-            yield from _by_kueue(plan, place, actors)
+            yield from _by_kueue(place, actors)
         case SchedulerKind.KAI:
             yield from _by_queues(place, actors, _kai_protection(plan))
         case SchedulerKind.RUNAI:
@@ -227,16 +234,14 @@ def _values(actors: Iterable[_Actor]) -> list[int]:
 # --- Kueue -------------------------------------------------------------------------------------------------------
 
 
-def _by_kueue(plan: Plan, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+def _by_kueue(place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
     """By the policies that gpuplan writes into every ClusterQueue, and with fair sharing.
 
     A queue has one policy for all its workloads: where one class of a tenant may evict another, each evicts all below
     it. Other tenants' workloads are taken without regard to priority. The pods' own classes preempt nobody.
     """
-    for tenant in plan.tenants:
-        if evicts_within(tenant):
-            own = [actor for actor in actors if actor.tenant is tenant]
-            yield from _within(place, own, own, None)
+    ordered = [own for own in _by_tenant(actors) if evicts_within(own[0].tenant)]
+    yield from _within(place, [(own, own, None) for own in ordered])
     borrowers = [actor for actor in actors if actor.may_borrow]
     yield from _across(place, [actor for actor in actors if actor.has_guarantee], borrowers, Mechanism.RECLAIM, None)
     yield from _across(place, borrowers, borrowers, Mechanism.FAIR_SHARE, None)
@@ -249,15 +254,33 @@ _WHEN = {
 
 
 def _within(
-    place: tuple[str, str], evictors: Sequence[_Actor], victims: Sequence[_Actor], min_run_time: str | None
+    place: tuple[str, str], tenants: Iterable[tuple[Sequence[_Actor], Sequence[_Actor], str | None]]
 ) -> Iterator[Eviction]:
-    """The classes of one tenant, each below those of a higher value."""
-    for value in _values(victims):
-        above = [actor for actor in evictors if actor.value > value]
-        below = [actor for actor in victims if actor.value == value]
-        if above:
-            when = (Condition.QUEUE_FULL,)
-            yield Eviction(*place, Mechanism.QUEUE, _parties(above), _parties(below), when, min_run_time)
+    """The classes of each tenant, each below those of a higher value; tenants with the same classes together."""
+    found: dict[tuple[tuple[str | None, ...], tuple[str | None, ...], str | None], tuple[list[Party], list[Party]]] = {}
+    for evictors, victims, min_run_time in tenants:
+        for value in _values(victims):
+            above = [actor.party for actor in evictors if actor.value > value]
+            below = [actor.party for actor in victims if actor.value == value]
+            if above:
+                key = _classes(above), _classes(below), min_run_time
+                alike = found.setdefault(key, ([], []))
+                alike[0].extend(above)
+                alike[1].extend(below)
+    for (_, _, min_run_time), (above, below) in found.items():
+        when = (Condition.QUEUE_FULL,)
+        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), when, min_run_time)
+
+
+def _classes(parties: Iterable[Party]) -> tuple[str | None, ...]:
+    return tuple(party.priority_class for party in parties)
+
+
+def _by_tenant(actors: Iterable[_Actor]) -> list[list[_Actor]]:
+    found: dict[str, list[_Actor]] = {}
+    for actor in actors:
+        found.setdefault(actor.tenant.name, []).append(actor)
+    return list(found.values())
 
 
 def _across(
@@ -283,45 +306,35 @@ def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> list[_Actor]:
 
 
 class _Protection(NamedTuple):
-    """How long work runs before it may be evicted; ``reclaim`` by the tenants that come for it."""
+    """How long the work of each tenant runs before another pod may evict it: one of its own, or another tenant's."""
 
     preempt: Mapping[str, str | None]
-    paths: Mapping[str, tuple[str, ...]]
     reclaim: Mapping[str, str | None]
-
-    def against(self, victim: str, evictor: str) -> str | None:
-        """What holds for the queue of the victim, or the one that it is part of, beside that of the evictor.
-
-        Where that says nothing, what it is part of decides (`resolveReclaimMinRuntimeLCA` in `resolver.go`).
-        """
-        path = self.paths[victim]
-        shared = _shared(path, self.paths[evictor])
-        return _nearest(path[: shared + 1], self.reclaim)
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many names both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((index for index, (name, beside) in enumerate(pairs) if name != beside), min(len(one), len(other)))
 
 
 def _kai_protection(plan: Plan) -> _Protection:
+    """A tenant's own time, or that of the nearest that it is part of; so it is in the shards that gpuplan writes.
+
+    (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`.)
+    """
     tenants = {tenant.name: tenant for tenant in plan.tenants}
+    preempt = {tenant.name: tenant.protect_preempt for tenant in plan.tenants}
+    reclaim = {tenant.name: tenant.protect_reclaim for tenant in plan.tenants}
     paths = {tenant.name: _path(tenant, tenants) for tenant in plan.tenants}
-    stated = {tenant.name: tenant.protect_preempt for tenant in plan.tenants}
-    preempt = {name: _nearest(path, stated) for name, path in paths.items()}
-    return _Protection(preempt, paths, {tenant.name: tenant.protect_reclaim for tenant in plan.tenants})
+    return _Protection(
+        {name: _nearest(path, preempt) for name, path in paths.items()},
+        {name: _nearest(path, reclaim) for name, path in paths.items()},
+    )
 
 
-def _nearest(path: Sequence[str], found: Mapping[str, str | None]) -> str | None:
-    return next((value for name in reversed(path) if (value := found[name]) is not None), None)
+def _nearest(path: Sequence[str], stated: Mapping[str, str | None]) -> str | None:
+    return next((value for name in reversed(path) if (value := stated[name]) is not None), None)
 
 
 def _runai_protection(plan: Plan, pool: Pool) -> _Protection:
     """A node pool has one time for everybody."""
-    longest = minimum_run_time(plan, pool)
-    names = [tenant.name for tenant in plan.tenants]
-    return _Protection(dict.fromkeys(names, longest), {name: (name,) for name in names}, dict.fromkeys(names, longest))
+    same = dict.fromkeys([tenant.name for tenant in plan.tenants], minimum_run_time(plan, pool))
+    return _Protection(same, same)
 
 
 def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection) -> Iterator[Eviction]:
@@ -329,44 +342,20 @@ def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Pr
 
     Work that is not preemptible stays within the guarantee, and gets from others only what makes that up.
     """
+    yield from _within(
+        place,
+        [
+            (own, [actor for actor in own if actor.preemptible], protection.preempt[own[0].tenant.name])
+            for own in _by_tenant(actors)
+        ],
+    )
     preemptible = [actor for actor in actors if actor.preemptible]
-    by_tenant: dict[str, list[_Actor]] = {}
-    for actor in actors:
-        by_tenant.setdefault(actor.tenant.name, []).append(actor)
-    for name, own in by_tenant.items():
-        victims = [actor for actor in own if actor.preemptible]
-        yield from _within(place, own, victims, protection.preempt[name])
     borrowers = [actor for actor in preemptible if actor.may_borrow]
     sharing = [actor for actor in preemptible if actor.may_share]
     guaranteed = [actor for actor in actors if actor.has_guarantee]
     for evictors, mechanism in ((guaranteed, Mechanism.RECLAIM), (sharing, Mechanism.FAIR_SHARE)):
-        for grouped_evictors, victims, min_run_time in _by_protection(evictors, borrowers, protection):
-            yield from _across(place, grouped_evictors, victims, mechanism, min_run_time)
-
-
-def _by_protection(
-    evictors: Sequence[_Actor], victims: Sequence[_Actor], protection: _Protection
-) -> Iterator[tuple[list[_Actor], list[_Actor], str | None]]:
-    """Evictors and victims between whom the same time holds.
-
-    It is the same for all that are part of the same and say the same, so that it is looked up once for them.
-    """
-    alike: dict[tuple[tuple[str, ...], str | None], list[_Actor]] = {}
-    for victim in victims:
-        name = victim.tenant.name
-        alike.setdefault((protection.paths[name][:-1], protection.reclaim[name]), []).append(victim)
-    found: dict[tuple[tuple[int, ...], str | None], list[_Actor]] = {}
-    for group in alike.values():
-        by_time: dict[str | None, list[int]] = {}
-        for index, evictor in enumerate(evictors):
-            time = protection.against(_one_beside(group, evictor), evictor.tenant.name)
-            by_time.setdefault(time, []).append(index)
-        for time, indices in by_time.items():
-            found.setdefault((tuple(indices), time), []).extend(group)
-    for (chosen, time), group in found.items():
-        yield [evictors[index] for index in chosen], group, time
-
-
-def _one_beside(group: Sequence[_Actor], evictor: _Actor) -> str:
-    """A victim that stands for all of its group."""
-    return next((actor for actor in group if actor.tenant is not evictor.tenant), group[0]).tenant.name
+        by_time: dict[str | None, list[_Actor]] = {}
+        for victim in borrowers:
+            by_time.setdefault(protection.reclaim[victim.tenant.name], []).append(victim)
+        for min_run_time, victims in by_time.items():
+            yield from _across(place, evictors, victims, mechanism, min_run_time)

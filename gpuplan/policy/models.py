@@ -753,7 +753,7 @@ class Autoscaling(Model):
 class Inference(Model):
     """A service that runs all the time: a Deployment and a Service."""
 
-    replicas: Positive = described("How many pods; with `autoscaling`, how many to begin with.", default=1)
+    replicas: Positive = described("How many pods; with `autoscaling` the load decides.", default=1)
     port: Annotated[int, Field(ge=1, le=65535)] = described("The port that the container listens on.", default=8000)
     autoscaling: Autoscaling | None = described("Let the number of pods follow the load.", default=None)
 

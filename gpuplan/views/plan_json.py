@@ -31,7 +31,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.views.preemption import evictions_as_data
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
 
 

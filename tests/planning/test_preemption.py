@@ -203,34 +203,24 @@ def test_protection_is_the_victims() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("department", "against_sibling", "against_others"),
-    [(", protect: {reclaim: 2h}", "1h", "2h"), ("", "1h", None)],
-)
-def test_against_others_the_protection_of_the_parent_holds(
-    department: str, against_sibling: str, against_others: str | None
-) -> None:
-    whole = f"""\
+@pytest.mark.parametrize(("own", "time"), [(", protect: {reclaim: 1h}", "1h"), ("", "2h")])
+def test_who_says_nothing_is_protected_as_what_it_is_part_of(own: str, time: str) -> None:
+    whole = """\
 ---
 apiVersion: gpuplan.dev/v1
 kind: Tenant
-metadata: {{name: whole}}
-spec: {{quotas: [{{pool: h100, guaranteed: 4, limit: 8}}]{department}}}
+metadata: {name: whole}
+spec: {quotas: [{pool: h100, guaranteed: 4, limit: 8}], protect: {reclaim: 2h}}
 """
     known = found(
         "kai",
         CLASSES,
         whole,
-        a_tenant("safe", "guaranteed: 2, limit: 8", "batch", ", parent: whole, protect: {reclaim: 1h}"),
-        a_tenant("sibling", "guaranteed: 2", "batch", ", parent: whole"),
+        a_tenant("part", "guaranteed: 2, limit: 8", "batch", f", parent: whole{own}"),
         a_tenant("other", "guaranteed: 4", "batch"),
     )
-
-    def time(evictor: str) -> str | None:
-        (way,) = [item for item in known if item.holds(Party(evictor, "batch"), Party("safe", "batch"))]
-        return way.min_run_time
-
-    assert (time("sibling"), time("other")) == (against_sibling, against_others)
+    (way,) = [item for item in known if item.holds(Party("other", "batch"), Party("part", "batch"))]
+    assert way.min_run_time == time
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------
@@ -291,3 +281,10 @@ def test_who_has_nobody_to_evict_is_left_out() -> None:
     (reclaim,) = [item for item in known if item.mechanism is Mechanism.RECLAIM]
     assert {party.tenant for party in reclaim.evictors} == {"a"}
     assert {party.tenant for party in reclaim.victims} == {"b"}
+
+
+def test_tenants_with_the_same_classes_stand_together() -> None:
+    known = found("kai", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4"))
+
+    assert [item.victims for item in known] == [(Party("a", "batch"), Party("b", "batch"))]
+    assert ways(known, ("a", "urgent"), ("b", "batch")) == []

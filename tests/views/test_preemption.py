@@ -53,8 +53,7 @@ def test_a_line_for_each_way() -> None:
     heading, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
     assert heading == "Cluster test: who can evict whom with KAI-Scheduler"
     assert [re.split(" {2,}", row.strip())[2:] for row in rows] == [
-        ["a (urgent)", "a (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
-        ["b (urgent)", "b (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
+        ["a, b (urgent)", "a, b (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
         [
             "a (urgent batch)",
             "b (batch)",

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpuplan.backends.scheduling.controllers import IS_CONTROLLER
 from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
 from gpuplan.backends.scheduling.kai import KAI_ANNOTATIONS_STAY
+from gpuplan.backends.scheduling.kueue import GATE_STAYS
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import DEVICE_VARIABLES
 from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
@@ -45,6 +47,7 @@ _VARIABLES = {
     "oldAnnotations": """
         !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
         """,
+    **IS_CONTROLLER,
 }
 
 
@@ -90,6 +93,7 @@ def devices_binding() -> dict[str, Any]:
 def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     yield _NO_DEVICE_VARIABLES
     yield _NO_DEVICE_ANNOTATIONS
+    yield _NO_CHOSEN_DEVICES
     yield _NO_CLAIMS
     yield _NO_DEVICE_CLASSES
     yield _NO_NODE_NAME
@@ -100,6 +104,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
         yield _NO_FRACTIONS
     if plan.cluster.scheduler.kind is SchedulerKind.KAI:
         yield KAI_ANNOTATIONS_STAY
+    if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
+        yield GATE_STAYS
 
 
 _NO_DEVICE_VARIABLES = AdmissionRule(
@@ -120,6 +126,18 @@ _NO_DEVICE_ANNOTATIONS = AdmissionRule(
       (a in variables.oldAnnotations && variables.oldAnnotations[a] == variables.annotations[a]))
     """,
     "annotations cdi.k8s.io/* must not be set; ask for GPUs in resources.limits",
+)
+
+# A node agent for fractions makes NVIDIA_VISIBLE_DEVICES of `nvidia.com/container.<name>.gpus.devices`, `all` included,
+# whoever wrote it (`ParseVisibleDevices` in `fractioning-manager` of kai-scheduler/kai-gpu-fractioning). The prefix is
+# a setting of that agent. Schedulers write it when they bind a pod, and never at its creation.
+_NO_CHOSEN_DEVICES = AdmissionRule(
+    """
+    variables.annotations.all(a, !a.endsWith('.gpus.devices') ||
+      (a in variables.oldAnnotations && variables.oldAnnotations[a] == variables.annotations[a])) ||
+    (!variables.isNew && variables.isController)
+    """,
+    "annotations nvidia.com/container.*.gpus.devices must not be set: the scheduler chooses devices",
 )
 
 # A claim may be of any device class, and a pod names it without saying which; no quota on resources counts it.

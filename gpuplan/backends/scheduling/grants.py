@@ -10,9 +10,10 @@ removing the finalizers of running pods.
 A node selector and the node affinity must both hold, so that an affinity can narrow the pool and never widen it.
 Tolerations are free: they open no pool that the selector does not name.
 
-Two keys of the parameters are not gpuplan's: `otherResources`, for resources of `nvidia.com/` that are no GPUs (the
-network operator's `nvidia.com/hostdev`), and `otherSchedulers`, for further profiles of kube-scheduler. A hand-written
-kustomize Component of the stage `namespaces` may patch them into the ConfigMaps, one name a line.
+Three keys of the parameters are not gpuplan's: `otherResources`, for resources of `nvidia.com/` that are no GPUs (the
+network operator's `nvidia.com/hostdev`), `otherSchedulers`, for further profiles of kube-scheduler, and with Kueue
+`otherOwners`, for kinds beside Jobs that it admits as a whole (`ray.io/v1 RayCluster`). A hand-written kustomize
+Component of the stage `namespaces` may patch them into the ConfigMaps, one a line.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
 from gpuplan.backends.scheduling.kai import KAI_RULES, KAI_VARIABLES
+from gpuplan.backends.scheduling.kueue import KUEUE_RULES, KUEUE_VARIABLES
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
@@ -63,6 +65,8 @@ def grants_policy(plan: Plan) -> dict[str, Any]:
     variables = _FRACTION_VARIABLES if kind in FRACTION_SCHEDULERS else _VARIABLES
     if kind is SchedulerKind.KAI:
         variables = variables | KAI_VARIABLES
+    if kind is SchedulerKind.KUEUE:
+        variables = variables | KUEUE_VARIABLES
     match = {"pods": ["CREATE"]}
     return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
 
@@ -80,6 +84,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
         yield _FRACTION_GRANTED
     if kind is SchedulerKind.KAI:
         yield from KAI_RULES
+    if kind is SchedulerKind.KUEUE:
+        yield from KUEUE_RULES
     yield _ONE_KIND_PER_CONTAINER
     yield _MOST_PER_CONTAINER
     yield _PRIORITY_CLASS_NAMED

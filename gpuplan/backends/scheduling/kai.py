@@ -66,12 +66,12 @@ _READ_LATER = """
 
 KAI_ANNOTATIONS_STAY = AdmissionRule(
     f"""
-    variables.isNew || (request.userInfo.username.startsWith('system:serviceaccount:') &&
-      !request.userInfo.username.startsWith('system:serviceaccount:' + object.metadata.namespace + ':')) ||
+    variables.isNew ||
     (variables.annotations.all(a, !{_READ_LATER} ||
       (a in variables.oldAnnotations && variables.oldAnnotations[a] == variables.annotations[a])) &&
-    variables.oldAnnotations.all(a, !{_READ_LATER} || a in variables.annotations))
+    variables.oldAnnotations.all(a, !{_READ_LATER} || a in variables.annotations)) ||
+    variables.isController
     """,
     "annotations that KAI-Scheduler counts by are not to be changed; make a new pod",
 )
-"""Of `gpuplan-devices`, for pods that exist. The pod grouper acts as a service account of another namespace."""
+"""Of `gpuplan-devices`, for pods that exist. The pod grouper and the binder are controllers."""

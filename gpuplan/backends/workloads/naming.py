@@ -38,7 +38,7 @@ def job_name(name: str, spec: Mapping[str, Any], pods: int = 1) -> str:
     """The name, cut where need be, and a digest of what the Job is.
 
     A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
-    last pod would have a longer one (`validateJobSpec` in `pkg/apis/batch/validation/validation.go` of
+    last pod would have a longer one (`ValidateJob` in `pkg/apis/batch/validation/validation.go` of
     kubernetes/kubernetes).
     """
     room = _LONGEST - _DIGITS - 1 - len(f"-{max(pods - 1, 0)}")

@@ -76,11 +76,17 @@ def _kai(workload: Workload) -> Terms:
     if workload.priority_class:
         is_preemptible = workload.priority_class.preemptible
         labels[kai.PREEMPTIBILITY_LABEL] = "preemptible" if is_preemptible else "non-preemptible"
-    return Terms(kai.SCHEDULER_NAME, {}, _gang(workload), labels, _fraction(workload))
+    annotations = _gang(workload)
+    if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):
+        annotations |= {_TOPOLOGY: workload.pool.name, _PREFERRED_TOPOLOGY: level}
+    return Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload))
 
 
 def _runai(workload: Workload) -> Terms:
-    """The node pool; the project is that of the namespace. Gangs are as in KAI-Scheduler, which is its open part."""
+    """The node pool; the project is that of the namespace. Gangs are as in KAI-Scheduler, which is its open part.
+
+    Topology is the node pool's there, and its objects have other names than the policy's.
+    """
     annotations = _fraction(workload)
     if workload.fraction and workload.fraction.most > workload.fraction.least:
         annotations[_FRACTION_LIMIT] = f"{workload.fraction.most:f}"
@@ -94,13 +100,7 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 def _gang(workload: Workload) -> dict[str, str]:
     work = workload.work
-    if isinstance(work, Inference) or not work.gang:
-        return {}
-    annotations = {_GANG: str(work.gang)}
-    level = _level(workload, work)
-    if level:
-        annotations |= {_TOPOLOGY: workload.pool.name, _PREFERRED_TOPOLOGY: level}
-    return annotations
+    return {_GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
 
 
 def _level(workload: Workload, training: Training) -> str:

@@ -20,15 +20,35 @@ def as_number(quantity: str) -> int:
     return int(digits) * SUFFIXES[quantity[len(digits) :]]
 
 
+CONTROLLERS = frozenset(
+    f"system:serviceaccount:{name}"
+    for name in (
+        "kai-scheduler:binder",
+        "kai-scheduler:pod-grouper",
+        "kube-system:cronjob-controller",
+        "kube-system:job-controller",
+        "kube-system:replicaset-controller",
+        "kueue-system:kueue-controller-manager",
+    )
+)
+"""Who may change pods in all namespaces."""
+
+ALLOWED = frozenset(f"{user} may, of group core, pods patch" for user in CONTROLLERS)
+
 KUBERNETES_FUNCTIONS: dict[str, Any] = {
     "split": lambda text, separator: celtypes.ListType(map(celtypes.StringType, text.split(separator))),
     "join": lambda items, separator: celtypes.StringType(separator.join(items)),
     "quantity": as_number,
     "isGreaterThan": lambda one, other: celtypes.BoolType(one > other),
+    # The authorizer is the name of the user, and becomes a question word by word.
+    "group": lambda user, group: celtypes.StringType(f"{user} may, of group {group or 'core'},"),
+    "resource": lambda asked, resource: celtypes.StringType(f"{asked} {resource}"),
+    "check": lambda asked, verb: celtypes.StringType(f"{asked} {verb}"),
+    "allowed": lambda asked: celtypes.BoolType(asked in ALLOWED),
 }
-"""Functions of Kubernetes' CEL libraries (strings, quantity) that cel-python lacks."""
+"""Functions of Kubernetes' CEL libraries (strings, quantity, authorizer) that cel-python lacks."""
 
-STANDARD_FUNCTIONS = frozenset(("all", "exists", "filter", "has", "map", "size", "startsWith"))
+STANDARD_FUNCTIONS = frozenset(("all", "endsWith", "exists", "filter", "has", "map", "size", "startsWith"))
 
 
 def refusals(
@@ -46,7 +66,7 @@ def refusals(
     """
     request: dict[str, Any] = {"operation": "CREATE" if old is None else "UPDATE", "userInfo": {"username": user}}
     request |= {"subResource": subresource} if subresource else {}
-    bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request}
+    bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request, "authorizer": user}
     if parameters is not None:
         bindings["params"] = {"data": dict(parameters)}
     context = {name: json_to_cel(value) for name, value in bindings.items()}

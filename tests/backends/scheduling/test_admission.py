@@ -407,9 +407,12 @@ def test_grants_are_judged_when_pods_are_made_and_devices_whenever_they_can_chan
 # --- Other schedulers --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheduler", ["kueue", "runai"])
-def test_a_scheduler_that_places_pods_itself_gets_them_without_a_pool(scheduler: str) -> None:
-    assert judge(pod(asking(SHARE), **RESEARCH), scheduler=scheduler) == []
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+
+
+@pytest.mark.parametrize(("scheduler", "held"), [("kueue", GATED), ("runai", {})])
+def test_a_scheduler_that_places_pods_itself_gets_them_without_a_pool(scheduler: str, held: dict[str, Any]) -> None:
+    assert judge(pod(asking(SHARE), **RESEARCH, **held), scheduler=scheduler) == []
     assert judge(pod(asking(WHOLE), **RESEARCH), scheduler=scheduler)[0] == NO_QUOTA.format(WHOLE)
     assert judge(pod(asking(SHARE), pool="whole", **RESEARCH), scheduler=scheduler)[0].startswith(
         "tenant research has no quota in pool whole"
@@ -417,7 +420,7 @@ def test_a_scheduler_that_places_pods_itself_gets_them_without_a_pool(scheduler:
 
 
 def test_a_bound_holds_without_a_pool() -> None:
-    found = judge(pod(asking(SHARE, "2"), **RESEARCH), scheduler="kueue")
+    found = judge(pod(asking(SHARE, "2"), **RESEARCH, **GATED), scheduler="kueue")
     assert found[0].startswith("a container of tenant research may ask for at most 1 of nvidia.com/gpu.shared")
 
 

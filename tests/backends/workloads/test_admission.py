@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuplan.backends import kai, namespaces, scheduling
+from gpuplan.backends import kai, kueue, namespaces, scheduling
+from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.cel import refusals
 from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
@@ -32,8 +33,8 @@ SHARINGS = (
 
 def policies(plan: Plan, resource: str) -> Iterator[Any]:
     """The plan's policies on a resource, such as pods."""
-    for manifest in (*scheduling.render(plan), *kai.render(plan)):
-        if manifest.kind == "ValidatingAdmissionPolicy":
+    for manifest in (*scheduling.render(plan), *kai.render(plan), *kueue.render(plan)):
+        if isinstance(manifest, Manifest) and manifest.kind == "ValidatingAdmissionPolicy":
             (rule, *_) = manifest.body["spec"]["matchConstraints"]["resourceRules"]
             if rule["resources"] == [resource]:
                 yield manifest.body
@@ -45,16 +46,30 @@ def parameters(plan: Plan) -> Any:
     return found
 
 
-def pods(plan: Plan, spec: str, **more: str) -> list[dict[str, Any]]:
-    """The pods as the API server shows them to policies: named, their priority resolved."""
+OWNERS = {"Deployment": "apps/v1 ReplicaSet", "Job": "batch/v1 Job"}
+CONTROLLERS = {
+    "Deployment": "system:serviceaccount:kube-system:replicaset-controller",
+    "Job": "system:serviceaccount:kube-system:job-controller",
+}
+
+
+def pods(plan: Plan, spec: str, **more: str) -> list[tuple[dict[str, Any], str]]:
+    """The pods and who makes them, as the API server shows them to policies.
+
+    Their priority is resolved, and Kueue's webhook has been there.
+    """
     values = {priority.name: priority.value for priority in plan.priority_classes}
     found = []
     for manifest in manifests(spec, **more):
-        if manifest.kind in ("Deployment", "Job"):
+        if manifest.kind in OWNERS:
             template = manifest.body["spec"]["template"]
-            metadata = {**template["metadata"], "name": "pod", "namespace": manifest.namespace}
-            priority = values.get(template["spec"].get("priorityClassName"), 0)
-            found.append({"metadata": metadata, "spec": {**template["spec"], "priority": priority}})
+            api, _, kind = OWNERS[manifest.kind].partition(" ")
+            owner = {"apiVersion": api, "kind": kind, "name": "owner", "uid": "1", "controller": True}
+            metadata = {**template["metadata"], "name": "pod", "namespace": "lab", "ownerReferences": [owner]}
+            pod_spec = {**template["spec"], "priority": values.get(template["spec"].get("priorityClassName"), 0)}
+            if "kueue.x-k8s.io/queue-name" in metadata["labels"]:
+                pod_spec["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+            found.append(({"metadata": metadata, "spec": pod_spec}, CONTROLLERS[manifest.kind]))
     return found
 
 
@@ -64,7 +79,12 @@ def judged(spec: str, **more: str) -> list[str]:
     given = parameters(plan)
     on_pods = list(policies(plan, "pods"))
     assert [policy["metadata"]["name"] for policy in on_pods] == ["gpuplan-grants", "gpuplan-devices"]
-    return [text for pod in pods(plan, spec, **more) for policy in on_pods for text in refusals(policy, pod, given)]
+    return [
+        text
+        for pod, user in pods(plan, spec, **more)
+        for policy in on_pods
+        for text in refusals(policy, pod, given, user=user)
+    ]
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -84,7 +104,7 @@ def test_every_pod_with_a_fraction_is_let_in(spec: str, amount: str, scheduler: 
 def test_pods_that_ask_for_something_else_are_refused() -> None:
     """So the tests above see something."""
     plan = planned()
-    (pod,) = pods(plan, SERVICE)
+    ((pod, _),) = pods(plan, SERVICE)
     pod["spec"]["nodeSelector"] = {"gpuplan.dev/pool": "elsewhere"}
     assert [text for policy in policies(plan, "pods") for text in refusals(policy, pod, parameters(plan))]
 
@@ -94,8 +114,21 @@ def test_what_kai_makes_of_pods_with_gpus_is_let_in(spec: str) -> None:
     """The pod grouper's PodGroup: queue and class are those of the pod."""
     plan = planned(spec, scheduler="kai")
     (policy,) = policies(plan, "podgroups")
-    for pod in pods(plan, spec, scheduler="kai"):
+    for pod, _ in pods(plan, spec, scheduler="kai"):
         queue = pod["metadata"]["labels"].get("kai.scheduler/queue")
         if queue:
             group = {"spec": {"queue": queue, "priorityClassName": pod["spec"]["priorityClassName"]}}
             assert refusals(policy, group, parameters(plan)) == []
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
+    """Its Workload: the class is that of the label, and work without one has the default priority."""
+    plan = planned(spec, scheduler="kueue")
+    (policy,) = policies(plan, "workloads")
+    values = {priority.name: priority.value for priority in plan.priority_classes}
+    for manifest in manifests(spec, scheduler="kueue"):
+        if manifest.kind in ("Deployment", "Job"):
+            name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")
+            work = {"priority": values.get(name, 0), **({"priorityClassRef": {"name": name}} if name else {})}
+            assert refusals(policy, {"spec": work}, parameters(plan)) == []

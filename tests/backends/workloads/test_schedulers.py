@@ -146,6 +146,11 @@ def test_a_fraction_is_asked_for_by_annotation_and_never_beside_a_gpu(scheduler:
     assert "resources" not in container_of("Deployment", fraction("0.33"), **more)
 
 
+def test_nor_is_a_gpu_asked_for_where_the_pool_hands_out_whole_ones() -> None:
+    """That is an error, GPU580; whoever suppresses it gets pods that are refused for one reason, not for two."""
+    assert "resources" not in container_of("Deployment", fraction("0.5"), scheduler="kai")
+
+
 def test_kai_gives_the_least_of_a_range() -> None:
     more = {"scheduler": "kai", "sharing": "fraction: {}"}
     pod = pod_of("Deployment", fraction("{min: 0.25, max: 0.75}"), **more)
@@ -165,6 +170,11 @@ def test_runai_finds_node_pool_and_scheduler_on_the_pods() -> None:
     pod = pod_of("Deployment", scheduler="runai")
     assert pod["spec"]["schedulerName"] == "runai-scheduler"
     assert pod["metadata"] == {"labels": {**LABELS, "runai/node-pool": "gpus"}}
+
+
+def test_runai_is_told_the_gang_and_no_topology_that_it_has_not() -> None:
+    found = get("Job", GANG, scheduler="runai", pool=TOPOLOGY)
+    assert found["metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "3"}
 
 
 # --- All ---------------------------------------------------------------------------------------------------------

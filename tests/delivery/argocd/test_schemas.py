@@ -8,9 +8,8 @@ from gpuplan.planning.plan import Plan
 from tests.backends.crds import problems
 from tests.delivery.argocd.rendered import a_cluster, a_pool, folder, manifests
 
-FOLDERS = [
-    folder(path) for path in ("gpu-operator", "partitions/a", "scheduling", "namespaces/x", "monitoring", "workloads")
-]
+PATHS = ("gpu-operator", "partitions/a", "scheduling", "namespaces/x", "monitoring", "workloads", "workloads/x")
+FOLDERS = [folder(path) for path in PATHS]
 WINDOW = "windows: [{schedule: 0 2 * * 6, duration: 4h}]"
 
 

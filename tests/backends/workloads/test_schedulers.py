@@ -55,6 +55,12 @@ def test_kueue_queues_a_job_as_a_whole() -> None:
     assert found["spec"]["template"]["metadata"] == {"labels": LABELS}
 
 
+def test_a_job_that_runs_already_is_another_one_for_kueue() -> None:
+    """`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go`: what runs keeps the queue that it has."""
+    names = {get("Job", TRAINING, scheduler=scheduler)["metadata"]["name"] for scheduler in ("kubernetes", "kueue")}
+    assert len(names) == 2
+
+
 def test_the_queue_is_one_that_kueue_has() -> None:
     plan = planned(TRAINING, scheduler="kueue")
     queue = of_kueue(plan, "LocalQueue")

@@ -89,7 +89,14 @@ def test_kueue_puts_a_gang_close_together() -> None:
     assert pod["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "example.com/rack"}
 
 
-@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
+@pytest.mark.parametrize(("kind", "document"), [("Job", TRAINING), ("Deployment", SERVICE)])
+def test_kueue_places_others_by_topology_only_if_they_say_that_any_place_will_do(kind: str, document: str) -> None:
+    """`checkPodSetAndFlavorMatchForTAS` in `pkg/scheduler/flavorassigner/tas_flavorassigner.go` of Kueue."""
+    pod = pod_of(kind, document, scheduler="kueue", pool=TOPOLOGY)
+    assert pod["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
 def test_pods_that_may_start_alone_may_be_anywhere(scheduler: str) -> None:
     found = get("Job", TRAINING, scheduler=scheduler, pool=TOPOLOGY)
     assert "annotations" not in found["metadata"]

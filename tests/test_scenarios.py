@@ -185,6 +185,10 @@ def test_four_pods_of_four_gpus_make_a_job(cluster: str) -> None:
 def test_the_scheduler_is_told_how_many_start_together(cluster: str) -> None:
     annotations = the_job(SCENARIOS / "gang-of-four", cluster)["metadata"]["annotations"]
     assert annotations["kai.scheduler/batch-min-member"] == "4"
+
+
+def test_kai_keeps_them_together() -> None:
+    annotations = the_job(SCENARIOS / "gang-of-four", "kai")["metadata"]["annotations"]
     assert annotations["kai.scheduler/topology"] == "training"
     assert annotations["kai.scheduler/topology-preferred-placement"] == "kubernetes.io/hostname"
 

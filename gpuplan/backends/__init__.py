@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends import gpu_operator, kai, kueue, monitoring, namespaces, partitions, runai, scheduling, workloads
+from gpuplan.backends import (
+    dra,
+    gpu_operator,
+    kai,
+    kueue,
+    monitoring,
+    namespaces,
+    partitions,
+    runai,
+    scheduling,
+    workloads,
+)
 from gpuplan.backends.base import Artifact, Backend
 
 BACKENDS: Final[tuple[Backend, ...]] = (
     gpu_operator,
     partitions,
     scheduling,
+    dra,
     kueue,
     kai,
     runai,

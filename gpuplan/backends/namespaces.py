@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.manifests import Manifest, quantity
+from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
     QUEUES_POLICY,
@@ -19,7 +20,7 @@ from gpuplan.planning.grants import (
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant, Unit
 from gpuplan.planning.projects import PROJECT_LABEL
 
 _FOLDER = Stage.NAMESPACES.value
@@ -35,7 +36,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
-    banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
+    banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
     scheduler = plan.cluster.scheduler.kind
     for tenant in plan.tenants:
@@ -74,6 +75,14 @@ def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict
 # --- Quota -------------------------------------------------------------------------------------------------------
 
 
+def _banned(plan: Plan) -> dict[str, str]:
+    banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
+    if uses_claims(plan):
+        banned |= {quota_key(name): "0" for name in (*device_classes(plan), *DRIVER_CLASSES)}
+        banned[CLAIMS_QUOTA] = "0"
+    return banned
+
+
 def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, Any]:
     """Caps on what is granted, zero for every other way to a GPU: a key that is absent caps nothing.
 
@@ -81,6 +90,9 @@ def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -
     too, and never counts them (`isExtendedResourceNameForQuota`, `podComputeUsageHelper` in
     `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). There is no scope for nodes, so pools whose units
     share a resource share one cap.
+
+    Claims are counted by class. One of a class that the plan does not know is counted by nothing else: so there may be
+    no more claims than devices.
     """
     return {
         "apiVersion": "v1",
@@ -94,9 +106,8 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
     hard = dict(banned)
     caps: dict[str, Amount | None] = {}
     for quota in tenant.quotas:
-        if quota.unit.resource is not None:
-            key, cap = f"requests.{quota.unit.resource}", quota.caps.get(namespace, 0)
-            known = caps.get(key, 0)
+        for key in _keys(quota.unit):
+            cap, known = quota.caps.get(namespace, 0), caps.get(key, 0)
             caps[key] = None if cap is None or known is None else cap + known
     for key, total in caps.items():
         if total is None:
@@ -104,6 +115,13 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
         else:
             hard[key] = quantity(int(total))  # part of a device is none
     return hard
+
+
+def _keys(unit: Unit) -> tuple[str, ...]:
+    """What a ResourceQuota counts a unit by."""
+    if unit.device_class:
+        return quota_key(unit.device_class), CLAIMS_QUOTA
+    return () if unit.resource is None else (f"requests.{unit.resource}",)
 
 
 # --- Members -----------------------------------------------------------------------------------------------------

@@ -225,6 +225,7 @@ DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
     ("driver", "version"): "spec.gpuOperator.driver.version",
     ("platform", "openshift"): "spec.platform",
     ("nfd", "enabled"): "spec.gpuOperator.nfd",
+    ("devicePlugin", "enabled"): "",
     ("devicePlugin", "config", "create"): "",
     ("devicePlugin", "config", "name"): "",
     ("devicePlugin", "config", "default"): "",

@@ -101,15 +101,15 @@ def is_bounded(plan: Plan, quota: Quota) -> bool:
 
 
 def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
-    """The quotas on one resource in several pools that some namespace may use; each set once."""
-    if len({quota.unit.resource for quota in tenant.quotas}) == len(tenant.quotas):
+    """The quotas on one resource or DeviceClass in several pools that some namespace may use; each set once."""
+    if len({quota.unit.asked_as for quota in tenant.quotas}) == len(tenant.quotas):
         return
     seen: set[tuple[int, ...]] = set()
     for namespace in tenant.namespaces:
         by_resource: dict[str, dict[str, Quota]] = {}
         for quota in tenant.quotas:
-            if quota.unit.resource and quota.caps[namespace] != 0:
-                by_resource.setdefault(quota.unit.resource, {}).setdefault(quota.pool.name, quota)
+            if quota.unit.asked_as and quota.caps[namespace] != 0:
+                by_resource.setdefault(quota.unit.asked_as, {}).setdefault(quota.pool.name, quota)
         for resource, quotas in by_resource.items():
             together = tuple(quotas.values())
             identity = tuple(id(quota) for quota in together)

@@ -15,6 +15,7 @@ from gpuplan.catalog.operators import (
 )
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.wording import closest, listing
@@ -139,6 +140,8 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
             (operand, "config", "name"): ("",),
             (operand, "config", "data"): ({},),
         }
+    if uses_claims(plan):
+        decided[("devicePlugin", "enabled")] = (False,)
     if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
     if monitoring := plan.cluster.monitoring:
@@ -226,12 +229,18 @@ class _Switch:
     value: bool
     consequence: str
     needs_mig: bool = False
+    needs_resources: bool = False
 
 
 _SWITCHES = (
     _Switch(("clusterPolicy", "deployCR"), value=False, consequence="no ClusterPolicy names the ConfigMaps"),
     _Switch(("gpuCluster", "deployCR"), value=True, consequence="a GPUCluster hands out GPUs by DRA, not as resources"),
-    _Switch(("devicePlugin", "enabled"), value=False, consequence="nothing publishes the pools' resources"),
+    _Switch(
+        ("devicePlugin", "enabled"),
+        value=False,
+        consequence="nothing publishes the pools' resources",
+        needs_resources=True,
+    ),
     _Switch(("migManager", "enabled"), value=False, consequence="nothing partitions the GPUs", needs_mig=True),
 )
 
@@ -244,7 +253,8 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
     Pools are made by the device plugin and, where they are partitioned, by mig-manager; both take their configuration
     from the ClusterPolicy. Without one of them nodes publish no GPUs or whole ones, and quotas hold for resources that
     do not exist. A GPUCluster excludes a ClusterPolicy: it is for Dynamic Resource Allocation, where there are no
-    extended resources and no replicas.
+    extended resources and no replicas. Where pools say `allocation: dra` the device plugin is off, and mig-manager is
+    needed all the same.
 
     ## Instead
     Remove the value. Whatever of the operator the plan does not need may stay off.
@@ -254,7 +264,8 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
         return
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.pools)
     for switch in _SWITCHES:
-        if _find(operator.values, switch.route) is switch.value and (has_mig or not switch.needs_mig):
+        is_needed = has_mig if switch.needs_mig else not (switch.needs_resources and uses_claims(plan))
+        if is_needed and _find(operator.values, switch.route) is switch.value:
             yield Finding(
                 _at(operator.at, switch.route),
                 f"the plan cannot work with `{'.'.join(switch.route)}: {str(switch.value).lower()}`",

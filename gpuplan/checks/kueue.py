@@ -13,7 +13,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import counted_resource
+from gpuplan.planning.kueue import ANY_TOPOLOGY, counted_resource
 from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
 from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
 from gpuplan.wording import listing
@@ -319,7 +319,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     each GPU model and unit. With a longer list Kueue does not start.
 
     ## Instead
-    Hand some of these units out as resources: leave `allocation: dra` out of some pools.
+    Hand out fewer kinds of units, or give some of the pools to another cluster: one cluster allocates in one way.
     """
     classes: dict[str, Pool] = {}
     for pool in plan.pools if _is_kueue(plan) else ():
@@ -332,8 +332,36 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
             f"pools with claims have {len(classes)} kinds of units",
             label=f"Kueue counts {_MOST_DEVICE_CLASSES} at most",
             notes=("a kind is a unit of a GPU model, and has a DeviceClass",),
-            help="leave `allocation: dra` out of some pools",
+            help="hand out fewer kinds of units, or leave `allocation: dra` out of all pools",
         )
+
+
+@check("GPU549", "topology-in-part-of-queue", Severity.WARNING)
+def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Kueue, a tenant has pools with a `topology` and without, so that its pods must ask for either.
+
+    ## Why
+    Where all flavors of a queue have a Topology, Kueue places every workload by it. In a queue that has both kinds,
+    work that says nothing of topology gets nothing of the pools that have one: it waits for ever, or takes other units.
+    Workloads that gpuplan writes say what they need; what teams write by themselves may not.
+
+    ## Instead
+    Give all pools of the tenant a `topology`: `[kubernetes.io/hostname]` is one. Or tell the team to annotate the pods
+    that are meant for such a pool, `kueue.x-k8s.io/podset-unconstrained-topology: "true"`.
+    """
+    for tenant in plan.tenants if _is_kueue(plan) else ():
+        counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
+        known = next((quota for quota in counted if quota.pool.topology), None)
+        without = next((quota for quota in counted if not quota.pool.topology), None)
+        if tenant.namespaces and known and without:
+            yield Finding(
+                known.at / "pool",
+                f"pods of tenant `{tenant.name}` get nothing of pool `{known.pool.name}` unless they ask for topology",
+                label="has a `topology`",
+                related=(Label(without.at / "pool", f"`{without.pool.name}` has none"),),
+                notes=(f'they ask by an annotation: `{ANY_TOPOLOGY}: "true"`',),
+                help=f"add `topology: [{_HOST_LABEL}]` to pool `{without.pool.name}`",
+            )
 
 
 CHECKS: tuple[Check, ...] = (
@@ -346,4 +374,5 @@ CHECKS: tuple[Check, ...] = (
     cohort_name_taken,
     queue_evicts_for_all,
     too_many_device_classes,
+    topology_in_part_of_queue,
 )

@@ -108,7 +108,7 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
         return
     for tenant, quota in each_quota(plan):
         names, cap = tenant.namespaces, cap_of(plan, quota)
-        if len(names) > 1 and not quota.split and cap and quota.unit.resource and len(set(names)) == len(names):
+        if len(names) > 1 and not quota.split and cap and quota.unit.asked_as and len(set(names)) == len(names):
             sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
             yield Finding(
                 quota.at,

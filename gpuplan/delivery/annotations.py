@@ -48,6 +48,7 @@ _CARE: Final = {
     ("operators.coreos.com", "Subscription"): Care(-18, "confirm", "confirm", is_custom=True),
     # Without its class no new pod of that class starts.
     ("scheduling.k8s.io", "PriorityClass"): Care(-15, "confirm", "confirm"),
+    ("resource.k8s.io", "DeviceClass"): Care(-15, "confirm", "confirm"),
     ("kueue.x-k8s.io", "WorkloadPriorityClass"): Care(-15, "confirm", "confirm", is_custom=True),
     # There before what refers to it, and pruned when nothing does any more: pods that have not been replaced yet still
     # mount the old one.

@@ -1,9 +1,39 @@
-"""Dynamic Resource Allocation: what its objects are called."""
+"""Dynamic Resource Allocation: what its objects are called, and who publishes devices.
+
+A pool's devices are published either by the device plugin, as resources, or by NVIDIA's driver for Dynamic Resource
+Allocation (https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu), which is installed beside the GPU Operator. Both
+on one node would each hand out the same GPUs.
+"""
 
 from __future__ import annotations
 
-from gpuplan.catalog import resource_suffix
-from gpuplan.planning.plan import Pool, Unit
+from typing import Final
+
+from gpuplan.catalog import Gpu, resource_suffix
+from gpuplan.planning.plan import Allocation, Plan, Pool, Unit
+
+DRA_PLUGIN_LABEL: Final = "nvidia.com/dra-kubelet-plugin"
+"""The node label by which NVIDIA's guide tells the driver's kubelet plugin where to run.
+
+https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html
+"""
+
+DRIVER: Final = "gpu.nvidia.com"
+"""The driver's name: that of its devices, and the domain of their attributes."""
+
+DRIVER_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com")
+"""The DeviceClasses that the driver's chart brings: every GPU of every pool is of one of them."""
+
+CLAIMS_QUOTA: Final = "count/resourceclaims.resource.k8s.io"
+"""What a ResourceQuota calls the number of claims (`ClaimObjectCountName` in the file below)."""
+
+
+def quota_key(device_class: str) -> str:
+    """What a ResourceQuota calls the devices that claims ask of a class.
+
+    (`V1ResourceByDeviceClass` in `pkg/quota/v1/evaluator/core/resource_claims.go` of kubernetes/kubernetes.)
+    """
+    return f"{device_class}.deviceclass.resource.k8s.io/devices"
 
 
 def device_class_name(pool: Pool, unit: Unit) -> str:
@@ -11,4 +41,18 @@ def device_class_name(pool: Pool, unit: Unit) -> str:
 
     Claims of a template are for one device.
     """
-    return f"gpuplan-{pool.gpu.id.lower()}-{resource_suffix(unit.name)}"
+    return class_name(pool.gpu, unit.name)
+
+
+def class_name(gpu: Gpu, unit: str) -> str:
+    return f"gpuplan-{gpu.id.lower()}-{resource_suffix(unit)}"
+
+
+def uses_claims(plan: Plan) -> bool:
+    """Whether devices are had by claims. It is one way for all pools of a cluster: GPU566 holds that."""
+    return any(pool.allocation is Allocation.DRA for pool in plan.pools)
+
+
+def device_classes(plan: Plan) -> tuple[str, ...]:
+    """The names of the plan's DeviceClasses, sorted."""
+    return tuple(sorted({unit.device_class for pool in plan.pools for unit in pool.units if unit.device_class}))

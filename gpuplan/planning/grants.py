@@ -59,7 +59,7 @@ def has_admission_policies(cluster: Cluster) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A resource, or `FRACTION`, that pods of one namespace may ask for in one pool.
+    """A resource, a DeviceClass or `FRACTION` that pods of one namespace may ask for in one pool.
 
     ``most_per_container`` is None where a container may ask for any number.
     """
@@ -74,7 +74,7 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
     found = {}
     for quota in tenant.quotas:
         if quota.caps.get(namespace, 0) != 0:
-            resource = quota.unit.resource or FRACTION
+            resource = quota.unit.asked_as or FRACTION
             found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
     return tuple(found[key] for key in sorted(found))
 
@@ -82,7 +82,7 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
 def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
     if refuses_more_than_one(quota.pool, quota.unit):
         return 1
-    return tenant.units_per_container if quota.unit.resource else None
+    return tenant.units_per_container if quota.unit.asked_as else None
 
 
 def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
@@ -110,9 +110,9 @@ def parameters(
 ) -> Mapping[str, str]:
     """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
 
-    A line of ``grants`` is a pool, a resource that it hands out, and how many of it one container may ask for (or
-    ``any``). With KAI-Scheduler there are ``queues``: a pool, and the tenant's queue in it. All keys are always there:
-    an expression that misses one fails, and the policy then refuses.
+    A line of ``grants`` is a pool, a resource or a DeviceClass that it hands out, and how many of it one container may
+    ask for (or ``any``). With KAI-Scheduler there are ``queues``: a pool, and the tenant's queue in it. All keys are
+    always there: an expression that misses one fails, and the policy then refuses.
     """
     found = grants(tenant, namespace)
     pools = dict.fromkeys([grant.pool for grant in found])

@@ -20,6 +20,13 @@ DEFAULT_QUEUE: Final = "default"
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 """An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
 
+ANY_TOPOLOGY: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
+"""An annotation of pods: they may be anywhere in a Topology.
+
+Without it or the other one, pods get nothing of a flavor with a Topology if their queue has flavors without one
+(`checkPodSetAndFlavorMatchForTAS` in `pkg/scheduler/flavorassigner/tas_flavorassigner.go` of Kueue).
+"""
+
 
 def counted_resource(pool: Pool, unit: Unit) -> str | None:
     """What stands for a unit in Kueue's quotas: its resource or, for claims, a name that Kueue's Configuration maps.

@@ -246,7 +246,8 @@ class Isolation(StrEnum):
 class Unit(NamedTuple):
     """What a pool hands out.
 
-    ``resource`` is the extended resource after strategy, sharing and rename, or None for `fraction`.
+    ``resource`` is the extended resource after strategy, sharing and rename, or None where there is none: for
+    `fraction`, and where devices are claimed. Then ``device_class`` is the DeviceClass, else None.
     ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total.
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
     compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
@@ -256,12 +257,18 @@ class Unit(NamedTuple):
 
     name: str
     resource: str | None
+    device_class: str | None
     per_gpu: tuple[int, ...]
     per_node: int
     capacity: int
     gpu_weight: Ratio
     memory_mib: int | None
     isolation: Isolation
+
+    @property
+    def asked_as(self) -> str | None:
+        """What pods ask for by name, and quotas count; None for `fraction`."""
+        return self.resource or self.device_class
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import assert_never
 from gpuplan.catalog import Gpu, parse_profile, resource_suffix
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.context import Context
+from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.layouts import entry_of, make_layout
 from gpuplan.planning.plan import (
@@ -16,6 +17,7 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Allocation,
     Disruption,
     Exclusive,
     Fraction,
@@ -57,9 +59,9 @@ def resolve_pool(
         gpu=gpu,
         nodes=nodes,
         sharing=sharing,
-        units=_units(gpu, nodes, sharing),
+        units=_allocated(_units(gpu, nodes, sharing), gpu, spec.allocation),
         node_labels=spec.node_labels,
-        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing, scheduler)},
+        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing, spec.allocation, scheduler)},
         taints=tuple(
             Taint(at / "taints" / index, taint.key, taint.value, taint.effect)
             for index, taint in enumerate(spec.taints)
@@ -74,12 +76,16 @@ def resolve_pool(
     )
 
 
-def _own_labels(name: str, gpu: Gpu, sharing: Sharing, scheduler: SchedulerKind) -> dict[str, str]:
+def _own_labels(
+    name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation, scheduler: SchedulerKind
+) -> dict[str, str]:
     labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
     if isinstance(sharing, Mig):
         labels[MIG_CONFIG_LABEL] = sharing.layout.config_name
     elif gpu.supports_mig:
         labels[MIG_CONFIG_LABEL] = ALL_DISABLED
+    if allocation is Allocation.DRA:
+        labels[DRA_PLUGIN_LABEL] = "true"
     if scheduler is SchedulerKind.KAI:
         labels[NODE_POOL_LABEL] = name
     return labels
@@ -152,6 +158,12 @@ def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
             assert_never(sharing)
 
 
+def _allocated(units: tuple[Unit, ...], gpu: Gpu, allocation: Allocation) -> tuple[Unit, ...]:
+    if allocation is Allocation.DEVICE_PLUGIN:
+        return units
+    return tuple(unit._replace(resource=None, device_class=class_name(gpu, unit.name)) for unit in units)
+
+
 def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
     return f"{resource}.shared" if sharing.rename else resource
 
@@ -202,7 +214,7 @@ def _unit(
     isolation: Isolation,
 ) -> Unit:
     per_node = sum(per_gpu)
-    return Unit(name, resource, per_gpu, per_node, per_node * nodes.count, gpu_weight, memory_mib, isolation)
+    return Unit(name, resource, None, per_gpu, per_node, per_node * nodes.count, gpu_weight, memory_mib, isolation)
 
 
 def gpu_memory_mib(gpu: Gpu) -> int:

@@ -136,7 +136,7 @@ def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amo
     total = sum(weights.values(), Ratio(0))
     if len(namespaces) == 1 or not total:
         return amount if len(namespaces) == 1 else 0
-    if quota.unit.resource is None:  # fractions, which are divided to the hundredth of a GPU
+    if quota.unit.asked_as is None:  # fractions, which are divided to the hundredth of a GPU
         hundredths = portion_of(int(Ratio(amount) * 100), weights, total)
         return _hundredths(hundredths[namespace])
     return portion_of(int(amount), weights, total)[namespace]

@@ -173,7 +173,7 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
     return (
         pool.name,
         unit.name,
-        unit.resource or "(the scheduler's)",
+        unit.asked_as or "(the scheduler's)",
         _per_gpu(unit.per_gpu),
         str(unit.per_node),
         str(unit.capacity),

@@ -149,6 +149,7 @@ def _unit(unit: Unit, total: Total | None) -> dict[str, Any]:
     return {
         "name": unit.name,
         "resource": unit.resource,
+        "device_class": unit.device_class,
         "per_gpu": list(unit.per_gpu),
         "per_node": unit.per_node,
         "capacity": unit.capacity,
@@ -221,6 +222,7 @@ def _quota(quota: Quota) -> dict[str, Any]:
         "pool": quota.pool.name,
         "unit": quota.unit.name,
         "resource": quota.unit.resource,
+        "device_class": quota.unit.device_class,
         "guaranteed": _number(quota.guaranteed),
         "limit": _number(quota.limit),
         "lendable": _number(quota.lendable),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gpuplan.backends.gpu_operator import dcgm, tolerations
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, nearest_line
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, GpuOperator, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 
@@ -38,6 +39,8 @@ def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "migManager": {"config": _mig_manager_config(names)},
         "devicePlugin": {"config": _device_plugin_config(names)},
     }
+    if uses_claims(plan):
+        spec["devicePlugin"]["enabled"] = False
     if operator.reboots_on_mig_change:
         spec["migManager"]["env"] = _reboot()
     if monitoring := plan.cluster.monitoring:
@@ -70,7 +73,7 @@ def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
             **({"env": _reboot()} if operator.reboots_on_mig_change else {}),
         },
         "devicePlugin": {
-            "enabled": True,
+            "enabled": not uses_claims(plan),
             "config": _device_plugin_config(names),
             "mps": {"root": "/run/nvidia/mps"},
         },

@@ -14,6 +14,7 @@ from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.nfd import label_namespaces
 from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
 from gpuplan.manifests import HEADER, to_yaml
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
 
@@ -57,6 +58,8 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "devicePlugin": {"config": {"create": False, "name": names.device_plugin, "default": ""}},
         "migManager": {"config": {"create": False, "name": names.mig_parted, "default": ALL_DISABLED}},
     }
+    if uses_claims(plan):
+        decided["devicePlugin"]["enabled"] = False
     if operator.driver_version:
         decided["driver"]["version"] = operator.driver_version
     if plan.cluster.platform is Platform.OPENSHIFT:

@@ -24,6 +24,7 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Allocation,
     Cluster,
     Monitoring,
     Pool,
@@ -97,10 +98,11 @@ class Published(NamedTuple):
 def published(pool: Pool) -> tuple[Published, ...]:
     """What a pool's nodes publish, in the order of its units.
 
-    Fractions are cut from GPUs that the nodes publish whole, and counted in GPUs.
+    Fractions are cut from GPUs that the nodes publish whole, and counted in GPUs. Claimed devices are not among a
+    node's resources, and kube-state-metrics does not count them.
     """
     found: dict[str, Published] = {}
-    for unit in pool.units:
+    for unit in pool.units if pool.allocation is Allocation.DEVICE_PLUGIN else ():
         resource = unit.resource or GPU_RESOURCE
         units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
         found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)

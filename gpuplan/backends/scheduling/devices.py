@@ -21,6 +21,7 @@ from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDU
 from gpuplan.backends.scheduling.kai import KAI_ANNOTATIONS_STAY
 from gpuplan.backends.scheduling.kueue import GATE_STAYS
 from gpuplan.manifests import AdmissionRule, admission_policy
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import DEVICE_VARIABLES
 from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
 
@@ -94,7 +95,8 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     yield _NO_DEVICE_VARIABLES
     yield _NO_DEVICE_ANNOTATIONS
     yield _NO_CHOSEN_DEVICES
-    yield _NO_CLAIMS
+    if not uses_claims(plan):  # else `gpuplan-grants` judges them
+        yield _NO_CLAIMS
     yield _NO_DEVICE_CLASSES
     yield _NO_NODE_NAME
     if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS:

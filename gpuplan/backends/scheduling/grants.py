@@ -10,10 +10,11 @@ removing the finalizers of running pods.
 A node selector and the node affinity must both hold, so that an affinity can narrow the pool and never widen it.
 Tolerations are free: they open no pool that the selector does not name.
 
-Three keys of the parameters are not gpuplan's: `otherResources`, for resources of `nvidia.com/` that are no GPUs (the
-network operator's `nvidia.com/hostdev`), `otherSchedulers`, for further profiles of kube-scheduler, and with Kueue
-`otherOwners`, for kinds beside Jobs that it admits as a whole (`ray.io/v1 RayCluster`). A hand-written kustomize
-Component of the stage `namespaces` may patch them into the ConfigMaps, one a line.
+Four keys of the parameters are not gpuplan's: `otherResources`, for resources of `nvidia.com/` that are no GPUs (the
+network operator's `nvidia.com/hostdev`), `otherSchedulers`, for further profiles of kube-scheduler, with Kueue
+`otherOwners`, for kinds beside Jobs that it admits as a whole (`ray.io/v1 RayCluster`), and with claims
+`otherClaimTemplates`, for templates of claims of what is no GPU. A hand-written kustomize Component of the stage
+`namespaces` may patch them into the ConfigMaps, one a line.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpuplan.backends.scheduling.claims import CLAIM_RULES, CLAIM_RULES_IN_POOL, CLAIM_VARIABLES
 from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
 from gpuplan.backends.scheduling.kai import KAI_RULES, KAI_VARIABLES
 from gpuplan.backends.scheduling.kueue import KUEUE_RULES, KUEUE_VARIABLES
 from gpuplan.manifests import AdmissionRule, admission_policy
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
 
@@ -65,6 +68,8 @@ def grants_policy(plan: Plan) -> dict[str, Any]:
     variables = _FRACTION_VARIABLES if kind in FRACTION_SCHEDULERS else _VARIABLES
     if kind is SchedulerKind.KAI:
         variables = variables | KAI_VARIABLES
+    if uses_claims(plan):
+        variables = variables | CLAIM_VARIABLES | {"usesGpus": f"size(variables.claims) > 0 || {variables['usesGpus']}"}
     if kind is SchedulerKind.KUEUE:
         variables = variables | KUEUE_VARIABLES
     match = {"pods": ["CREATE"]}
@@ -75,11 +80,15 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
     kind = plan.cluster.scheduler.kind
     yield _ASKED_IN_LIMITS
     yield _RESOURCE_GRANTED
+    if uses_claims(plan):
+        yield from CLAIM_RULES
     if kind in (SchedulerKind.KUBERNETES, SchedulerKind.KAI):
         # Kueue adds the flavor's selector when it admits a pod, by an update.
         yield _POOL_CHOSEN
     yield _POOL_GRANTED
     yield _RESOURCE_GRANTED_IN_POOL
+    if uses_claims(plan):
+        yield from CLAIM_RULES_IN_POOL
     if kind in FRACTION_SCHEDULERS:
         yield _FRACTION_GRANTED
     if kind is SchedulerKind.KAI:

@@ -34,7 +34,7 @@ def config_name(workload: Workload) -> str:
     return f"{workload.name}-{_digest(workload.config)}"
 
 
-def job_name(name: str, spec: Mapping[str, Any], pods: int = 1) -> str:
+def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
     """The name, cut where need be, and a digest of what the Job is.
 
     A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
@@ -42,7 +42,7 @@ def job_name(name: str, spec: Mapping[str, Any], pods: int = 1) -> str:
     kubernetes/kubernetes).
     """
     room = _LONGEST - _DIGITS - 1 - len(f"-{max(pods - 1, 0)}")
-    return f"{name[:room].rstrip('-')}-{_digest(spec)}"
+    return f"{name[:room].rstrip('-')}-{_digest(content)}"
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -57,10 +57,18 @@ def _kueue(workload: Workload) -> Terms:
     labels = {kueue.QUEUE_LABEL: kueue.DEFAULT_QUEUE}
     if workload.priority_class:
         labels[kueue.PRIORITY_LABEL] = workload.priority_class.name
+    annotations = _kueue_topology(workload)
     if isinstance(workload.work, Inference):
-        return Terms(labels=labels, pod_labels=labels)
-    level = _level(workload, workload.work)
-    return Terms(labels=labels, pod_annotations={kueue.PREFERRED_TOPOLOGY: level} if level else {})
+        return Terms(labels=labels, pod_labels=labels, pod_annotations=annotations)
+    return Terms(labels=labels, pod_annotations=annotations)
+
+
+def _kueue_topology(workload: Workload) -> dict[str, str]:
+    """Where in the pool's Topology the pods should be; what does not matter has to be said too."""
+    if not workload.pool.topology:
+        return {}
+    level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""
+    return {kueue.PREFERRED_TOPOLOGY: level} if level else {kueue.ANY_TOPOLOGY: "true"}
 
 
 def _kai(workload: Workload) -> Terms:

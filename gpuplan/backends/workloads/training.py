@@ -16,7 +16,9 @@ _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionT
 def job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
     """All pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
 
-    It stays when it has ended: were it deleted after a time, it would be missed and run again.
+    It stays when it has ended: were it deleted after a time, it would be missed and run again. Kueue takes no Job in
+    that runs already (`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go` there), so that the labels
+    are part of what the Job is.
     """
     asked = terms(plan, workload)
     annotations = dict(asked.annotations)
@@ -28,11 +30,12 @@ def job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
         "podFailurePolicy": {"rules": [_EVICTED]},
         "template": pod_template(workload, asked, {"restartPolicy": "Never"}, {}),
     }
+    name = job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            **metadata(workload, job_name(workload.name, spec, training.pods), asked.labels),
+            **metadata(workload, name, asked.labels),
             **({"annotations": annotations} if annotations else {}),
         },
         "spec": spec,

@@ -56,6 +56,11 @@ def test_without_pools_no_config_map_is_named() -> None:
     assert helm_values(a_plan(""))["devicePlugin"]["config"]["name"] == ""
 
 
+def test_where_devices_are_claimed_nothing_else_hands_them_out() -> None:
+    pool = a_pool(sharing="{mig: {instances: {1g.10gb: 7}}}") + "  allocation: dra\n"
+    assert helm_values(a_cluster(pool))["devicePlugin"]["enabled"] is False
+
+
 @pytest.mark.parametrize(
     ("strategy", "written"), [("perPool", ""), ("none", "none"), ("single", "single"), ("mixed", "mixed")]
 )
@@ -189,7 +194,7 @@ FULL = a_cluster(
 def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None:
     written = set(routes(helm_values(FULL)))
     config_maps = {(operand, "config", "data") for operand in ("dcgmExporter", "devicePlugin", "migManager")}
-    unused = {*config_maps, ("nfd", "enabled")}
+    unused = {*config_maps, ("nfd", "enabled"), ("devicePlugin", "enabled")}
     assert written == (DECIDED_VALUES.keys() - unused) | COMPLETED | DEFAULTS
 
 

@@ -55,6 +55,12 @@ def test_kueue_queues_a_job_as_a_whole() -> None:
     assert found["spec"]["template"]["metadata"] == {"labels": LABELS}
 
 
+def test_a_job_that_runs_already_is_another_one_for_kueue() -> None:
+    """`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go`: what runs keeps the queue that it has."""
+    names = {get("Job", TRAINING, scheduler=scheduler)["metadata"]["name"] for scheduler in ("kubernetes", "kueue")}
+    assert len(names) == 2
+
+
 def test_the_queue_is_one_that_kueue_has() -> None:
     plan = planned(TRAINING, scheduler="kueue")
     queue = of_kueue(plan, "LocalQueue")
@@ -83,7 +89,14 @@ def test_kueue_puts_a_gang_close_together() -> None:
     assert pod["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "example.com/rack"}
 
 
-@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
+@pytest.mark.parametrize(("kind", "document"), [("Job", TRAINING), ("Deployment", SERVICE)])
+def test_kueue_places_others_by_topology_only_if_they_say_that_any_place_will_do(kind: str, document: str) -> None:
+    """`checkPodSetAndFlavorMatchForTAS` in `pkg/scheduler/flavorassigner/tas_flavorassigner.go` of Kueue."""
+    pod = pod_of(kind, document, scheduler="kueue", pool=TOPOLOGY)
+    assert pod["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
 def test_pods_that_may_start_alone_may_be_anywhere(scheduler: str) -> None:
     found = get("Job", TRAINING, scheduler=scheduler, pool=TOPOLOGY)
     assert "annotations" not in found["metadata"]

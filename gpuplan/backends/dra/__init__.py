@@ -1,0 +1,99 @@
+"""The back end for pools with `allocation: dra`: what claims are of, and templates for them.
+
+Which device a claim gets is decided by its DeviceClass, which sees what NVIDIA's driver says of the device: its kind,
+model and MIG profile. So there is a class for each unit of a GPU model, and quotas count by class. Classes see no node
+labels: pools of one model share them, and pods choose among such pools by node selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.catalog import Gpu
+from gpuplan.manifests import Manifest
+from gpuplan.planning.dra import DRIVER
+from gpuplan.planning.plan import Isolation, Plan, Stage, Unit
+
+_API = "resource.k8s.io/v1"
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """A class for each unit, and a template of the same name in each namespace that may use it."""
+    classes = {
+        unit.device_class: _device_class(unit.device_class, pool.gpu, unit)
+        for pool in plan.pools
+        for unit in pool.units
+        if unit.device_class
+    }
+    yield from (Manifest(Stage.SCHEDULING.value, classes[name]) for name in sorted(classes))
+    for tenant in plan.tenants:
+        for namespace in tenant.namespaces:
+            granted = {
+                quota.unit.device_class
+                for quota in tenant.quotas
+                if quota.unit.device_class and quota.caps.get(namespace, 0) != 0
+            }
+            folder = f"{Stage.NAMESPACES.value}/{namespace}"
+            yield from (Manifest(folder, _template(name, namespace)) for name in sorted(granted))
+
+
+# --- Classes -----------------------------------------------------------------------------------------------------
+
+
+def _device_class(name: str, gpu: Gpu, unit: Unit) -> dict[str, Any]:
+    """The devices of one unit of a GPU model.
+
+    It has no `extendedResourceName`, so that devices are had by claims alone.
+    """
+    return {
+        "apiVersion": _API,
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": _selector(gpu, unit)}}]},
+    }
+
+
+def _selector(gpu: Gpu, unit: Unit) -> str:
+    """One expression: where a device lacks an attribute, as a whole GPU lacks a profile, what is false decides.
+
+    Two selectors would fail there instead, and with them the scheduling of the pod. The attributes are those of
+    `Attributes` and `CommonAttributesMig` in `cmd/gpu-kubelet-plugin` of the driver.
+    """
+    is_whole = unit.isolation is Isolation.WHOLE_GPU
+    attributes = f"device.attributes['{DRIVER}']"
+    conditions = [
+        f"device.driver == '{DRIVER}'",
+        f"{attributes}.type == '{'gpu' if is_whole else 'mig'}'",
+        *(() if is_whole else (f"{attributes}.profile in {_names(gpu, unit.name)}",)),
+        f"{attributes}.productName.matches('^({'|'.join(_patterns(gpu))})$')",
+    ]
+    return " &&\n".join(conditions) + "\n"
+
+
+def _names(gpu: Gpu, profile: str) -> list[str]:
+    """What drivers call a profile, and what they once called it."""
+    current = gpu.current_name(profile)
+    return [current, *sorted(name for name, legacy in gpu.legacy_names.items() if legacy.profile == current)]
+
+
+def _patterns(gpu: Gpu) -> list[str]:
+    """The model's names as the driver has them. Node labels, which the catalog knows, have hyphens for blanks."""
+    return [product.label.replace("-", "[- ]") for product in gpu.products]
+
+
+# --- Templates ---------------------------------------------------------------------------------------------------
+
+
+def _template(device_class: str, namespace: str) -> dict[str, Any]:
+    """A claim of one device: pods that need more name the template as often."""
+    request = {
+        "name": "unit",
+        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1},
+    }
+    return {
+        "apiVersion": _API,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": device_class, "namespace": namespace},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }

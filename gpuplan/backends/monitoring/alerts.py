@@ -20,6 +20,7 @@ from gpuplan.backends.monitoring.metrics import (
 )
 from gpuplan.backends.monitoring.rules import Alert, Group
 from gpuplan.planning.alerts import AlertName
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Argocd, Mig, MigStrategy, Monitoring, Plan, Stage
 from gpuplan.planning.sync_names import sync_name
 
@@ -35,7 +36,8 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
     yield _clock_throttled()
     yield _row_remap_failure()
     yield _allocated_idle(plan, monitoring)
-    yield _device_plugin_no_devices()
+    if not uses_claims(plan):
+        yield _device_plugin_no_devices()
     if plan.pools:
         yield _pool_labels_absent()
         yield _units_drift()

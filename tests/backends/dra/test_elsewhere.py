@@ -114,7 +114,7 @@ def test_pools_of_one_model_share_a_cap() -> None:
 
 def pods(plan: Plan) -> list[dict[str, Any]]:
     """Of the workload, as a Job's controller makes them."""
-    jobs = [item for item in workloads.render(plan) if isinstance(item, Manifest) and item.kind == "Job"]
+    jobs = [item for item in workloads.render(plan) if item.kind == "Job"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "run", "uid": "1", "controller": True}
     found = []
     for job in jobs:

@@ -125,7 +125,7 @@ def test_every_object_fits_its_definition(repository: Path) -> None:
     [
         ("kubernetes", set()),
         ("kueue", {"ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass", "Configuration"}),
-        ("kai", {"Queue", "SchedulingShard"}),
+        ("kai", {"SchedulingShard"}),
         ("runai", set()),
     ],
 )

@@ -76,7 +76,7 @@ def test_three_fractions_are_three_services(cluster: str, scheduler: str) -> Non
 
 
 def test_three_fractions_are_within_a_queue_of_one_gpu() -> None:
-    gpu = an_object(SCENARIOS / "three-by-fractions", "kai", "scheduling/queue-models-shared.yaml")
+    gpu = an_object(SCENARIOS / "three-by-fractions", "kai", "queues/shared/queue-models-shared.yaml")
     assert gpu["spec"]["resources"]["gpu"] == {"quota": 1, "limit": 1, "overQuotaWeight": 1}
     assert 3 * Decimal("0.33") <= 1 < 4 * Decimal("0.33")
 

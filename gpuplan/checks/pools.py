@@ -100,16 +100,16 @@ def fallback_needs_another_resource(plan: Plan) -> Iterator[Finding]:
     """A pool's fallback hands out other resources, so that no workload can go there unchanged.
 
     ## Why
-    A pod asks for a resource by name: `nvidia.com/mig-3g.40gb`, `nvidia.com/gpu.shared`. A pool that publishes others
+    A pod asks for a resource by name, such as `nvidia.com/mig-3g.40gb`, or claims by a class. A pool that has others
     never takes it. Somebody must write a second version of the workload, or a mutating policy must rewrite the request.
 
     ## Instead
     Fall back to a pool with the same units, or be ready to submit the workload again with the other request.
     """
     for pool, fallback in _fallbacks(plan):
-        missing = [unit.resource for unit in pool.units if unit.resource and not _publishes(fallback, unit.resource)]
+        missing = [unit.asked_as for unit in pool.units if unit.asked_as and not _publishes(fallback, unit.asked_as)]
         if missing and _find_weaker(pool, fallback) is None:
-            offered = [unit.resource for unit in fallback.units if unit.resource]
+            offered = [unit.asked_as for unit in fallback.units if unit.asked_as]
             yield Finding(
                 pool.at / "fallback",
                 f"fallback `{fallback.name}` does not hand out {listing(missing)}",
@@ -169,8 +169,8 @@ def _find_weaker(pool: Pool, fallback: Pool) -> tuple[Unit, Unit] | None:
     return None
 
 
-def _publishes(pool: Pool, resource: str) -> bool:
-    return any(unit.resource == resource for unit in pool.units)
+def _publishes(pool: Pool, name: str) -> bool:
+    return any(unit.asked_as == name for unit in pool.units)
 
 
 # --- Workload types ----------------------------------------------------------------------------------------------

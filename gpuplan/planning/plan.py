@@ -48,20 +48,25 @@ GPU_RESOURCE = "nvidia.com/gpu"
 class Stage(StrEnum):
     """A folder of a cluster's output; a hand-written Component may be put beside each.
 
-    `PARTITIONS` has a folder for each pool, `NAMESPACES` and `WORKLOADS` one for each namespace; these are delivered
-    one by one.
+    `PARTITIONS` and `QUEUES` have a folder for each pool, `NAMESPACES` and `WORKLOADS` one for each namespace; these
+    are delivered one by one.
     """
 
     GPU_OPERATOR = "gpu-operator"
     PARTITIONS = "partitions"
     SCHEDULING = "scheduling"
+    QUEUES = "queues"
     NAMESPACES = "namespaces"
     MONITORING = "monitoring"
     WORKLOADS = "workloads"
 
     @property
     def has_parts(self) -> bool:
-        return self in (Stage.PARTITIONS, Stage.NAMESPACES, Stage.WORKLOADS)
+        return self.is_by_pool or self in (Stage.NAMESPACES, Stage.WORKLOADS)
+
+    @property
+    def is_by_pool(self) -> bool:
+        return self in (Stage.PARTITIONS, Stage.QUEUES)
 
 
 # --- Cluster -----------------------------------------------------------------------------------------------------

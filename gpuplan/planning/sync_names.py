@@ -8,6 +8,7 @@ _PREFIXES = {
     Stage.GPU_OPERATOR: "gpu-operator",
     Stage.PARTITIONS: "gpu-partitions",
     Stage.SCHEDULING: "gpu-tenancy",
+    Stage.QUEUES: "gpu-queues",
     Stage.NAMESPACES: "gpu-namespaces",
     Stage.MONITORING: "gpu-monitoring",
     Stage.WORKLOADS: "gpu-workloads",

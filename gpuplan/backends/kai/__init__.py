@@ -1,8 +1,11 @@
 """The back end of KAI-Scheduler: a shard for each pool, and in it a tree of queues for the tenants.
 
-All objects are the cluster's, in the stage `scheduling`. What they mean was read in KAI-Scheduler 0.17. Beside them
-stand the ResourceQuotas, which cap each kind of unit, and the admission policy that ties namespaces to queues: a queue
-knows no namespaces, and no rights are needed to name one (https://github.com/kai-scheduler/KAI-Scheduler/issues/2068).
+All objects are the cluster's. Queues are as many as tenants times pools, and nothing joins those of two pools: they are
+in a folder for each pool, all else is in the stage `scheduling`. What they mean was read in KAI-Scheduler 0.17.
+
+Beside them stand the ResourceQuotas, which cap each kind of unit, and the admission policy that ties namespaces to
+queues: a queue knows no namespaces, and no rights are needed to name one
+(https://github.com/kai-scheduler/KAI-Scheduler/issues/2068).
 """
 
 from __future__ import annotations
@@ -29,6 +32,6 @@ def render(plan: Plan) -> Iterator[Manifest]:
             yield Manifest(_FOLDER, topology(pool))
         yield Manifest(_FOLDER, shard(pool))
     for found in queues(plan):
-        yield Manifest(_FOLDER, queue(found), order=found.depth)
+        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", queue(found), order=found.depth)
     if has_admission_policies(plan.cluster):
         yield Manifest(_FOLDER, queues_policy())

@@ -20,6 +20,7 @@ from gpuplan.backends.monitoring.metrics import (
 )
 from gpuplan.backends.monitoring.rules import Alert, Group
 from gpuplan.planning.alerts import AlertName
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
@@ -29,6 +30,7 @@ from gpuplan.planning.plan import (
     Monitoring,
     Plan,
     Platform,
+    SchedulerKind,
     Stage,
 )
 from gpuplan.planning.sync_names import sync_name
@@ -45,7 +47,8 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
     yield _clock_throttled()
     yield _row_remap_failure()
     yield _allocated_idle(plan, monitoring)
-    yield _device_plugin_no_devices()
+    if not uses_claims(plan):
+        yield _device_plugin_no_devices()
     if plan.pools:
         yield _pool_labels_absent(plan.cluster.platform)
         yield _units_drift()
@@ -320,8 +323,10 @@ def _plan_out_of_sync(plan: Plan, argocd: Argocd) -> Alert:
 def _applications(plan: Plan) -> list[str]:
     """The names of the cluster's Applications, whether there is something in each or not."""
     cluster = plan.cluster.name
-    stages = [stage for stage in Stage if stage is not Stage.NAMESPACES]
-    pools = [f"{Stage.PARTITIONS}/{pool.name}" for pool in plan.pools]
+    stages = [stage for stage in Stage if stage not in (Stage.QUEUES, Stage.NAMESPACES)]
+    has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
+    by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if has_queues else [])]
+    pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
     namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
     workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})
     return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces, *workloads)]

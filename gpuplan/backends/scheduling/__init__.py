@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.devices import devices_binding, devices_policy
+from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
 from gpuplan.backends.scheduling.grants import grants_policy
+from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
@@ -30,6 +31,9 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for policy in (grants_policy(plan), devices_policy(plan)):
             yield Manifest(_FOLDER, policy)
         yield Manifest(_FOLDER, devices_binding())
+        if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
+            yield Manifest(_FOLDER, jobs_policy())
+            yield Manifest(_FOLDER, tenants_binding(JOBS_POLICY))
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:

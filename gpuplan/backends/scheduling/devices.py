@@ -77,14 +77,18 @@ def devices_policy(plan: Plan) -> dict[str, Any]:
 
 
 def devices_binding() -> dict[str, Any]:
-    """All namespaces of tenants at once."""
+    return tenants_binding(_POLICY)
+
+
+def tenants_binding(policy: str) -> dict[str, Any]:
+    """A policy without parameters, in all namespaces of tenants at once."""
     is_tenants = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": _POLICY},
+        "metadata": {"name": policy},
         "spec": {
-            "policyName": _POLICY,
+            "policyName": policy,
             "matchResources": {"namespaceSelector": is_tenants},
             "validationActions": ["Deny", "Audit"],
         },

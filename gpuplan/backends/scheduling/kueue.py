@@ -3,14 +3,20 @@
 Kueue holds pods back by a scheduling gate, which its webhook adds before policies look, and a Job by `suspend`. It
 passes over whatever names an owner that it manages already (`FindAncestorJobManagedByKueue` in
 `pkg/controller/jobframework/reconciler.go` of Kueue), and anybody may write an owner: a pod that calls itself part of
-a small Job would run on no quota. So what is not gated must have been made by a controller.
+a small Job would run on no quota. So what is not gated must have been made by a controller, and a Job, which may call
+itself part of another as well, starts when Kueue or another controller starts it.
 """
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from gpuplan.backends.scheduling.controllers import IS_CONTROLLER
-from gpuplan.manifests import AdmissionRule
+from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.kueue import ADMISSION_GATE
+
+JOBS_POLICY: Final = "gpuplan-jobs"
+"""The ValidatingAdmissionPolicy that leaves it to Kueue when Jobs with GPUs start; it needs no parameters."""
 
 KUEUE_VARIABLES = {
     "isGated": f"""
@@ -46,3 +52,30 @@ GATE_STAYS = AdmissionRule(
     f"the scheduling gate {ADMISSION_GATE} is for Kueue to take away, when it admits the pod",
 )
 """Of `gpuplan-devices`, for pods that exist."""
+
+
+def jobs_policy() -> dict[str, Any]:
+    """Kueue's webhook has suspended new Jobs before policies look. A Job that runs may be changed."""
+    match = {"jobs": ["CREATE", "UPDATE"]}
+    return admission_policy(
+        JOBS_POLICY, match, _JOB_VARIABLES, (_STARTED_BY_KUEUE,), has_parameters=False, api=("batch", "v1")
+    )
+
+
+_JOB_VARIABLES = {
+    "pod": "object.spec.template.spec",
+    "containers": "variables.pod.containers + (has(variables.pod.initContainers) ? variables.pod.initContainers : [])",
+    "usesGpus": """
+        has(variables.pod.resourceClaims) ||
+        variables.containers.exists(c, has(c.resources) && has(c.resources.limits) &&
+          c.resources.limits.exists(r, r.startsWith('nvidia.com/') && c.resources.limits[r] != '0'))
+        """,
+    "isHeld": "has(object.spec.suspend) && object.spec.suspend",
+    "wasHeld": "request.operation == 'CREATE' || (has(oldObject.spec.suspend) && oldObject.spec.suspend)",
+    "isController": "authorizer.group('batch').resource('jobs').check('patch').allowed()",
+}
+
+_STARTED_BY_KUEUE = AdmissionRule(
+    "variables.isHeld || !variables.wasHeld || !variables.usesGpus || variables.isController",
+    "Jobs that ask for GPUs must be suspended until Kueue starts them; its webhook suspends those that name no owner",
+)

@@ -17,7 +17,8 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
-from gpuplan.planning.plan import Component, NodeLabels, Plan, Stage
+from gpuplan.planning.kai import queues
+from gpuplan.planning.plan import Component, NodeLabels, Plan, SchedulerKind, Stage
 from gpuplan.wording import closest, listing
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
@@ -132,8 +133,8 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
     belongs to no stage, so that no Application applies it, and files beside the stages are read by nobody.
 
     ## Instead
-    Move it into the folder of a stage: `gpu-operator`, `partitions`, `scheduling`, `namespaces`, `monitoring`,
-    `workloads`. A namespace that belongs to no tenant, or a pool that does not exist, is a warning.
+    Move it into the folder of a stage: `gpu-operator`, `partitions`, `scheduling`, `queues`, `namespaces`,
+    `monitoring`, `workloads`. A namespace that belongs to no tenant, or a pool that does not exist, is a warning.
     """
     stages = [stage.value for stage in Stage]
     for component in plan.components:
@@ -143,9 +144,7 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
         elif component.part is not None and not _is_unsure(plan, component.stage):
             parts = _parts(plan, component.stage)
             if component.part not in parts:
-                what = (
-                    "a pool that does not exist" if component.stage == Stage.PARTITIONS else "a namespace of no tenant"
-                )
+                what = "a pool that does not exist" if Stage(component.stage).is_by_pool else "a namespace of no tenant"
                 message = f"`{component.folder}` is for {what}"
                 yield _homeless(_component_origin(component), message, component.part, parts, Severity.WARNING)
     folder = f"overlays/{plan.cluster.name}/kustomize/"
@@ -157,14 +156,14 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
 
 def _parts(plan: Plan, stage: str) -> list[str]:
     """The folders that a stage has: for pools or for namespaces."""
-    if stage == Stage.PARTITIONS:
+    if Stage(stage).is_by_pool:
         return [pool.name for pool in plan.pools]
     return [name for tenant in plan.tenants for name in tenant.namespaces]
 
 
 def _is_unsure(plan: Plan, stage: str) -> bool:
     """Whether documents are missing that may have had the part."""
-    return bool(plan.broken.pools if stage == Stage.PARTITIONS else plan.broken.tenants)
+    return bool(plan.broken.pools if Stage(stage).is_by_pool else plan.broken.tenants)
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
@@ -434,6 +433,7 @@ def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
 _WORDS_FOR_PARTS = {
     Stage.NAMESPACES.value: "namespaces",
     Stage.PARTITIONS.value: "pools",
+    Stage.QUEUES.value: "pools with queues",
     Stage.WORKLOADS.value: "namespaces with workloads",
 }
 
@@ -442,6 +442,9 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
     """The folders that include the Component of a stage; node groups outside the cluster have none."""
     if stage == Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.EXTERNAL:
         return []
+    if stage == Stage.QUEUES:
+        has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
+        return sorted({queue.pool.name for queue in queues(plan)}) if has_queues else []
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
     return _parts(plan, stage) if stage else []

@@ -22,6 +22,7 @@ _WAVES: Final = {
     Stage.GPU_OPERATOR: 0,
     Stage.PARTITIONS: 10,
     Stage.SCHEDULING: 10,
+    Stage.QUEUES: 15,
     Stage.NAMESPACES: 20,
     Stage.MONITORING: 30,
     Stage.WORKLOADS: 30,
@@ -75,9 +76,9 @@ def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str,
         **_labels(argocd),
         "annotations": {**_annotations(plan, folder, out), "argocd.argoproj.io/sync-wave": str(wave)},
     }
-    if stage is Stage.PARTITIONS:
-        # The rules are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a person,
-        # and Nodes `Delete=false`, so they stay. Other Applications have no finalizer: what they wrote stays.
+    if stage.is_by_pool:
+        # Rules and queues are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a
+        # person, and Nodes `Delete=false`, so they stay. Other Applications have no finalizer: what they wrote stays.
         metadata["finalizers"] = [RESOURCES_FINALIZER]
     return {
         "apiVersion": "argoproj.io/v1alpha1",

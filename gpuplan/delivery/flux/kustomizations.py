@@ -58,6 +58,8 @@ def _dependencies(folder: Folder) -> Iterator[str]:
         case Stage.PARTITIONS:
             # mig-manager does not try again when its file lacks the layout that a label names.
             yield Stage.GPU_OPERATOR
+        case Stage.QUEUES:
+            yield Stage.SCHEDULING
         case Stage.NAMESPACES:
             # The admission policies, before any pod that they are to judge.
             yield Stage.SCHEDULING

@@ -93,8 +93,14 @@ def test_no_queue_may_run_nothing_for_want_of_a_number() -> None:
             assert all(type(number) in (int, float) for numbers in resources.values() for number in numbers.values())
 
 
+def test_queues_of_a_pool_are_delivered_by_themselves() -> None:
+    """Tenants times pools are too many for one kustomize build, which is quadratic."""
+    folders = {(found.kind == "Queue", found.folder) for found in manifests()}
+    assert folders == {(False, "scheduling"), (True, "queues/a100-mig"), (True, "queues/h100")}
+
+
 def test_all_objects_are_the_clusters() -> None:
-    assert {(found.folder, found.namespace) for found in manifests()} == {("scheduling", "")}
+    assert {found.namespace for found in manifests()} == {""}
     assert [(found.kind, found.name) for found in manifests()] == [
         ("SchedulingShard", "a100-mig"),
         ("Topology", "h100"),

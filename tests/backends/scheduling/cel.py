@@ -31,9 +31,11 @@ CONTROLLERS = frozenset(
         "kueue-system:kueue-controller-manager",
     )
 )
-"""Who may change pods in all namespaces."""
+"""Who may change pods and Jobs in all namespaces."""
 
-ALLOWED = frozenset(f"{user} may, of group core, pods patch" for user in CONTROLLERS)
+ALLOWED = frozenset(
+    f"{user} may, of group {question}" for user in CONTROLLERS for question in ("core, pods patch", "batch, jobs patch")
+)
 
 KUBERNETES_FUNCTIONS: dict[str, Any] = {
     "split": lambda text, separator: celtypes.ListType(map(celtypes.StringType, text.split(separator))),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from gpuplan.backends import scheduling
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.backends.scheduling.platform import parameters_of, policy
@@ -354,12 +355,72 @@ def test_a_pod_that_waits_can_be_changed_otherwise() -> None:
     assert change(ungated(), ungated(), "kueue") == []
 
 
+# --- Jobs under Kueue ------------------------------------------------------------------------------------------------
+
+
+def a_job(*, suspend: bool | None, gpus: str = "1", **template: Any) -> dict[str, Any]:
+    """A Job that calls itself part of another."""
+    spec = {"template": {"spec": {"containers": [asking(GPU, gpus)], **template}}}
+    held = {} if suspend is None else {"suspend": suspend}
+    metadata = {"name": "large", "namespace": "research", "ownerReferences": [JOB]}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {**held, **spec}}
+
+
+def judge_job(new: dict[str, Any], old: dict[str, Any] | None = None, user: str = "jane") -> list[str]:
+    return refusals(policy("gpuplan-jobs", platform("kueue")), new, old=old, user=user)
+
+
+HELD_BACK = (
+    "Jobs that ask for GPUs must be suspended until Kueue starts them; its webhook suspends those that name no owner"
+)
+
+
+@pytest.mark.parametrize("suspend", [False, None])
+@pytest.mark.parametrize("user", ["jane", "system:serviceaccount:research:default", "system:serviceaccount:serving:ci"])
+def test_a_job_with_gpus_does_not_start_by_itself(suspend: bool | None, user: str) -> None:
+    assert judge_job(a_job(suspend=suspend), user=user) == [HELD_BACK]
+    assert judge_job(a_job(suspend=suspend), a_job(suspend=True), user) == [HELD_BACK]
+
+
+def test_a_job_with_a_gpu_in_an_init_container_or_by_a_claim_does_not_either() -> None:
+    hidden = a_job(suspend=False, containers=[container()], initContainers=[asking(GPU, name="setup")])
+    claimed = a_job(suspend=False, containers=[container()], resourceClaims=[{"name": "gpu"}])
+    assert judge_job(hidden) == judge_job(claimed) == [HELD_BACK]
+
+
+def test_a_job_that_waits_is_let_in_and_started_by_kueue() -> None:
+    assert judge_job(a_job(suspend=True)) == []
+    assert judge_job(a_job(suspend=False), a_job(suspend=True), KUEUE) == []
+
+
+def test_a_job_that_runs_may_be_changed_and_stopped() -> None:
+    assert judge_job(a_job(suspend=False), a_job(suspend=False)) == []
+    assert judge_job(a_job(suspend=True), a_job(suspend=False)) == []
+
+
+def test_a_job_that_a_controller_makes_of_what_kueue_started_is_let_in() -> None:
+    assert judge_job(a_job(suspend=False), user="system:serviceaccount:kube-system:cronjob-controller") == []
+
+
+def test_a_job_without_gpus_starts_as_it_likes() -> None:
+    assert judge_job(a_job(suspend=False, gpus="0")) == []
+
+
+def test_the_policy_on_jobs_holds_for_all_tenants_of_kueue_alone() -> None:
+    names = {
+        scheduler: [item.kind for item in scheduling.render(platform(scheduler)) if item.name == "gpuplan-jobs"]
+        for scheduler in SCHEDULERS
+    }
+    both = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+    assert names == {"kubernetes": [], "kueue": both, "kai": [], "runai": []}
+
+
 # --- The expressions themselves --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_expressions_call_only_what_kubernetes_1_30_knows(scheduler: str) -> None:
-    for name in ("gpuplan-grants", "gpuplan-devices"):
-        spec = policy(name, platform(scheduler))["spec"]
+    for found in scheduling.render(platform(scheduler)):
+        spec = found.body["spec"] if found.kind == "ValidatingAdmissionPolicy" else {"variables": [], "validations": []}
         for item in (*spec["variables"], *spec["validations"]):
             assert functions_of(item["expression"]) <= STANDARD_FUNCTIONS | KUBERNETES_FUNCTIONS.keys()

@@ -48,6 +48,7 @@ def test_a_pools_application_as_a_whole() -> None:
         ("partitions", "gpu-partitions-test"),
         ("partitions/a", "gpu-partitions-test-a"),
         ("scheduling", "gpu-tenancy-test"),
+        ("queues/a", "gpu-queues-test-a"),
         ("namespaces", "gpu-namespaces-test"),
         ("monitoring", "gpu-monitoring-test"),
         ("workloads", "gpu-workloads-test"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpuplan.catalog.schedulers import Support, capability
 from gpuplan.checks import uses
@@ -322,6 +322,32 @@ def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` give back what {listing(lent)} borrowed")
 
 
+def _evicting_in_queues(plan: Plan) -> Iterator[Use]:
+    """Classes that are to evict nobody, in tenants whose queue evicts for all of its classes."""
+    return _evicting_all_the_same(plan, [tenant for tenant in plan.tenants if evicts_within(tenant)])
+
+
+def _evicting_by_value(plan: Plan) -> Iterator[Use]:
+    """Classes that are to evict nobody, above preemptible ones of the same tenant."""
+    return _evicting_all_the_same(plan, plan.tenants, lambda lower: lower.preemptible)
+
+
+def _evicting_all_the_same(
+    plan: Plan, tenants: Sequence[Tenant], is_victim: Callable[[PriorityClass], bool] = lambda _: True
+) -> Iterator[Use]:
+    working = [tenant for tenant in tenants if tenant.namespaces and tenant.quotas]
+    for found in plan.priority_classes if working else ():
+        below = {
+            lower.name
+            for tenant in working
+            if found.name in [item.name for item in tenant.priority_classes]
+            for lower in tenant.priority_classes
+            if lower.value < found.value and is_victim(lower)
+        }
+        if below and not found.preempts:
+            yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {listing(sorted(below))}")
+
+
 def _evictors(found: PriorityClass, classes: tuple[PriorityClass, ...]) -> list[str]:
     """The names of the classes that evict one that is not to be evicted."""
     if found.preemptible:
@@ -389,7 +415,10 @@ _LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
     ("surplus-rank", _KUEUE): _contended_ranks,
     ("protect", _KUEUE): _queued_protections,
     ("preemptible", _KUEUE): _evictable_in_queues,
+    ("preempts", _KUEUE): _evicting_in_queues,
     ("gang", _KUEUE): _partial_gangs,
+    ("preempts", _KAI): _evicting_by_value,
+    ("preempts", _RUNAI): _evicting_by_value,
     ("unit", _KAI): _mixed_units,
     ("lendable", _KAI): _lent_without_bound,
     ("mig", _KAI): _uncounted_mig,

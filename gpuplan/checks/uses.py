@@ -102,6 +102,12 @@ def has_order(tenant: Tenant) -> bool:
     return len({found.value for found in tenant.priority_classes}) > 1
 
 
+def calm_classes(plan: Plan) -> Iterator[Use]:
+    for found in plan.priority_classes:
+        if not found.preempts:
+            yield Use(found.at / "preempts", f"pods of `{found.name}` evict nobody")
+
+
 def class_access(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
         if tenant.priority_classes:
@@ -280,6 +286,7 @@ USES: Mapping[str, FindUses] = {
     "protect": protections,
     "priority": priorities,
     "preemptible": safe_classes,
+    "preempts": calm_classes,
     "class-access": class_access,
     "whole-gpus": whole_gpus,
     "mig": mig,

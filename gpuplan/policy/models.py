@@ -58,7 +58,9 @@ Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength"
 Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
 Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 GpusPerNode = Annotated[int, Field(ge=1, le=1024)]
-Duration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
+Duration = Annotated[str, Field(pattern=r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$")]
+"""As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
+Rank = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -629,7 +631,7 @@ class Surplus(Model):
     """A tenant's part in what nobody has a guarantee on."""
 
     weight: Amount = described("The share of the surplus relative to others.", default=1)
-    rank: int = described("Tenants of a higher rank are served before others get any surplus.", default=0)
+    rank: Rank = described("Tenants of a higher rank are served before others get any surplus.", default=0)
 
 
 class Protect(Model):

@@ -27,6 +27,13 @@ TWO_UNITS = (
     "namespaces: [a]\n"
     "  quotas: [{pool: a100, unit: 1g.10gb, guaranteed: 4, limit: 8}, {pool: a100, unit: 2g.20gb, guaranteed: 4}]"
 )
+CALM = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: calm}
+spec: {value: 60, preempts: false}
+"""
 LOST = {
     "namespaces": a_pool() + a_tenant("namespaces: [a, b]\n  quotas: [{pool: a100, guaranteed: 4}]"),
     "parent": a_pool()
@@ -57,6 +64,12 @@ LOST = {
     + CLASSES.replace("urgent", "humble").replace("patient", "slow").replace("200, preemptible: false", "20")
     + research(BORROWS, "priorityClasses: [urgent, patient, humble]")
     + HUNGRY,
+    "preempts": a_pool("sharing: {exclusive: {}}")
+    + CLASSES
+    + CALM
+    + a_tenant(
+        "namespaces: [a]\n  priorityClasses: [urgent, calm, patient]\n  quotas: [{pool: a100, guaranteed: 4, limit: 8}]"
+    ),
     "class-access": a_pool() + CLASSES + research(more="priorityClasses: [patient]"),
     "whole-gpus": a_pool("sharing: {exclusive: {}}"),
     "mig": a_pool("sharing: {mig: {instances: {1g.10gb+me: 1, 2g.20gb: 3}}}"),
@@ -86,6 +99,7 @@ REPORTED = {
     "protect": {"GPU515"},
     "priority": {"GPU532"},
     "preemptible": {"GPU506", "GPU533"},
+    "preempts": {"GPU547", "GPU590"},
     "mig": {"GPU516"},
     "shares": {"GPU516"},
     "fraction": {"GPU516"},
@@ -136,6 +150,9 @@ KEPT = {
     ("protect", "kueue"): a_pool() + research("guaranteed: 4", "protect: {preempt: 1h, reclaim: 1h}") + HUNGRY,
     ("preemptible", "kubernetes"): CLASSES,
     ("preemptible", "kueue"): a_pool() + CLASSES + research("guaranteed: 4", "priorityClasses: [urgent, patient]"),
+    ("preempts", "kueue"): a_pool() + CLASSES + CALM + research("guaranteed: 4", "priorityClasses: [calm, patient]"),
+    ("preempts", "kai"): a_pool() + CLASSES + CALM + research("guaranteed: 4", "priorityClasses: [urgent, calm]"),
+    ("preempts", "runai"): a_pool() + CLASSES + CALM + research("guaranteed: 4", "priorityClasses: [urgent, calm]"),
     ("priority", "kubernetes"): a_pool()
     + CLASSES
     + research(BORROWS, "priorityClasses: [urgent, patient]")

@@ -136,6 +136,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["pods of `urgent` are not to be evicted"],
         CLASSES.replace("preemptible: false", "preemptible: true"),
     ),
+    "preempts": (
+        CLASSES.replace("value: 50", "value: 50, preempts: false"),
+        ["pods of `patient` evict nobody"],
+        CLASSES,
+    ),
     "class-access": (
         a_pool() + CLASSES + one(", priorityClasses: [urgent]"),
         ["`research` may name `urgent`"],

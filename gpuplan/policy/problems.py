@@ -329,7 +329,7 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
 
 _FORMS = {
     r"^1\.[0-9]+$": 'a Kubernetes minor version in quotes, such as "1.34"',
-    r"^v?[0-9]+\.[0-9]+\.[0-9]+$": "a release of three numbers, such as v26.7.0",
+    r"^v?[0-9]+\.[0-9]+\.[0-9]+$": "a release of three numbers, such as v1.2.3",
     r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$": "a duration, such as 30s, 10m or 4h",
 }
 

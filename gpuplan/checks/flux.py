@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import Check, check
-from gpuplan.checks.windows import LONGEST_DURATION, duration_seconds
+from gpuplan.checks.windows import duration_seconds
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Approval, Install, Plan
 
@@ -79,8 +79,7 @@ def flux_interval_too_short(plan: Plan) -> Iterator[Finding]:
     ## Why
     A change in the source is applied at once, whatever the interval. The interval is for what somebody changed in the
     cluster: each time, Flux builds every folder of the cluster and has the API server try every object. Its
-    documentation wants at least a minute. At an interval of zero it never compares again, and one of centuries it
-    cannot read; the finding is then an error.
+    documentation wants at least a minute. At an interval of zero it never compares again, which is an error.
 
     ## Instead
     Write `10m`, or a minute at least.
@@ -96,14 +95,6 @@ def flux_interval_too_short(plan: Plan) -> Iterator[Finding]:
             label="a minute at least" if seconds else "never again",
             help="write `10m`",
             severity=None if seconds else Severity.ERROR,
-        )
-    elif seconds > LONGEST_DURATION:
-        yield Finding(
-            flux.at / "interval",
-            "Flux cannot read an interval that long",
-            label="beyond all bounds",
-            help="write `10m`",
-            severity=Severity.ERROR,
         )
 
 

@@ -71,6 +71,7 @@ _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=
 _PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
 _SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
 _ACCOUNT = _Kind("service account", "the ServiceAccount is called so", is_subdomain=True)
+_STORAGE = _Kind("StorageClass", "the StorageClass is called so", is_subdomain=True)
 _SECRET = _Kind("secret", "the Secret is called so", is_subdomain=True)
 
 _Named = tuple[_Kind, str, Origin]
@@ -230,6 +231,13 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         for index, namespace in enumerate(tenant.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
+    yield from (found for found in _storage_names(plan) if is_wanted(*found[:2]))
+
+
+def _storage_names(plan: Plan) -> Iterator[_Named]:
+    for workload in plan.workloads:
+        if workload.model and workload.model.storage_class:
+            yield _STORAGE, workload.model.storage_class, workload.model.at / "storageClass"
 
 
 def _names_of_settings(cluster: Cluster) -> Iterator[_Named]:

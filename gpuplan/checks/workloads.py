@@ -445,7 +445,12 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
         size = sum(len(name) + len(text.encode()) for name, text in workload.config.items())
         if size > _MOST_CONFIG:
             flaw = f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}"
-            yield Finding((workload.at / "config").key, f"config of workload `{workload.name}` is too large", flaw)
+            yield Finding(
+                (workload.at / "config").key,
+                f"config of workload `{workload.name}` is too large",
+                label=flaw,
+                help="bring large files in the image or in the `model` volume",
+            )
         if workload.model:
             flaw = _flaw_of_path(workload.model.mount_path, has_config=bool(workload.config))
             if flaw:
@@ -454,7 +459,9 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
 
 
 def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -> Finding:
-    return Finding(at, f"{what} `{name}` of workload `{workload.name}` cannot be used", label=flaw)
+    instead = "a name such as `settings.yaml`" if what == "file name" else "a path of its own, such as `/models`"
+    message = f"{what} `{name}` of workload `{workload.name}` cannot be used"
+    return Finding(at, message, label=flaw, help=f"write {instead}")
 
 
 def _flaw_of_key(name: str) -> str:
@@ -467,7 +474,7 @@ def _flaw_of_key(name: str) -> str:
 
 
 def _flaw_of_path(path: str, *, has_config: bool) -> str:
-    plain = path.rstrip("/")
+    plain = "/".join(["", *(part for part in path.split("/") if part not in ("", "."))])
     if not path.startswith("/"):
         return "must begin with `/`"
     if ":" in path:
@@ -518,6 +525,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                     at,
                     f"`{name}` of workload `{workload.name}` is not the name of a variable",
                     label="letters, digits, `_`, `-` and `.`, with no digit first",
+                    help="write a name such as `LOG_LEVEL`",
                 )
 
 

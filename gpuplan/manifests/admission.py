@@ -6,8 +6,10 @@ What holds for every expression:
   store.go` of kubernetes/apiserver), so it sees objects that are valid and defaulted.
 - A field that may be absent is asked for with `has()`. An expression that fails refuses the object: `failurePolicy:
   Fail`.
-- Variables are evaluated when first used. All messages are evaluated for every object, refused or not; one that fails
-  is replaced by the constant ``message`` (`pkg/admission/plugin/policy/validating/validator.go` there).
+- Variables are evaluated when first used. One may name only those before it: the API server refuses the whole policy
+  otherwise (`Variables` in `admissionregistration/v1/types.go` of kubernetes/api).
+- All messages are evaluated for every object, refused or not; one that fails is replaced by the constant ``message``
+  (`pkg/admission/plugin/policy/validating/validator.go` of kubernetes/apiserver).
 - Functions are those of Kubernetes 1.30: CEL's own, strings and quantities, no comprehensions of two variables.
 - Of several refusals the API server reports the first, so the rule that says most comes first.
 """

@@ -19,6 +19,16 @@ NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
+_REGISTRY = r"([a-zA-Z0-9][-.a-zA-Z0-9]*|\[[0-9a-fA-F:]+\])(:[0-9]+)?/"
+_PART = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
+_TAG = r":[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}"
+_DIGEST = r"@[a-z0-9]+([-_+.][a-z0-9]+)*:[0-9a-f]{32,}"
+IMAGE = rf"^({_REGISTRY})?{_PART}(/{_PART})*({_TAG})?({_DIGEST})?$"
+"""As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
+
+METRIC = r"^[^/%\s.][^/%\s]*$"
+"""What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
+
 
 class Model(BaseModel):
     """A part of a policy: read strictly, never changed, no field that gpuplan does not know.
@@ -56,6 +66,7 @@ def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
 
 Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
 Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
+Image = Annotated[str, Field(pattern=IMAGE)]
 Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 GpusPerNode = Annotated[int, Field(ge=1, le=1024)]
 Duration = Annotated[str, Field(pattern=r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$")]
@@ -723,7 +734,7 @@ class FractionRange(Model):
 class Download(Model):
     """A Job that fills the model's volume once."""
 
-    image: str = described("The image of the Job, with a tag or digest.", min_length=1)
+    image: Image = described("The image of the Job, with a tag or digest.")
     command: list[str] = described("What it runs; the volume is mounted at `mountPath`.", default_factory=list)
     args: list[str] = described("The command's arguments.", default_factory=list)
 
@@ -747,7 +758,7 @@ class Autoscaling(Model):
     min_replicas: Positive = described("The fewest pods.", default=1)
     max_replicas: Positive = described("The most pods; all of them must fit into the quota.")
     requests_per_second: Positive = described("The requests per second that one pod can serve.")
-    metric: str = described(
+    metric: Annotated[str, Field(pattern=METRIC)] = described(
         "The metric of each pod, as the cluster's custom metrics API has it.", default="http_requests_per_second"
     )
 
@@ -767,7 +778,9 @@ class Training(Model):
     gang: Positive | None = described(
         "How many of them must be able to start together; fewer do not start at all.", default=None
     )
-    backoff_limit: Annotated[int, Field(ge=0)] = described("How often failed pods are tried again.", default=3)
+    backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = described(
+        "How often failed pods are tried again.", default=3
+    )
 
 
 class WorkloadSpec(Model):
@@ -789,7 +802,7 @@ class WorkloadSpec(Model):
     priority_class: Name | None = described(
         "The priority class of its pods; not needed where the tenant may name one.", default=None
     )
-    image: str = described("The container's image, with a tag or digest.", min_length=1)
+    image: Image = described("The container's image, with a tag or digest.")
     command: list[str] = described(
         "What the container runs in place of the image's own entry point.", default_factory=list
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.policy.fields import nested_model
-from gpuplan.policy.models import API_VERSION, KINDS
+from gpuplan.policy.models import API_VERSION, IMAGE, KINDS, METRIC
 from gpuplan.policy.rules import (
     MISSING_FIELD,
     NOT_EXACTLY_ONE,
@@ -67,7 +67,8 @@ def unknown_kind(document: Document) -> Diagnostic:
 def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
     """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
     for place, error in problems.items():
-        if error["type"] != "literal_error" or not any(_is_below(other, place) for other in problems):
+        is_of_member = error["type"] == "literal_error" or error["type"] in _EXPECTED_TYPES
+        if not is_of_member or not any(_is_below(other, place) for other in problems):
             yield place
 
 
@@ -80,11 +81,22 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     telling = [error for error in errors if error["type"] != "none_required"] or errors
     words = next((error for error in telling if error["type"] == "literal_error"), None)
     other = next((error for error in telling if error is not words), None)
+    if words is None and other is not None:
+        return _nearest(telling)
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
         return {**words, "ctx": {**words.get("ctx", {}), "or": _EXPECTED_TYPES.get(other["type"], "")}}
     return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
+
+
+def _nearest(errors: list[ErrorDetails]) -> ErrorDetails:
+    """The error of the member that takes such a value, though not this one; where none does, what each takes."""
+    refused = next((error for error in errors if error["type"] not in _EXPECTED_TYPES), None)
+    first, *others = errors
+    if refused or not others:
+        return refused or first
+    return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
 
 
 def _place(data: Any, error: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML data
@@ -317,6 +329,10 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
             return f"a number of at least {_plain(context['ge'])}"
         case "less_than_equal":
             return f"a number of at most {_plain(context['le'])}"
+        case "greater_than":
+            return f"a number above {_plain(context['gt'])}"
+        case "less_than":
+            return f"a number below {_plain(context['lt'])}"
         case "string_pattern_mismatch":
             return _FORMS.get(context["pattern"], f"text that matches `{context['pattern']}`")
         case "finite_number":
@@ -328,6 +344,8 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
 
 
 _FORMS = {
+    IMAGE: "an image, such as `registry.example.com/team/app:1.0`",
+    METRIC: "a name without spaces, `/` and `%`",
     r"^1\.[0-9]+$": 'a Kubernetes minor version in quotes, such as "1.34"',
     r"^v?[0-9]+\.[0-9]+\.[0-9]+$": "a release of three numbers, such as v1.2.3",
     r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$": "a duration, such as 30s, 10m or 4h",

@@ -123,3 +123,44 @@ def test_what_stands_there_is_named(fields: str, message: str, label: str | None
 def test_a_number_out_of_bounds_is_told_the_bound(count: str, bound: str) -> None:
     finding = only(POOL.replace("count: 1", f"count: {count}"), "sharing: {exclusive: {}}")
     assert (finding.message, finding.label) == (f"`spec.nodes.count` cannot be `{count}`", bound)
+
+
+WORKLOAD = """apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: chat}
+spec:
+  tenant: models
+  pool: shared
+"""
+
+
+@pytest.mark.parametrize(
+    ("fraction", "message", "help_text"),
+    [
+        ("0", "`spec.fraction` cannot be `0`", "write a number above 0"),
+        ("1", "`spec.fraction` cannot be `1`", "write a number below 1"),
+        ("half", "`spec.fraction` should be a number or a mapping, not text", "write a number"),
+        ("{min: 0.5}", "`spec.fraction` has no `max`", "add `max:`"),
+    ],
+)
+def test_of_two_forms_the_one_that_was_meant_is_explained(fraction: str, message: str, help_text: str) -> None:
+    finding = only(WORKLOAD, f"image: example.com/app:1\ninference: {{}}\nfraction: {fraction}")
+    assert (finding.message, finding.help) == (message, help_text)
+
+
+@pytest.mark.parametrize("image", ["app", "example.com:5000/a/b-c__d:V1.2_3", f"[::1]:5000/app@sha256:{'0' * 64}"])
+def test_an_image_is_what_a_runtime_can_pull(image: str) -> None:
+    assert findings(f'{WORKLOAD}  image: "{image}"\n  inference: {{}}\n') == []
+
+
+@pytest.mark.parametrize("image", ["", " app:1", "https://example.com/app:1", "example.com/App:1", "app:", "app@1.0"])
+def test_what_no_runtime_can_pull_is_no_image(image: str) -> None:
+    finding = only(WORKLOAD, f'image: "{image}"\ninference: {{}}')
+    assert finding.message == f"`spec.image` cannot be `{image}`"
+
+
+@pytest.mark.parametrize("metric", ["", ".", "a/b", "a b"])
+def test_a_metric_that_the_api_server_refuses_is_refused(metric: str) -> None:
+    scaling = f'{{maxReplicas: 2, requestsPerSecond: 1, metric: "{metric}"}}'
+    finding = only(WORKLOAD, f"image: example.com/app:1\ninference: {{autoscaling: {scaling}}}")
+    assert finding.message == f"`spec.inference.autoscaling.metric` cannot be `{metric}`"

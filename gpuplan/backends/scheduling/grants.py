@@ -57,8 +57,8 @@ _VARIABLES = {
 
 
 _FRACTION_VARIABLES = {
-    **_VARIABLES,
     "asksFraction": ASKS_FRACTION,
+    **_VARIABLES,
     "usesGpus": "variables.asksFraction || variables.asks.exists(ask, size(ask) > 0)",
 }
 
@@ -69,7 +69,8 @@ def grants_policy(plan: Plan) -> dict[str, Any]:
     if kind is SchedulerKind.KAI:
         variables = variables | KAI_VARIABLES
     if uses_claims(plan):
-        variables = variables | CLAIM_VARIABLES | {"usesGpus": f"size(variables.claims) > 0 || {variables['usesGpus']}"}
+        uses_gpus = f"size(variables.claims) > 0 || {variables['usesGpus']}"
+        variables = CLAIM_VARIABLES | variables | {"usesGpus": uses_gpus}
     if kind is SchedulerKind.KUEUE:
         variables = variables | KUEUE_VARIABLES
     match = {"pods": ["CREATE"]}

@@ -87,6 +87,8 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
     is_restricted = tenant.pod_security is PodSecurity.RESTRICTED
     return {
         "automountServiceAccountToken": False,
+        # A Service `vllm` would give the pods beside it `VLLM_PORT=tcp://...`, which vLLM reads as its own.
+        "enableServiceLinks": False,
         "securityContext": {
             **({"runAsNonRoot": True} if is_restricted else {}),
             "seccompProfile": {"type": "RuntimeDefault"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -50,6 +51,8 @@ KUBERNETES_FUNCTIONS: dict[str, Any] = {
 }
 """Functions of Kubernetes' CEL libraries (strings, quantity, authorizer) that cel-python lacks."""
 
+VARIABLE = re.compile(r"\bvariables\.(\w+)")
+
 STANDARD_FUNCTIONS = frozenset(("all", "endsWith", "exists", "filter", "has", "map", "size", "startsWith"))
 
 
@@ -97,11 +100,15 @@ def _message(rule: Mapping[str, str], context: dict[str, Any]) -> str:
 
 
 class Variables(celtypes.MapType):
-    """The policy's variables: each is evaluated once, when something asks for it."""
+    """The policy's variables: each is evaluated once, when something asks for it, and may name earlier ones alone."""
 
     def __init__(self, variables: list[dict[str, str]], context: dict[str, Any]) -> None:
         super().__init__()
-        self.expressions = {variable["name"]: variable["expression"] for variable in variables}
+        self.expressions: dict[str, str] = {}
+        for variable in variables:
+            known = VARIABLE.findall(variable["expression"])
+            assert self.expressions.keys() >= set(known), f"{variable['name']} names a later variable"
+            self.expressions[variable["name"]] = variable["expression"]
         self.context = context
 
     def __contains__(self, name: object) -> bool:

@@ -43,6 +43,7 @@ def test_a_service_as_a_whole() -> None:
                     "nodeSelector": {"gpuplan.dev/pool": "gpus"},
                     "tolerations": TOLERATIONS,
                     "automountServiceAccountToken": False,
+                    "enableServiceLinks": False,
                     "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
                     "containers": [
                         {
@@ -233,6 +234,7 @@ def test_a_download_runs_where_the_pods_will_and_takes_nobodys_place() -> None:
                 "nodeSelector": {"gpuplan.dev/pool": "gpus"},
                 "tolerations": TOLERATIONS,
                 "automountServiceAccountToken": False,
+                "enableServiceLinks": False,
                 "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
                 "containers": [
                     {

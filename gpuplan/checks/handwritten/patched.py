@@ -303,6 +303,9 @@ def _options(written: str) -> dict[str, str]:
 
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
+_OTHER_PARTS = (("taints", "other taints", "taints"), ("matchFeatures", "another choice of nodes", "nodes"))
+"""Parts of a rule, what a change of one is called, and the pool's field that it comes from."""
+
 
 @_check("GPU686", "pool-labels-changed")
 def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
@@ -323,16 +326,15 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
         for key, value in old.items():
             if new.get(key) != value:
                 yield _changed_label(place, before, key, value, new.get(key))
-        for part, what in (("taints", "taints"), ("matchFeatures", "choice of nodes")):
-            if [mapping(rule).get(part) for rule in _rules(before)] != [mapping(r).get(part) for r in _rules(after)]:
+        for part, what, field in _OTHER_PARTS:
+            planned, found = ([mapping(rule).get(part) for rule in _rules(item)] for item in (before, after))
+            if planned != found:
                 yield Finding(
                     place / "spec" / "rules",
-                    f"generated {before.identity} has another {what} than planned"
-                    if part == "matchFeatures"
-                    else f"generated {before.identity} has other {what} than planned",
+                    f"generated {before.identity} has {what} than planned",
                     label="changed here",
                     notes=("the plan goes by what the policy says of the pool",),
-                    help=f"change `{'nodes' if part == 'matchFeatures' else part}` of the pool instead",
+                    help=f"change `{field}` of the pool instead",
                     severity=Severity.WARNING,
                 )
 

@@ -5,10 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 
-.PHONY: help demo test check generate docs docs-serve bench lock clean
+.PHONY: help demo test test-cluster check generate docs docs-serve bench lock clean
 
 help: ## Show what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(BIN)/.run ## Validate and build the example platform
 	@echo "== gpuplan validate: is the platform in policies/ and overlays/ right?"
@@ -21,6 +21,10 @@ demo: $(BIN)/.run ## Validate and build the example platform
 
 test: $(BIN)/.dev ## Run all tests
 	@$(BIN)/python -m pytest -n auto -q
+
+test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real parsers; builds these with Go
+	@$(BIN)/python -m tests.cluster.programs
+	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster
 
 check: $(BIN)/.dev ## Lint, types, layers, and that generated files are current
 	$(BIN)/ruff check .

@@ -1,0 +1,86 @@
+"""Plays the kubelets of fake nodes: pods that are bound to one run at once, and are gone once deleted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from tests.cluster.api import Api, Refused
+
+
+class Kubelet:
+    """A thread that answers for all nodes, until it is stopped."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._is_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kubelet", daemon=True)
+
+    def start(self) -> Self:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._is_stopped.set()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        while not self._is_stopped.is_set():
+            try:
+                pods = self._api.get("/api/v1/pods")
+                for pod in pods["items"]:
+                    self._attend(pod)
+                for event in self._api.watch("/api/v1/pods", pods["metadata"]["resourceVersion"], seconds=1):
+                    if event["type"] in {"ADDED", "MODIFIED"}:
+                        self._attend(event["object"])
+            except (OSError, ValueError):  # the watch broke off: list and watch anew
+                self._is_stopped.wait(0.1)
+
+    def _attend(self, pod: Mapping[str, Any]) -> None:
+        if not pod["spec"].get("nodeName"):
+            return
+        path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+        try:
+            if "deletionTimestamp" in pod["metadata"]:
+                self._api.delete(path, grace_seconds=0)
+            elif pod["status"].get("phase") == "Pending":
+                self._api.patch(f"{path}/status", {"status": running(pod)}, kind="strategic")
+        except Refused as refused:
+            if refused.code not in {404, 409}:  # someone else was faster
+                raise
+
+
+def running(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """The status of a pod all of whose containers run."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "phase": "Running",
+        "startTime": now,
+        "conditions": [
+            {"type": kind, "status": "True", "lastTransitionTime": now}
+            for kind in ("Initialized", "ContainersReady", "Ready")
+        ],
+        "containerStatuses": [
+            {
+                "name": container["name"],
+                "image": container.get("image", ""),
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "started": True,
+                "state": {"running": {"startedAt": now}},
+            }
+            for container in pod["spec"]["containers"]
+        ],
+    }

@@ -1,0 +1,151 @@
+"""Builds the Go programs that these tests run, from pinned modules, into a cache outside of the tree."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+MODULES = Path(__file__).parent / "go"
+
+_BUILD = ("-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false")
+_LINK = "-s -w"
+"""Symbols and DWARF are most of the size of a program and some of the time to link it."""
+_MAJOR_VERSION = re.compile(r"/v\d+$")
+
+
+class BuildError(Exception):
+    """What Go said when it did not build a program."""
+
+
+def families() -> tuple[str, ...]:
+    """The modules below go/, each with programs whose dependencies agree."""
+    return tuple(sorted(path.parent.name for path in MODULES.glob("*/go.mod")))
+
+
+def names(family: str) -> tuple[str, ...]:
+    """The programs of a module: its own, named like the module, and the tools in its go.mod."""
+    return tuple(_packages(family))
+
+
+def program(family: str, name: str) -> Path:
+    """A program, built if the cache lacks it; the test is skipped where the cluster's programs are not asked for."""
+    need_go()
+    return build(family, name)
+
+
+def need_go() -> None:
+    """Skip the test unless the cluster's programs are asked for; fail it if they are but cannot be built."""
+    if not os.environ.get("GPUPLAN_TEST_CLUSTER"):
+        pytest.skip("`make test-cluster` runs this test, with programs that it builds with Go")
+    if shutil.which("go") is None:
+        pytest.fail("Go is not on PATH: the programs of tests/cluster are built with it", pytrace=False)
+
+
+def build(family: str, name: str) -> Path:
+    """A program, built if the cache lacks it; one at a time, also where several processes ask."""
+    package = _packages(family)[name]
+    found = _folder(family) / name
+    if found.exists():
+        return found
+    found.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(_cache() / ".lock"):
+        if not found.exists():
+            unfinished = found.with_name(f".{name}")
+            _go(family, "build", *_BUILD, f"-ldflags={_LINK}{_release(family)}", "-o", str(unfinished), package)
+            unfinished.rename(found)
+    return found
+
+
+def source(family: str, module: str) -> Path:
+    """The folder that a module's release is unpacked in: what it comes with besides its code."""
+    return Path(json.loads(_go(family, "mod", "download", "-json", module))["Dir"])
+
+
+def main() -> None:
+    """Build all programs that are missing, and print how long each took."""
+    if shutil.which("go") is None:
+        sys.exit("error: Go is not on PATH\n  help: install Go 1.26 or newer, see https://go.dev/doc/install")
+    for family in families():
+        for name in names(family):
+            start = time.monotonic()
+            try:
+                path = build(family, name)
+            except BuildError as error:
+                sys.exit(f"error: {family}/{name} cannot be built\n{error}")
+            print(f"{time.monotonic() - start:6.1f} s  {family}/{name}  {path}", flush=True)
+
+
+@functools.cache
+def _packages(family: str) -> dict[str, str]:
+    tools = json.loads(_go(family, "mod", "edit", "-json")).get("Tool") or ()
+    packages = {_MAJOR_VERSION.sub("", tool["Path"]).rpartition("/")[2]: tool["Path"] for tool in tools}
+    return {family: ".", **packages} if any((MODULES / family).glob("*.go")) else packages
+
+
+@functools.cache
+def _folder(family: str) -> Path:
+    """Where a module's programs are kept: as soon as what they are made of changes, another folder."""
+    sources = sorted(path for path in (MODULES / family).iterdir() if path.suffix in {".mod", ".sum", ".go"})
+    digest = hashlib.sha256(_go(family, "env", "GOVERSION", "GOOS", "GOARCH").encode())
+    digest.update(_release(family).encode())
+    for path in sources:
+        digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return _cache() / f"{family}-{digest.hexdigest()[:16]}"
+
+
+@functools.cache
+def _release(family: str) -> str:
+    """Flags that tell Kubernetes its release, as its own build does; controllers ask the API server for it."""
+    if not family.startswith("kubernetes-"):
+        return ""
+    required = json.loads(_go(family, "mod", "edit", "-json"))["Require"]
+    release = next(module["Version"] for module in required if module["Path"] == "k8s.io/kubernetes")
+    major, minor, _ = release.removeprefix("v").split(".", 2)
+    variables = {"gitVersion": release, "gitMajor": major, "gitMinor": minor}
+    return "".join(f" -X k8s.io/component-base/version.{name}={value}" for name, value in variables.items())
+
+
+def _cache() -> Path:
+    if own := os.environ.get("GPUPLAN_TEST_PROGRAMS"):
+        return Path(own).resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpuplan" / "programs"
+
+
+def _go(family: str, *arguments: str) -> str:
+    """What Go prints; neither the user's flags nor a workspace or another release of Go changes what is built."""
+    settings = {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    result = subprocess.run(
+        ["go", *arguments],
+        cwd=MODULES / family,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        raise BuildError(f"go {' '.join(arguments)}: {result.stderr.strip()}")
+    return result.stdout
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    main()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from tests.cli.runs import run
 from tests.cluster import nodes
@@ -21,6 +21,9 @@ from tests.cluster.kubelet import Kubelet
 from tests.cluster.processes import until
 
 REPOSITORY = Path(__file__).parents[2]
+
+Beside: TypeAlias = Callable[[ControlPlane], AbstractContextManager[object]]
+"""Starts programs beside a control plane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,16 @@ class ExampleCluster:
     _running: ExitStack
 
     @classmethod
-    def start(cls, name: str, repository: Path = REPOSITORY) -> Self:
-        """Bring the cluster's folders, as they are on disk, to a new control plane."""
+    def start(cls, name: str, repository: Path = REPOSITORY, beside: Beside | None = None) -> Self:
+        """Bring the cluster's folders, as they are on disk, to a new control plane.
+
+        Programs beside it are started first, so that their webhooks see what is applied.
+        """
         plan = show(name, repository)
         with ExitStack() as running:
             control_plane = running.enter_context(ControlPlane.start(plan["kubernetes"]))
+            if beside is not None:
+                running.enter_context(beside(control_plane))
             api = control_plane.api
             folders = tuple(deliveries(control_plane, repository, name))
             undefined_kinds = define(api, [body for folder in folders for body in folder.objects])

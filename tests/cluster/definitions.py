@@ -28,7 +28,11 @@ def define(api: Api, objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     for definition in [*definitions.values(), *(_permissive(unserved[key]) for key in missing)]:
         api.apply(definition, manager=_MANAGER)
     until(lambda: all(api.find_kind(*key) for key in unserved), "custom resources are served")
-    return tuple(f"{kind}.{version.partition('/')[0]}" for version, kind in missing)
+    return tuple(f"{version.partition('/')[0]}/{kind}" for version, kind in missing)
+
+
+def has_definitions() -> bool:
+    return bool(os.environ.get("GPUPLAN_CRDS"))
 
 
 def _read() -> list[dict[str, Any]]:

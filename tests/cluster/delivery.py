@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class Folder:
 
     path: str
     objects: tuple[dict[str, Any], ...]
+    is_deleted_with_application: bool = False
 
 
 def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> Iterator[Folder]:
@@ -32,7 +33,9 @@ def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> I
     yield root
     for body in root.objects:
         for path in _paths(body, repository):
-            yield read_folder(control_plane, repository, path)
+            yield replace(
+                read_folder(control_plane, repository, path), is_deleted_with_application=_deletes_with_itself(body)
+            )
 
 
 def read_folder(control_plane: ControlPlane, repository: Path, path: str) -> Folder:
@@ -50,15 +53,19 @@ def identity(body: Mapping[str, Any]) -> str:
 
 
 def leaving(before: Iterable[Folder], after: Iterable[Folder]) -> Iterator[dict[str, Any]]:
-    """The objects that are no longer there, last waves first, without those that Argo CD leaves alone.
+    """The objects that Argo CD prunes or deletes with their Application, last waves first.
 
     An object whose pruning or deletion a person is to confirm counts as confirmed.
     """
+    after = tuple(after)
+    synced = {folder.path for folder in after}
     kept = {identity(body) for folder in after for body in folder.objects}
     for folder in before:
+        if folder.path not in synced and not folder.is_deleted_with_application:
+            continue
+        protection = "Prune=false" if folder.path in synced else "Delete=false"
         for body in reversed(folder.objects):
-            options = _annotation(body, _SYNC_OPTIONS, "").split(",")
-            if identity(body) not in kept and not {"Prune=false", "Delete=false"} & set(options):
+            if identity(body) not in kept and protection not in _annotation(body, _SYNC_OPTIONS, "").split(","):
                 yield body
 
 
@@ -75,6 +82,18 @@ def _paths(body: Mapping[str, Any], repository: Path) -> Iterator[str]:
                     yield from (path.relative_to(repository).as_posix() for path in found)
         case _:
             pass
+
+
+def _deletes_with_itself(body: Mapping[str, Any]) -> bool:
+    """Whether an Application takes along what it has synced: by its finalizer, or as its ApplicationSet says."""
+    if body["kind"] == "Application":
+        return any(name.startswith("resources-finalizer.argocd.argoproj.io") for name in _finalizers(body))
+    return not body["spec"].get("syncPolicy", {}).get("preserveResourcesOnDeletion", False)
+
+
+def _finalizers(body: Mapping[str, Any]) -> Sequence[str]:
+    found: Sequence[str] = body["metadata"].get("finalizers", ())
+    return found
 
 
 def _order(body: Mapping[str, Any]) -> tuple[int, bool, str, str]:

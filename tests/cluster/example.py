@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -56,7 +56,8 @@ class ExampleCluster:
             nodes.make_nodes(api, plan["pools"])
             running.enter_context(Kubelet(api))
             apply_all(api, folders)
-            nodes.publish(api, plan["pools"], repository / "out" / name)
+            provide_volumes(api, folders)
+            nodes.publish(api, plan, repository / "out" / name)
             settle(api)
             return cls(name, repository, plan, control_plane, folders, undefined_kinds, running.pop_all())
 
@@ -89,7 +90,7 @@ def show(name: str, repository: Path = REPOSITORY) -> dict[str, Any]:
     return found
 
 
-def apply_all(api: Api, folders: tuple[Folder, ...]) -> dict[str, dict[str, Any]]:
+def apply_all(api: Api, folders: Sequence[Folder]) -> dict[str, dict[str, Any]]:
     """Apply all objects, and return what the server made of each; namespaces that no folder has are made as needed."""
     bodies = [body for folder in folders for body in folder.objects]
     own = {body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"}
@@ -97,6 +98,26 @@ def apply_all(api: Api, folders: tuple[Folder, ...]) -> dict[str, dict[str, Any]
     for name in sorted(used - own):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
     return {api.path_of(body): api.apply(body, manager=MANAGER) for body in bodies}
+
+
+def provide_volumes(api: Api, folders: Sequence[Folder]) -> None:
+    """A volume for each claim, as the storage of a cluster would make it."""
+    for claim in (body for folder in folders for body in folder.objects if body["kind"] == "PersistentVolumeClaim"):
+        wanted = claim["spec"]
+        metadata = claim["metadata"]
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"{metadata['namespace']}-{metadata['name']}"},
+            "spec": {
+                "capacity": wanted["resources"]["requests"],
+                "accessModes": wanted["accessModes"],
+                "storageClassName": wanted.get("storageClassName", ""),
+                "claimRef": {"namespace": metadata["namespace"], "name": metadata["name"]},
+                "hostPath": {"path": "/var/empty"},
+            },
+        }
+        api.apply(volume, manager="tests")
 
 
 def settle(api: Api) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from gpuplan.catalog import load
 from tests.cluster.api import Api
 from tests.cluster.parsers import published, rule_labels
 
+POOL_LABEL = "gpuplan.dev/pool"
+
 _ROOM = {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "1Ti", "pods": "250"}
 """So much of all else that only GPUs are short."""
 
 
-def make_nodes(api: Api, pools: list[Mapping[str, Any]]) -> None:
+def make_nodes(api: Api, pools: Sequence[Mapping[str, Any]]) -> None:
     """The nodes of all pools, as they join: with their hardware's labels, ready, and without GPUs yet."""
     for pool in pools:
         for name in names(pool):
@@ -27,16 +30,12 @@ def make_nodes(api: Api, pools: list[Mapping[str, Any]]) -> None:
             api.patch(f"/api/v1/nodes/{name}/status", {"status": _status(_ROOM)})
 
 
-def publish(api: Api, pools: list[Mapping[str, Any]], out: Path) -> None:
+def publish(api: Api, plan: Mapping[str, Any], out: Path) -> None:
     """Bring the nodes to what a cluster's folder of out/ makes of them: labels, taints and GPUs."""
-    rules = [body for path in sorted(out.glob("partitions/*/nodefeaturerule-*.yaml")) for body in [_load(path)]]
-    groups = _node_groups(out)
-    for pool in pools:
+    for pool in plan["pools"]:
         for name in names(pool):
-            labels, taints = rule_labels(rules, name) if rules else groups.get(pool["name"], ({}, []))
             path = f"/api/v1/nodes/{name}"
-            if labels or taints:
-                api.patch(path, {"metadata": {"labels": labels}, "spec": {"taints": taints}})
+            api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name))
             found = api.get(path)["metadata"]["labels"]
             gpus = published(out, found, pool["nodes"]["gpus_per_node"])
             quantities = {resource: str(count) for resource, count in gpus.items()}
@@ -46,7 +45,44 @@ def publish(api: Api, pools: list[Mapping[str, Any]], out: Path) -> None:
 def names(pool: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of a pool's nodes: those in its policy, or as many as it has made of its pattern."""
     nodes = pool["nodes"]
-    return tuple(nodes["names"]) or tuple(_made(nodes["name_pattern"], nodes["count"]))
+    pattern = nodes["name_pattern"] or f"gpu-{pool['name']}-[0-9]+"
+    return tuple(nodes["names"]) or tuple(_made(pattern, nodes["count"]))
+
+
+def planned_units(plan: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """How many of each resource the plan says that a pool has, by the pool's name and the resource's."""
+    found: Counter[tuple[str, str]] = Counter()
+    for pool in plan["pools"]:
+        for unit in pool["units"]:
+            if unit["device_class"] is None:
+                # Fractions have no resource of their own: the nodes publish the GPUs that are divided.
+                found[pool["name"], unit["resource"] or "nvidia.com/gpu"] += unit["capacity"]
+    return dict(found)
+
+
+def published_units(api: Api) -> dict[tuple[str, str], int]:
+    """How many of each resource of GPUs a pool's nodes publish, as the API server sees it."""
+    found: Counter[tuple[str, str]] = Counter()
+    for node in api.list("/api/v1/nodes"):
+        pool = node["metadata"]["labels"].get(POOL_LABEL, "")
+        for resource, count in node["status"]["allocatable"].items():
+            if is_of_gpus(resource) and int(count):
+                found[pool, resource] += int(count)
+    return dict(found)
+
+
+def granted_but_not_published(api: Api) -> set[str]:
+    """Resources of GPUs that a quota or a pod names, more than none of them, and that no node has."""
+    published = {resource for _, resource in published_units(api)}
+    quotas = [quota["spec"]["hard"] for quota in api.list("/api/v1/resourcequotas")]
+    containers = [container for pod in api.list("/api/v1/pods") for container in pod["spec"]["containers"]]
+    amounts = [*quotas, *(container.get("resources", {}).get("limits", {}) for container in containers)]
+    granted = {name.removeprefix("requests.") for amount in amounts for name, count in amount.items() if count != "0"}
+    return {name for name in granted if is_of_gpus(name)} - published
+
+
+def is_of_gpus(resource: str) -> bool:
+    return resource.startswith("nvidia.com/")
 
 
 def _made(pattern: str, count: int) -> Iterator[str]:
@@ -90,11 +126,27 @@ def _status(capacity: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _node_groups(out: Path) -> dict[str, tuple[dict[str, str], list[dict[str, str]]]]:
-    """What whoever makes the nodes is told to set, by pool, on clusters where gpuplan labels no nodes."""
-    path = out / "partitions" / "node-groups.yaml"
-    groups = _load(path)["nodeGroups"] if path.exists() else ()
-    return {group["pool"]: (group["labels"], group["taints"]) for group in groups}
+def _labelling(node_labels: str, out: Path, pool: str, name: str) -> dict[str, Any]:
+    """What Node Feature Discovery changes on a node, or whoever makes nodes as the table for them says."""
+    match node_labels:
+        case "nfd":
+            rules = [_load(path) for path in sorted(out.glob("partitions/*/nodefeaturerule-*.yaml"))]
+            labels, taints = rule_labels(rules, name)
+            return {"metadata": {"labels": labels}, "spec": {"taints": taints}}
+        case "external":
+            group = _node_group(out, pool)
+            return {"metadata": {"labels": group["labels"]}, "spec": {"taints": group["taints"]}}
+        case "node":  # the labels are on the Node objects that are delivered
+            return {"spec": {"taints": _node_group(out, pool)["taints"]}}
+        case _:
+            raise AssertionError(f"nothing is known of {node_labels}")
+
+
+def _node_group(out: Path, pool: str) -> Mapping[str, Any]:
+    groups = _load(out / "partitions" / "node-groups.yaml")["nodeGroups"]
+    [found] = [group for group in groups if group["pool"] == pool]
+    group: Mapping[str, Any] = found
+    return group
 
 
 def _load(path: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
@@ -16,6 +16,10 @@ from gpuplan.planning.plan import ClusterMigStrategy, Plan
 
 MOST_MPS_CLIENTS = 48
 
+_RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
+_LONGEST_RESOURCE = 63
+_UUID = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_DEVICE = re.compile(rf"[0-9]+(:[0-9]+)?|(GPU|MIG)-{_UUID}|MIG-GPU-{_UUID}/[0-9]+/[0-9]+").fullmatch
 _FILTER = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?").fullmatch
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
 _MARKS = ("mig-configs", "sharing", "migStrategy")
@@ -86,38 +90,92 @@ def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            yield from _findings(config, _plugin_errors(config.body), "nodes with this entry hand out no GPUs")
+            problems = _plugin_errors(config.body, plan.cluster.gpu_operator.mig_strategy)
+            yield from _findings(config, problems, "nodes with this entry hand out no GPUs")
 
 
 def _is_plugin(body: Mapping[str, object]) -> bool:
-    return bool(_methods(body)) or "migStrategy" in mapping(body.get("flags"))
+    return any(name in mapping(body.get("sharing")) for name in _METHODS) or "migStrategy" in mapping(body.get("flags"))
+
+
+_METHODS = ("timeSlicing", "mps")
 
 
 def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """What shares GPUs; `mps` may be null, which `timeSlicing` may not."""
     sharing = mapping(body.get("sharing"))
-    return {name: mapping(sharing[name]) for name in ("timeSlicing", "mps") if name in sharing}
+    return {
+        name: mapping(sharing[name])
+        for name in _METHODS
+        if name in sharing and not (name == "mps" and sharing[name] is None)
+    }
 
 
-def _plugin_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
-    if body.get("version", "v1") not in ("", "v1"):
+def _plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+    if body.get("version") not in (None, "", "v1"):
         yield _Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
+    yield from _strategy_errors(body, overriding)
+    yield from _pattern_errors(body)
     for name, method in _methods(body).items():
         route = ("sharing", name)
         resources = sequence(method.get("resources"))
+        for field in _METHOD_FIELDS:
+            if not isinstance(method.get(field), bool | None):
+                yield _Problem(
+                    (*route, field), f"`{field}` is not a boolean", "true or false", f"write `{field}: true`"
+                )
         if not resources:
             help_ = "list `{name: nvidia.com/gpu, replicas: 2}`, or leave `sharing` out"
             yield _Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
         for index, resource in enumerate(resources):
             yield from _resource_errors((*route, "resources", index), name, mapping(resource))
-    if "mps" in _methods(body) and mapping(body.get("flags")).get("migStrategy") == "mixed":
+
+
+def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+    """The file's strategy counts where the cluster leaves it to each pool; it is parsed in any case."""
+    own = mapping(body.get("flags")).get("migStrategy")
+    is_own = overriding is ClusterMigStrategy.PER_POOL
+    if not isinstance(own, str | None) or (is_own and own not in (None, "none", "single", "mixed")):
+        message = f"the device plugin knows no MIG strategy `{own}`"
+        yield _Problem(("flags", "migStrategy"), message, "unknown", "write `none`, `single` or `mixed`")
+    if "mps" in _methods(body) and (own if is_own else overriding) == ClusterMigStrategy.MIXED:
         message = "the device plugin refuses MPS with the MIG strategy `mixed`"
-        yield _Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
+        if is_own:
+            yield _Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
+        else:
+            help_ = "use `timeSlicing`, or write `gpuOperator.migStrategy: perPool` in the Cluster"
+            yield _Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
+
+
+def _pattern_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+    """The names of `resources` are ignored, but only once they are parsed."""
+    resources = mapping(body.get("resources"))
+    for kind in ("gpus", "mig"):
+        for index, entry in enumerate(sequence(resources.get(kind))):
+            fields = mapping(entry)
+            if not isinstance(fields.get("pattern"), str) or not _is_resource(fields.get("name")):
+                message = f"an entry of `resources.{kind}` lacks a pattern or a valid name"
+                yield _Problem(("resources", kind, index), message, "cannot be read", "remove `resources`")
+
+
+def _is_resource(name: object) -> bool:
+    """Whether the plugin takes the name, to which it adds the prefix where that is missing."""
+    plain = text(name).removeprefix("nvidia.com/")
+    return bool(_RESOURCE(plain)) and len(f"nvidia.com/{plain}") <= _LONGEST_RESOURCE
 
 
 def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[_Problem]:
     name, replicas = resource.get("name"), resource.get("replicas")
     if not name:
         yield _Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
+    for field in ("name", "rename"):
+        if field in resource and (name or field == "rename") and not _is_resource(resource[field]):
+            message = f"`{resource[field]}` is no name of a resource"
+            help_ = "write `nvidia.com/` and at most 52 lower-case letters, digits, `-` and `.`"
+            yield _Problem((*route, field), message, "cannot be read", help_)
+    if "devices" in resource and not _is_choice(resource["devices"]):
+        help_ = "remove it: all GPUs are shared"
+        yield _Problem((*route, "devices"), f"`devices` cannot be `{resource['devices']}`", "cannot be read", help_)
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
         given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
         message = f"`{text(name) or 'resource'}` has {given}"
@@ -129,6 +187,13 @@ def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mappin
         yield _Problem((*route, "replicas"), message, f"{replicas} clients", help_)
     if method == "mps" and text(name).startswith("nvidia.com/mig-"):
         yield _Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
+
+
+def _is_choice(devices: object) -> bool:
+    """All devices, how many of them, or a list of indexes and UUIDs."""
+    if isinstance(devices, list):
+        return all(isinstance(item, str | int) and bool(_DEVICE(str(item))) for item in devices)
+    return devices == "all" or (isinstance(devices, int) and not isinstance(devices, bool) and devices > 0)
 
 
 @check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
@@ -165,10 +230,10 @@ def _plugin_warnings(body: Mapping[str, object]) -> Iterator[_Problem]:
         for index, resource in enumerate(sequence(method.get("resources"))):
             fields = mapping(resource)
             route = ("sharing", name, "resources", index)
-            if "rename" in fields:
+            if _is_resource(fields.get("rename")):
                 help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
                 yield _Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
-            if fields.get("devices", "all") != "all":
+            if fields.get("devices", "all") != "all" and _is_choice(fields["devices"]):
                 help_ = "remove it; GPUs to be shared in another way need another pool"
                 yield _Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
             yield from _misplaced(fields, route, name)
@@ -251,7 +316,7 @@ def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping
     for index, item in enumerate(items):
         for earlier in items[:index]:
             is_for_all_boards = "device-filter" not in item and "device-filter" not in earlier
-            differ = {item.get("mig-enabled"), earlier.get("mig-enabled")} == {True, False}
+            differ = (item.get("mig-enabled"), earlier.get("mig-enabled")) in ((True, False), (False, True))
             if is_for_all_boards and differ and _share_gpus(item.get("devices"), earlier.get("devices")):
                 message = f"entry `{name}` switches MIG on and off for the same GPU"
                 yield _Problem((*route, index, "devices"), message, "named before", "name each GPU once")
@@ -272,15 +337,15 @@ def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, obj
         if key not in _ITEM_FIELDS:
             yield _Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
     devices = item.get("devices")
-    is_listed = isinstance(devices, list) and all(isinstance(index, int) for index in devices)
+    is_listed = isinstance(devices, list) and all(_is_integer(index) for index in devices)
     if devices != "all" and not is_listed:
         message = f"entry `{name}` does not say which devices"
         yield _Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
-    if not isinstance(item.get("mig-enabled"), bool):
+    if not isinstance(item.get("mig-enabled", ""), bool | None):
         message = f"entry `{name}` does not say `mig-enabled`"
         yield _Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
     yield from _instance_errors(route, name, item)
-    yield from _filter_errors(route, item.get("device-filter", "0x00000000"))
+    yield from _filter_errors(route, item.get("device-filter"))
 
 
 def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
@@ -293,8 +358,16 @@ def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str,
     if instances and not is_enabled:
         message = f"entry `{name}` has instances on GPUs without MIG"
         yield _Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
+    if not isinstance(item.get("mig-devices"), Mapping | None) and not is_enabled:
+        yield _Problem(place, f"`mig-devices` of entry `{name}` is no mapping", "cannot be read", "remove it")
+    if instances and not any(instances.values()):
+        message = f"entry `{name}` has instances, and all counts are 0"
+        yield _Problem(place, message, "cannot be read", "write `mig-devices: {}` for none")
     for profile, count in instances.items():
-        if not isinstance(count, int) or count < 1:
+        if count is not None and (not _is_integer(count) or count < 0):
+            message = f"entry `{name}` wants `{count}` of `{profile}`, which is no count"
+            yield _Problem((*place, profile), message, "cannot be read", "write 1 or more")
+        elif not count:
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
             yield _Problem((*place, profile), message, "1 or more", "leave the profile out")
         if fault := _profile_fault(profile):
@@ -303,6 +376,10 @@ def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str,
     if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
         message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
         yield _Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _profile_fault(profile: str) -> tuple[str, str, str] | None:
@@ -337,11 +414,13 @@ def _spell(counts: Mapping[str, int]) -> str:
 
 
 def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[_Problem]:
-    for item in given if isinstance(given, list) else [given]:
-        if not isinstance(item, str) or not _FILTER(item):
-            label = "not device and vendor in hex" if isinstance(item, str) else "not text"
-            help_ = 'write it quoted and whole, such as `"0x233010DE"`'
-            yield _Problem((*route, "device-filter"), f"device filter `{item}` matches no GPU", label, help_)
+    """Without a filter, or with an empty one, an item is for all boards."""
+    for item in given if isinstance(given, list) else () if given in (None, "") else (given,):
+        place, help_ = (*route, "device-filter"), 'write it quoted and whole, such as `"0x233010DE"`'
+        if not isinstance(item, str):
+            yield _Problem(place, f"device filter `{item}` is not text", "cannot be read", help_)
+        elif not _FILTER(item):
+            yield _Problem(place, f"device filter `{item}` matches no GPU", "not device and vendor in hex", help_)
 
 
 @check("GPU633", "mig-config-incomplete")

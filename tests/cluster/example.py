@@ -90,14 +90,15 @@ def show(name: str, repository: Path = REPOSITORY) -> dict[str, Any]:
     return found
 
 
-def apply_all(api: Api, folders: Sequence[Folder]) -> dict[str, dict[str, Any]]:
-    """Apply all objects, and return what the server made of each; namespaces that no folder has are made as needed."""
+def apply_all(api: Api, folders: Sequence[Folder]) -> None:
+    """Apply all objects in order; namespaces that are used and that no folder has are made before."""
     bodies = [body for folder in folders for body in folder.objects]
     own = {body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"}
     used = {body["metadata"]["namespace"] for body in bodies if "namespace" in body["metadata"]}
     for name in sorted(used - own):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
-    return {api.path_of(body): api.apply(body, manager=MANAGER) for body in bodies}
+    for body in bodies:
+        api.apply(body, manager=MANAGER)
 
 
 def provide_volumes(api: Api, folders: Sequence[Folder]) -> None:

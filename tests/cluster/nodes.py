@@ -72,11 +72,12 @@ def published_units(api: Api) -> dict[tuple[str, str], int]:
 
 
 def granted_but_not_published(api: Api) -> set[str]:
-    """Resources of GPUs that a quota or a pod names, more than none of them, and that no node has."""
+    """Resources of GPUs that a quota grants or a workload asks for, more than none of them, and that no node has."""
     published = {resource for _, resource in published_units(api)}
-    quotas = [quota["spec"]["hard"] for quota in api.list("/api/v1/resourcequotas")]
-    containers = [container for pod in api.list("/api/v1/pods") for container in pod["spec"]["containers"]]
-    amounts = [*quotas, *(container.get("resources", {}).get("limits", {}) for container in containers)]
+    workloads = [*api.list("/apis/apps/v1/deployments"), *api.list("/apis/batch/v1/jobs")]
+    containers = [container for body in workloads for container in body["spec"]["template"]["spec"]["containers"]]
+    amounts = [quota["spec"]["hard"] for quota in api.list("/api/v1/resourcequotas")]
+    amounts += [container.get("resources", {}).get("limits", {}) for container in containers]
     granted = {name.removeprefix("requests.") for amount in amounts for name, count in amount.items() if count != "0"}
     return {name for name in granted if is_of_gpus(name)} - published
 

@@ -1,0 +1,131 @@
+"""A mistake in a plan or in out/ is found by the functions that the other tests use."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.api import Refused
+from tests.cluster.comparisons import compare_grants, compare_units, rewritten
+from tests.cluster.example import REPOSITORY, ExampleCluster, show
+from tests.cluster.parsers import ConfigurationError, published
+from tests.cluster.table import Table
+
+_CLUSTER = "dev"
+_DEVICE_PLUGIN = "configmap-gpuplan-device-plugin-*.yaml"
+_MIG_PARTED = "configmap-gpuplan-mig-parted-*.yaml"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A copy of the example's policies and of what is committed below out/."""
+    for name in ("policies", "overlays", "out"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    return tmp_path
+
+
+def plant(repository: Path, pattern: str, right: str, wrong: str) -> None:
+    """Write something wrong into the only file that matches."""
+    [path] = (repository / "out" / _CLUSTER).glob(pattern)
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+
+
+def test_nothing_planted_nothing_found(clusters: Callable[[str], ExampleCluster]) -> None:
+    cluster = clusters(_CLUSTER)
+    compare_units(Table().record, cluster.name, cluster.plan, cluster.api)
+    compare_grants(Table().record, cluster.name, cluster.api)
+
+
+def test_a_wrong_count_in_a_plan(clusters: Callable[[str], ExampleCluster]) -> None:
+    cluster = clusters(_CLUSTER)
+    plan = deepcopy(dict(cluster.plan))
+    plan["pools"][0]["units"][0]["capacity"] += 1
+    message = "dev: nvidia.com/mig-2g.20gb of a100-mixed: planned 5, observed 4"
+    with pytest.raises(AssertionError, match=message):
+        compare_units(Table().record, cluster.name, plan, cluster.api)
+
+
+def test_a_wrong_key_in_a_config_map(repository: Path) -> None:
+    plant(repository, f"gpu-operator/{_DEVICE_PLUGIN}", "  a100-mixed: |", "  a100-mixd: |")
+    message = "the specified configuration a100-mixed does not exist"
+    with pytest.raises(ConfigurationError, match=message), ExampleCluster.start(_CLUSTER, repository):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong", "message"),
+    [
+        (_DEVICE_PLUGIN, "migStrategy: mixed", "migStrategy: mixd", "mixd"),
+        (_MIG_PARTED, "mig-configs:", "mig-config:", "unexpected field: mig-config"),
+        (_MIG_PARTED, "one-large-two-medium-", "one-large-", "one-large-two-medium-"),
+    ],
+)
+def test_a_configuration_that_is_refused(repository: Path, pattern: str, right: str, wrong: str, message: str) -> None:
+    plant(repository, f"gpu-operator/{pattern}", right, wrong)
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        published_by_partitioned_node(repository)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong", "resources"),
+    [
+        (_DEVICE_PLUGIN, "flags:", "flag:", {"nvidia.com/gpu": 2}),
+        (_MIG_PARTED, '"2g.20gb"', '"2g.10gb"', {"nvidia.com/mig-2g.10gb": 4, "nvidia.com/mig-3g.40gb": 2}),
+    ],
+)
+def test_a_configuration_that_means_something_else(
+    repository: Path, pattern: str, right: str, wrong: str, resources: dict[str, int]
+) -> None:
+    """NVIDIA's parsers take what they do not know for nothing at all, or for another profile."""
+    planned = {"nvidia.com/mig-2g.20gb": 4, "nvidia.com/mig-3g.40gb": 2}
+    assert published_by_partitioned_node(repository) == planned
+    plant(repository, f"gpu-operator/{pattern}", right, wrong)
+    assert published_by_partitioned_node(repository) == resources
+
+
+def published_by_partitioned_node(repository: Path) -> dict[str, int]:
+    """What a node of the pool `a100-mixed` publishes."""
+    [pool] = [pool for pool in show(_CLUSTER, repository)["pools"] if pool["name"] == "a100-mixed"]
+    return published(repository / "out" / _CLUSTER, pool["labels"], pool["nodes"]["gpus_per_node"])
+
+
+def test_a_wrong_count_in_a_config_map(repository: Path) -> None:
+    plant(repository, f"gpu-operator/{_DEVICE_PLUGIN}", "replicas: 3", "replicas: 4")
+    message = "dev: nvidia.com/gpu.shared of a100-shared: planned 6, observed 8"
+    with ExampleCluster.start(_CLUSTER, repository) as cluster, pytest.raises(AssertionError, match=message):
+        compare_units(Table().record, cluster.name, cluster.plan, cluster.api)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        ("namespaces/model-services/resourcequota-gpuplan.yaml", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-3g.39gb"),
+        ("workloads/research/job-evaluation-*.yaml", "nvidia.com/gpu.shared:", "nvidia.com/gpus.shared:"),
+    ],
+)
+def test_a_wrong_name_of_a_resource(repository: Path, pattern: str, right: str, wrong: str) -> None:
+    plant(repository, pattern, right, wrong)
+    message = f"dev: resources granted that no node has: planned [], observed ['{wrong.removesuffix(':')}']"
+    with ExampleCluster.start(_CLUSTER, repository) as cluster, pytest.raises(AssertionError, match=re.escape(message)):
+        compare_grants(Table().record, cluster.name, cluster.api)
+
+
+def test_an_unknown_field(repository: Path) -> None:
+    plant(repository, "scheduling/priorityclass-research.yaml", "value: 100", "value: 100\nvaleu: 100")
+    with pytest.raises(Refused, match="valeu"), ExampleCluster.start(_CLUSTER, repository):
+        pass
+
+
+def test_a_quantity_that_the_server_writes_in_another_way(repository: Path) -> None:
+    plant(repository, "workloads/model-services/deployment-chat.yaml", 'memory: "48Gi"', 'memory: "49152Mi"')
+    with ExampleCluster.start(_CLUSTER, repository) as cluster:
+        [limit, request] = rewritten(cluster)
+    assert limit.endswith("resources.limits.memory: '49152Mi' is kept as '48Gi'")
+    assert request.endswith("resources.requests.memory: '49152Mi' is kept as '48Gi'")

@@ -40,7 +40,7 @@ def kueue_controller(control_plane: ControlPlane, configuration: Path) -> Iterat
 
     Its CustomResourceDefinitions and webhooks are what its module installs, but for the address.
     """
-    folder = control_plane.folder / "kueue"
+    folder = _log(control_plane).parent
     folder.mkdir()
     certificate = Certificate.issue(*_NAMES)
     certificates = certificate.write(folder / "certificates")
@@ -55,11 +55,20 @@ def kueue_controller(control_plane: ControlPlane, configuration: Path) -> Iterat
         path.write_text(yaml.safe_dump({**config, **_OF_A_POD, "webhook": webhook}), encoding="utf-8")
         return [program("kueue", "kueue"), f"--config={path}", f"--kubeconfig={control_plane.kubeconfig}"]
 
-    process, _ = serve(command, certificate.is_served, folder / "kueue.log")
+    process, _ = serve(command, certificate.is_served, _log(control_plane))
     try:
         yield process
     finally:
         process.stop()
+
+
+def kueue_log(control_plane: ControlPlane) -> str:
+    """What the controller beside a control plane has said so far."""
+    return _log(control_plane).read_text(encoding="utf-8")
+
+
+def _log(control_plane: ControlPlane) -> Path:
+    return control_plane.folder / "kueue" / "kueue.log"
 
 
 def _manifests(control_plane: ControlPlane) -> tuple[Object, ...]:

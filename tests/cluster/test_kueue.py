@@ -1,0 +1,371 @@
+"""Kueue's controller on `prod`: what it admits, lends, takes back and refuses."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import pytest
+
+from gpuplan.backends import kueue
+from gpuplan.manifests import File, Manifest
+from gpuplan.planning.plan import POOL_LABEL
+from tests.cli.runs import run
+from tests.cluster import nodes
+from tests.cluster.api import Api, Refused
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.example import REPOSITORY, ExampleCluster
+from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log
+from tests.cluster.kueue_jobs import Job, Queue, queues
+from tests.cluster.processes import NotReadyError, until
+from tests.cluster.programs import need_go, program
+from tests.plans import a_plan
+
+Record: TypeAlias = Callable[[str, object, object], None]
+T = TypeVar("T")
+P = ParamSpec("P")
+
+CHECKS = REPOSITORY / "tests" / "checks"
+BORROWING = """\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: research}
+spec: {quotas: [{pool: a100-shared, guaranteed: 24, limit: none}]}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: development}
+spec: {quotas: [{pool: a100-shared, guaranteed: 24, lendable: 12}]}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: batch-inference}
+spec: {quotas: [{pool: a100-shared, guaranteed: 12, limit: 16}]}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: training}
+spec: {preempts: false}
+"""
+"""On top of `prod`: tenants that borrow without a bound and with one, one that keeps half, and a class that waits."""
+
+
+@pytest.fixture(scope="module")
+def prod() -> Iterator[ExampleCluster]:
+    """The example cluster with its Kueue, on a control plane of its own: it holds what other tests want to run."""
+    need_go()
+    with _start(REPOSITORY) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def borrowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleCluster]:
+    """`prod` with tenants that lend and borrow."""
+    need_go()
+    repository = tmp_path_factory.mktemp("borrowing")
+    for name in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / name, repository / name)
+    (repository / "overlays" / "prod" / "borrowing.yaml").write_text(BORROWING, encoding="utf-8")
+    built = run("build", "--cluster", "prod", cwd=repository)
+    assert built.code == 0, built.err
+    with _start(repository) as cluster:
+        yield cluster
+
+
+def _start(repository: Path) -> ExampleCluster:
+    configuration = repository / "out" / "prod" / "scheduling" / "kueue-configuration.yaml"
+    return ExampleCluster.start("prod", repository, partial(kueue_controller, configuration=configuration))
+
+
+def _cases(*rules: str) -> list[Path]:
+    """The cases of rules, as far as their cluster has Kueue."""
+    cases = [path for rule in rules for path in sorted((CHECKS / rule).glob("*.yaml"))]
+    return [path for path in cases if "kind: kueue" in path.read_text(encoding="utf-8")]
+
+
+def _id(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
+def test_queues_become_active(prod: ExampleCluster, record: Record) -> None:
+    bodies = [body for folder in prod.folders for body in folder.objects]
+    paths = [prod.api.path_of(body) for body in bodies if body["kind"] in {"ClusterQueue", "LocalQueue"}]
+    record("prod: queues that Kueue says are active", len(paths), _in_the_end(len(paths), _active, prod.api, paths))
+
+
+def test_own_work_is_admitted(prod: ExampleCluster, record: Record) -> None:
+    for queue in queues(prod):
+        if own := _own_units(prod, queue):
+            record(f"prod: {queue}: units of its own workloads", own, _in_the_end(own, queue.used))
+
+
+def test_work_is_admitted_up_to_the_guarantee(prod: ExampleCluster, record: Record) -> None:
+    """All queues at once, so that none has what is another's; then all pods find their place."""
+    pools = {pool["name"]: nodes.names(pool) for pool in prod.plan["pools"]}
+    with ExitStack() as running:
+        filled = [(queue, running.enter_context(_filled(prod, queue, _guaranteed(queue)))) for queue in queues(prod)]
+        for queue, jobs in filled:
+            planned = _guaranteed(queue), 1
+            observed = _in_the_end(planned, _used_and_waiting, queue, jobs)
+            record(f"prod: {queue}: units admitted, Jobs that wait", planned, observed)
+        for queue, jobs in filled:
+            pods = sum(job.size for job in jobs[:-1])
+            observed_pods = _in_the_end(pods, _pods_on, pools[queue.quota["pool"]], jobs)
+            record(f"prod: {queue}: pods of these on nodes of the pool", pods, observed_pods)
+
+
+def test_flavor_reaches_pods(prod: ExampleCluster, record: Record) -> None:
+    by_pool = {queue.quota["pool"]: queue for queue in queues(prod)}
+    for pool in prod.plan["pools"]:
+        taints = [f"{taint['key']}={taint['value']}:{taint['effect']}" for taint in pool["taints"]]
+        planned = f"{POOL_LABEL}={pool['name']}; {', '.join(taints)}"
+        with by_pool[pool["name"]].running(1) as [job]:
+            observed = _in_the_end(planned, _placement, job)
+        record(f"prod: {pool['name']}: selector and tolerations of a Job that has none", planned, observed)
+
+
+def test_class_gives_its_priority(prod: ExampleCluster, record: Record) -> None:
+    by_class = {name: queue for queue in queues(prod) for name in queue.tenant["priority_classes"]}
+    for priority in prod.plan["priority_classes"]:
+        with by_class[priority["name"]].running(1, priority_class=priority["name"]) as [job]:
+            observed = _in_the_end(priority["value"], _priority, job)
+        record(f"prod: priority of work of class {priority['name']}", priority["value"], observed)
+
+
+@pytest.mark.parametrize("name", ["prod", "borrowing"])
+def test_class_evicts_within_its_queue(name: str, request: pytest.FixtureRequest, record: Record) -> None:
+    """All pairs of classes that a tenant has; on `borrowing` the one does not preempt that does on `prod`."""
+    cluster: ExampleCluster = request.getfixturevalue(name)
+    for queue in queues(cluster):
+        for comer, runner in itertools.permutations(queue.tenant["priority_classes"], 2):
+            evicts = _may_evict(cluster, queue, comer, runner)
+            planned = ("admitted", "evicted") if evicts else ("waiting", "admitted")
+            observed = _challenge(cluster, queue, comer, runner, planned)
+            record(f"{name}: {queue}: {comer} comes where {runner} runs", planned, observed)
+
+
+def _challenge(
+    cluster: ExampleCluster, queue: Queue, comer: str, runner: str, planned: tuple[str, str]
+) -> tuple[str, str]:
+    """What becomes of work of one class where work of another has all that there is, and of that."""
+    room = _room(cluster, queue, _guaranteed(queue))
+    with queue.running(room, priority_class=runner) as [running]:
+        until(lambda: running.state() == "admitted", f"{queue} is full", seconds=60)
+        with queue.running(1, priority_class=comer) as [coming]:
+            return _in_the_end(planned, lambda: (coming.state(), running.state()))
+
+
+def test_class_of_another_tenant_is_refused(prod: ExampleCluster, record: Record) -> None:
+    """Kueue tells nobody but its log that admission does not let it make the Workload; the Job says nothing."""
+    planned = "priority class production-inference is not open to tenant research"
+    with _queue_of(prod, "research").running(1, priority_class="production-inference") as [job]:
+        observed = _in_the_end(planned, _logged, planned, prod.control_plane, job)
+        assert job.is_suspended
+        assert job.workload() is None
+        assert planned not in " ".join(job.events())
+    record("prod: research asks for the class of production-inference", planned, observed)
+
+
+def test_queue_of_another_tenant_takes_nothing(prod: ExampleCluster, record: Record) -> None:
+    """Anybody may make a LocalQueue; which namespaces it takes work from says the ClusterQueue."""
+    queue = _queue_of(prod, "development")
+    theft = {
+        "apiVersion": API_VERSION,
+        "kind": "LocalQueue",
+        "metadata": {"name": "theft", "namespace": queue.namespace},
+        "spec": {"clusterQueue": "research"},
+    }
+    path = prod.api.path_of(prod.api.create(theft))
+    try:
+        with queue.running(1, local_queue="theft") as [job]:
+            observed = _in_the_end("waiting", job.state)
+            assert job.is_suspended
+    finally:
+        prod.api.delete(path)
+    record("prod: development makes a LocalQueue to the queue of research", "waiting", observed)
+
+
+@pytest.mark.parametrize("tenant", ["research", "batch-inference"])
+def test_idle_units_are_borrowed_up_to_the_limit(borrowing: ExampleCluster, tenant: str, record: Record) -> None:
+    queue = _queue_of(borrowing, tenant)
+    planned = _most(borrowing, queue), 1
+    with _filled(borrowing, queue, planned[0]) as jobs:
+        observed = _in_the_end(planned, _used_and_waiting, queue, jobs)
+    record(f"borrowing: {queue}: units admitted, Jobs that wait", planned, observed)
+
+
+def test_lender_takes_back(borrowing: ExampleCluster, record: Record) -> None:
+    """It evicts for what it lent and for no more: the borrower keeps what others lend, and what is nobody's."""
+    lender, borrower = _queue_of(borrowing, "development"), _queue_of(borrowing, "research")
+    lent = lender.quota["lendable"]
+    most = _most(borrowing, borrower)
+    planned = _guaranteed(lender), most - lent
+    with borrower.running(_room(borrowing, borrower, most) - lent, *[1] * lent) as jobs:
+        until(lambda: borrower.used() == most, f"{borrower} has borrowed all that is idle", seconds=60)
+        with lender.running(_guaranteed(lender)):
+            observed = _in_the_end(planned, lambda: (lender.used(), borrower.used()))
+            evicted = sum(job.state() == "evicted" for job in jobs)
+    record("borrowing: units of development and of research when development comes", planned, observed)
+    record("borrowing: Jobs of research that are evicted for it", lent, evicted)
+
+
+@pytest.mark.parametrize("case", _cases("GPU541", "GPU542", "GPU543", "GPU544"), ids=_id)
+def test_objects_that_checks_refuse_are_refused(prod: ExampleCluster, case: Path, record: Record) -> None:
+    """The objects of a rule's case, written in spite of the rule."""
+    rendered = kueue.render(a_plan(case.read_text(encoding="utf-8")))
+    bodies = [found.body for found in rendered if isinstance(found, Manifest)]
+    own = [body for body in bodies if body["apiVersion"] == API_VERSION and "namespace" not in body["metadata"]]
+    renamed = [{**body, "metadata": {"name": f"case-{body['metadata']['name']}"}} for body in own]
+    record(f"Kueue: objects of {_id(case)}", _verdict(case), _verdict_on(prod.api, renamed))
+
+
+@pytest.mark.parametrize("case", _cases("GPU548"), ids=_id)
+def test_configuration_that_checks_refuse_is_refused(case: Path, record: Record, tmp_path: Path) -> None:
+    """The controller reads it before it looks for a cluster; there is none, so that it ends either way."""
+    rendered = kueue.render(a_plan(case.read_text(encoding="utf-8")))
+    [written] = [found for found in rendered if isinstance(found, File)]
+    (tmp_path / "configuration.yaml").write_bytes(written.data)
+    command = [
+        str(program("kueue", "kueue")),
+        f"--config={tmp_path}/configuration.yaml",
+        f"--kubeconfig={tmp_path}/none",
+    ]
+    ended = subprocess.run(command, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True, check=False)
+    observed = "refused" if "Unable to validate the configuration" in ended.stdout else "taken"
+    record(f"Kueue: Configuration of {_id(case)}", _verdict(case), observed)
+
+
+def _verdict(case: Path) -> str:
+    """Ours."""
+    return "refused" if case.name.startswith("fail-") else "taken"
+
+
+def _verdict_on(api: Api, bodies: list[dict[str, Any]]) -> str:
+    """What its schemas and webhooks say."""
+    try:
+        for body in bodies:
+            api.create(body, dry_run=True)
+    except Refused as refused:
+        if refused.reason not in {"Invalid", "Forbidden"}:
+            raise
+        return "refused"
+    return "taken"
+
+
+def _may_evict(cluster: ExampleCluster, queue: Queue, evictor: str, victim: str) -> bool:
+    """Whether the plan says so."""
+    here = queue.quota["pool"], queue.quota["unit"]
+    tenant = queue.tenant["name"]
+    return any(
+        (eviction["pool"], eviction["unit"]) == here
+        and eviction["within_tenants"]
+        and {"tenant": tenant, "priority_class": evictor} in eviction["evictors"]
+        and {"tenant": tenant, "priority_class": victim} in eviction["victims"]
+        for eviction in cluster.plan["evictions"]
+    )
+
+
+def _queue_of(cluster: ExampleCluster, tenant: str) -> Queue:
+    [queue] = [queue for queue in queues(cluster) if queue.tenant["name"] == tenant]
+    return queue
+
+
+def _guaranteed(queue: Queue) -> int:
+    guaranteed: int = queue.quota["guaranteed"]
+    return guaranteed
+
+
+@contextmanager
+def _filled(cluster: ExampleCluster, queue: Queue, units: int) -> Iterator[list[Job]]:
+    """Jobs for as many units as a queue should let in, and one more."""
+    with queue.running(_room(cluster, queue, units) - 1, 1, 1) as jobs:
+        yield jobs
+
+
+def _room(cluster: ExampleCluster, queue: Queue, units: int) -> int:
+    """What the queue's own work leaves of so many units, once all of that has been let in."""
+    own = _own_units(cluster, queue)
+    until(lambda: queue.used() == own, f"{queue} has its own work and no other", seconds=60)
+    return units - own
+
+
+def _own_units(cluster: ExampleCluster, queue: Queue) -> int:
+    """What the workloads in the policy take."""
+    here = queue.tenant["name"], queue.quota["pool"], queue.quota["unit"]
+    return sum(
+        _pods(workload) * workload["units_per_pod"]
+        for workload in cluster.plan["workloads"]
+        if (workload["tenant"], workload["pool"], workload["unit"]) == here
+    )
+
+
+def _pods(workload: Mapping[str, Any]) -> int:
+    """An autoscaler that has no metrics keeps to the least."""
+    if workload["kind"] == "training":
+        pods: int = workload["pods"]
+        return pods
+    scaling = workload["autoscaling"]
+    least: int = scaling["min_replicas"] if scaling else workload["replicas"]
+    return least
+
+
+def _most(cluster: ExampleCluster, queue: Queue) -> int:
+    """What a tenant gets while all others are idle: its own, what is nobody's, and what others lend."""
+    here = queue.quota["pool"], queue.quota["unit"]
+    units = [(pool["name"], unit) for pool in cluster.plan["pools"] for unit in pool["units"]]
+    [free] = [unit["free"] for pool, unit in units if (pool, unit["name"]) == here]
+    others = [other for other in queues(cluster) if other.tenant["name"] != queue.tenant["name"]]
+    lent = sum(other.quota["lendable"] for other in others if (other.quota["pool"], other.quota["unit"]) == here)
+    most: int = _guaranteed(queue) + free + lent
+    return most if queue.quota["limit"] is None else min(most, queue.quota["limit"])
+
+
+def _in_the_end(planned: object, observe: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What is observed once it is what is planned, or when time is up."""
+    with suppress(NotReadyError):
+        until(lambda: observe(*args, **kwargs) == planned, "it comes as planned", seconds=60)
+    return observe(*args, **kwargs)
+
+
+def _active(api: Api, paths: list[str]) -> int:
+    conditions = [found for path in paths for found in api.get(path).get("status", {}).get("conditions", ())]
+    return sum((found["type"], found["status"]) == ("Active", "True") for found in conditions)
+
+
+def _used_and_waiting(queue: Queue, jobs: list[Job]) -> tuple[int, int]:
+    return queue.used(), sum(job.state() == "waiting" for job in jobs)
+
+
+def _pods_on(names: tuple[str, ...], jobs: list[Job]) -> int:
+    return sum(node in names for job in jobs for node in job.nodes())
+
+
+def _placement(job: Job) -> str:
+    """Where the first pod of a Job may run, without what Kubernetes lets any pod tolerate."""
+    for pod in job.pods():
+        selector = [f"{name}={value}" for name, value in pod["spec"].get("nodeSelector", {}).items()]
+        tolerated = [
+            f"{found['key']}={found.get('value')}:{found['effect']}"
+            for found in pod["spec"]["tolerations"]
+            if not found["key"].startswith("node.kubernetes.io/")
+        ]
+        return f"{', '.join(selector)}; {', '.join(tolerated)}"
+    return ""
+
+
+def _priority(job: Job) -> int | None:
+    workload = job.workload()
+    priority: int | None = workload["spec"].get("priority") if workload else None
+    return priority
+
+
+def _logged(words: str, control_plane: ControlPlane, job: Job) -> str:
+    """The words, when the controller has logged them about the Job; else nothing."""
+    about = (line for line in kueue_log(control_plane).splitlines() if f"{job.namespace}/{job.name}" in line)
+    return words if any(words in line for line in about) else ""

@@ -4,7 +4,7 @@ Which queue it is needs no policy: a LocalQueue names a ClusterQueue, and that t
 alone. Which class it is nothing else says: Kueue reads it from a label of the job, or from its pods, and orders all
 tenants' work by it where their shares are equal. It makes a Workload of each job (`ExtractPriority` in
 `pkg/controller/jobframework/reconciler.go` of Kueue), so Workloads are judged, whoever makes them. A refusal shows in
-the events of the job, which stays suspended.
+the log of Kueue's controller alone; the job stays suspended.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The folders of out/ as Argo CD brings them to a cluster: which, in which order, and what leaves with them."""
+"""The folders of out/ as Argo CD or Flux brings them to a cluster: which, in which order, and what leaves with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import yaml
 from tests.cluster.control_plane import ControlPlane
 
 MANAGER = "argocd-controller"
-"""The field manager of Argo CD's server-side apply."""
+"""The field manager of Argo CD's server-side apply; here it applies what Flux delivers, too."""
 
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -28,10 +29,11 @@ class Folder:
 
 
 def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> Iterator[Folder]:
-    """The cluster's folder of Argo CD's objects, and then each folder that those deliver, by their sync waves."""
-    root = read_folder(control_plane, repository, f"out/argocd/{cluster}")
+    """The cluster's folder of Argo CD's or Flux's objects, and then each folder that those deliver, in their order."""
+    [path] = [path for tool in ("argocd", "flux") if (repository / (path := f"out/{tool}/{cluster}")).is_dir()]
+    root = read_folder(control_plane, repository, path)
     yield root
-    for body in root.objects:
+    for body in _after_what_they_depend_on(root.objects):
         for path in _paths(body, repository):
             yield replace(
                 read_folder(control_plane, repository, path), is_deleted_with_application=_deletes_with_itself(body)
@@ -70,7 +72,7 @@ def leaving(before: Iterable[Folder], after: Iterable[Folder]) -> Iterator[dict[
 
 
 def _paths(body: Mapping[str, Any], repository: Path) -> Iterator[str]:
-    """The folders of this repository that an Application syncs, or those that an ApplicationSet finds."""
+    """The folders of this repository that an Application or a Kustomization syncs, or an ApplicationSet finds."""
     spec = body.get("spec", {})
     match body["kind"]:
         case "Application":
@@ -80,15 +82,27 @@ def _paths(body: Mapping[str, Any], repository: Path) -> Iterator[str]:
                 for directory in generator["git"]["directories"]:
                     found = sorted(path for path in repository.glob(directory["path"]) if path.is_dir())
                     yield from (path.relative_to(repository).as_posix() for path in found)
+        case "Kustomization":
+            yield spec["path"].removeprefix("./")
         case _:
             pass
 
 
+def _after_what_they_depend_on(objects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Flux has no waves: each of its Kustomizations names those that it waits for."""
+    named = {body["metadata"]["name"]: body for body in objects if body["kind"] == "Kustomization"}
+    others = {name: [other["name"] for other in body["spec"].get("dependsOn", ())] for name, body in named.items()}
+    yield from (body for body in objects if body["kind"] != "Kustomization")
+    yield from (named[name] for name in TopologicalSorter(others).static_order())
+
+
 def _deletes_with_itself(body: Mapping[str, Any]) -> bool:
-    """Whether an Application takes along what it has synced: by its finalizer, or as its ApplicationSet says."""
+    """Whether what has been synced goes when the object goes that says so."""
     if body["kind"] == "Application":
         return any(name.startswith("resources-finalizer.argocd.argoproj.io") for name in _finalizers(body))
-    return not body["spec"].get("syncPolicy", {}).get("preserveResourcesOnDeletion", False)
+    if body["kind"] == "ApplicationSet":
+        return not body["spec"].get("syncPolicy", {}).get("preserveResourcesOnDeletion", False)
+    return bool(body["spec"].get("deletionPolicy", "MirrorPrune") != "Orphan")
 
 
 def _finalizers(body: Mapping[str, Any]) -> Sequence[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.backends.dra.platform import POLICIES as CLAIMED
+from tests.cluster.api import Api
 from tests.cluster.comparisons import (
     Record,
     applied,
@@ -21,7 +23,7 @@ from tests.cluster.definitions import has_definitions
 from tests.cluster.delivery import MANAGER, deliveries, identity, leaving
 from tests.cluster.example import ExampleCluster, apply_all
 from tests.cluster.processes import until
-from tests.cluster.variants import VARIANT, make_variant, rebuild
+from tests.cluster.variants import FLUX, VARIANT, make_variant, rebuild
 from tests.test_four_schedulers import IN_FRACTIONS
 
 _OF_OPENSHIFT = ("nfd.openshift.io", "operators.coreos.com")
@@ -129,8 +131,19 @@ def test_device_classes_and_claims_are_applied(tmp_path: Path, record: Record) -
         record("DRA: fields kept in another form", [], rewritten(cluster))
 
 
-@pytest.mark.parametrize("way", ["nfd", "node"])
-def test_a_removed_pool_leaves_its_nodes(way: str, tmp_path: Path, record: Record) -> None:
+def test_flux_is_applied_as_well(tmp_path: Path, record: Record) -> None:
+    root = make_variant(tmp_path, "scheduler: {kind: kubernetes}", delivery=FLUX)
+    with ExampleCluster.start(VARIANT, root) as cluster:
+        written = {*objects_in(cluster.out), *objects_in(root / "out" / "flux" / VARIANT)}
+        record("Flux: objects applied", len(written), len(applied(cluster)))
+        record("Flux: objects changed by a second apply", [], changed_by_second_apply(cluster))
+
+
+@pytest.mark.parametrize(
+    ("way", "kinds"),
+    [("nfd", ["Application", "ConfigMap", "NodeFeatureRule"]), ("node", ["Application", "ConfigMap"])],
+)
+def test_a_removed_pool_leaves_its_nodes(way: str, kinds: list[str], tmp_path: Path, record: Record) -> None:
     root = make_variant(tmp_path, f"nodeLabels: {way}", f"{_NAMED}---\n{_EXTRA_POOL}")
     with ExampleCluster.start(VARIANT, root) as cluster:
         before = {node["metadata"]["name"] for node in cluster.api.list("/api/v1/nodes")}
@@ -138,13 +151,18 @@ def test_a_removed_pool_leaves_its_nodes(way: str, tmp_path: Path, record: Recor
         (root / "overlays" / VARIANT / "policies.yaml").write_text(_NAMED, encoding="utf-8")
         rebuild(root)
         after = tuple(deliveries(cluster.control_plane, root, VARIANT))
-        pruned = [cluster.api.path_of(body) for body in leaving(cluster.folders, after)]
-        for path in pruned:
-            # Argo CD's own finalizers stand for work of its controller, which `leaving` has done.
-            cluster.api.patch(path, {"metadata": {"finalizers": None}})
-            cluster.api.delete(path)
+        pruned = tuple(leaving(cluster.folders, after))
+        remove(cluster.api, pruned)
         apply_all(cluster.api, after)
-        until(lambda: not any(cluster.api.find(path) for path in pruned), "what was pruned is gone")
         left = {node["metadata"]["name"] for node in cluster.api.list("/api/v1/nodes")}
-        record(f"{way}: objects of a removed pool that are pruned", True, bool(pruned))
-        record(f"{way}: nodes deleted with a removed pool", set(), before - left)
+    record(f"labels by {way}: kinds pruned with a pool", kinds, sorted({body["kind"] for body in pruned}))
+    record(f"labels by {way}: nodes deleted with a pool", [], sorted(before - left))
+
+
+def remove(api: Api, objects: Sequence[Mapping[str, Any]]) -> None:
+    """Delete the objects, as Argo CD's controller would, whose own finalizers no other takes off."""
+    paths = [api.path_of(body) for body in objects]
+    for path in paths:
+        api.patch(path, {"metadata": {"finalizers": None}})
+        api.delete(path)
+    until(lambda: not any(api.find(path) for path in paths), "what was pruned is gone")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cluster.api import Refused
 from tests.cluster.comparisons import compare_grants, compare_units, rewritten
+from tests.cluster.delivery import Folder, leaving
 from tests.cluster.example import REPOSITORY, ExampleCluster, show
 from tests.cluster.parsers import ConfigurationError, published
 from tests.cluster.table import Table
@@ -129,3 +130,22 @@ def test_a_quantity_that_the_server_writes_in_another_way(repository: Path) -> N
         [limit, request] = rewritten(cluster)
     assert limit.endswith("resources.limits.memory: '49152Mi' is kept as '48Gi'")
     assert request.endswith("resources.requests.memory: '49152Mi' is kept as '48Gi'")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_synced", "leaves"),
+    [
+        ("Prune=false,Delete=false", True, False),
+        ("Prune=false,Delete=false", False, False),
+        ("Delete=false", True, True),
+        ("Prune=false", False, True),
+        ("ServerSideApply=true", True, True),
+    ],
+)
+def test_a_node_that_is_not_protected(options: str, is_synced: bool, leaves: bool) -> None:
+    """With its folder still synced a Node is pruned, and without it deleted with the Application."""
+    annotations = {"argocd.argoproj.io/sync-options": options}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1", "annotations": annotations}}
+    before = Folder("out/dev/partitions/a100", (node,), is_deleted_with_application=True)
+    after = [Folder(before.path, ())] if is_synced else []
+    assert list(leaving([before], after)) == ([node] if leaves else [])

@@ -18,22 +18,28 @@ metadata: {{name: {name}}}
 spec:
   kubernetes: "1.34"
   gpuOperator: {{install: helm, version: v26.7.0}}
-  argocd:
-    repoURL: https://git.example.com/platform/gpu.git
-    destination: {{name: {name}}}
+  {delivery}
   {settings}
 """
+ARGOCD = f"argocd: {{repoURL: https://git.example.com/platform/gpu.git, destination: {{name: {VARIANT}}}}}"
+FLUX = "flux: {}"
 
 
 def make_variant(
-    root: Path, settings: str, changes: str = "", *, policies: Path | None = REPOSITORY / "policies"
+    root: Path,
+    settings: str,
+    changes: str = "",
+    *,
+    delivery: str = ARGOCD,
+    policies: Path | None = REPOSITORY / "policies",
 ) -> Path:
     """A built repository: the example's policies or others, a cluster with these settings, and what it changes."""
     if policies is not None:
         shutil.copytree(policies, root / "policies")
     overlay = root / "overlays" / VARIANT
     overlay.mkdir(parents=True)
-    (overlay / "cluster.yaml").write_text(_CLUSTER.format(name=VARIANT, settings=settings), encoding="utf-8")
+    cluster = _CLUSTER.format(name=VARIANT, delivery=delivery, settings=settings)
+    (overlay / "cluster.yaml").write_text(cluster, encoding="utf-8")
     (overlay / "policies.yaml").write_text(changes, encoding="utf-8")
     rebuild(root)
     return root

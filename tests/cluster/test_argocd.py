@@ -1,0 +1,171 @@
+"""Argo CD's own types let every Application have what is in its folder, and open sync windows when the policy says.
+
+They are those of Argo CD v3.3.10, whose module needs nothing that only its own repository has; v3.4 and v3.5 require a
+module `argo-cd/gitops-engine` that no proxy serves. An Application's order of objects is not tested here but on a
+cluster, by test_apply.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runs import run
+from tests.cluster.delivery import identity
+from tests.cluster.example import REPOSITORY
+from tests.cluster.programs import need_go, program
+from tests.cluster.validators import kustomize
+
+Record = Callable[[str, object, object], None]
+
+CLUSTERS = ("dev", "openshift", "prod")
+each_cluster = pytest.mark.parametrize("cluster", CLUSTERS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs() -> None:
+    need_go()
+
+
+@each_cluster
+def test_projects_permit_all_that_is_delivered(cluster: str, record: Record) -> None:
+    project, deliveries = _read(REPOSITORY, cluster)
+    found = _judge(project, deliveries)
+    applications = found["applications"]
+    assert len(set(applications)) == len(applications) > 0
+    record(
+        f"{cluster}: what {project['metadata']['name']} does not permit {len(applications)} Applications",
+        [],
+        found["problems"],
+    )
+
+
+@each_cluster
+def test_no_object_is_in_two_applications(cluster: str) -> None:
+    """With `FailOnSharedResource=true` the second one would not sync."""
+    _, deliveries = _read(REPOSITORY, cluster)
+    counts = Counter(identity(body) for delivery in deliveries for body in delivery["objects"])
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"),
+    [
+        ("Secret", "password", "agents"),
+        ("ConfigMap", "settings", "kube-system"),
+        ("Namespace", "kube-system", None),
+        ("Node", "gpu-a100-small-1", None),
+    ],
+)
+def test_projects_permit_no_more(kind: str, name: str, namespace: str | None) -> None:
+    project, deliveries = _read(REPOSITORY, "prod")
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    delivery = {**deliveries[0], "objects": [{"apiVersion": "v1", "kind": kind, "metadata": metadata}]}
+    [problem] = _judge(project, [delivery])["problems"]
+    assert f"{kind} {namespace or ''}/{name}" in problem
+
+
+def test_projects_permit_no_other_source_and_no_other_destination() -> None:
+    project, deliveries = _read(REPOSITORY, "prod")
+    delivery = copy.deepcopy(next(item for item in deliveries if "source" in item["application"]["spec"]))
+    spec = delivery["application"]["spec"]
+    spec["source"]["repoURL"] = "https://git.example.com/platform/other.git"
+    spec["destination"]["name"] = "dev"
+    problems = _judge(project, [{**delivery, "objects": []}])["problems"]
+    assert [problem.partition(": ")[2].partition(" ")[0] for problem in problems] == ["source", "destination"]
+
+
+@pytest.mark.parametrize(
+    ("pool", "at", "may"),
+    [
+        ("a100-production", "2026-11-21T01:59:00Z", False),
+        ("a100-production", "2026-11-21T02:01:00Z", True),
+        ("a100-production", "2026-11-21T05:59:00Z", True),
+        ("a100-production", "2026-11-21T06:01:00Z", False),
+        ("a100-production", "2026-11-22T03:00:00Z", False),
+        ("a100-small", "2026-11-22T03:00:00Z", True),
+    ],
+)
+def test_a_window_is_on_saturdays_from_two_to_six(pool: str, at: str, *, may: bool, record: Record) -> None:
+    project, _ = _read(REPOSITORY, "prod")
+    observed = _may_sync(project, f"gpu-partitions-prod-{pool}", at)
+    record(f"prod: {pool} may be synced on {datetime.fromisoformat(at):%A at %H:%M}", [may, may], observed)
+
+
+@pytest.mark.parametrize(
+    ("at", "may"),
+    [
+        ("2026-11-23T12:59:00Z", False),
+        ("2026-11-23T13:01:00Z", True),
+        ("2026-11-27T18:59:00Z", True),
+        ("2026-11-27T19:01:00Z", False),
+        ("2026-11-28T14:00:00Z", False),
+        ("2026-11-28T20:30:00Z", True),
+    ],
+)
+def test_windows_are_in_their_time_zone_and_add_up(at: str, *, may: bool, moved: Mapping[str, Any]) -> None:
+    assert _may_sync(moved, "gpu-partitions-prod-a100-production", at) == [may, may]
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """The project of a platform with windows on workdays from 22 to 4 in Tokyo, and on Saturdays from 20 in UTC."""
+    repository = tmp_path_factory.mktemp("moved")
+    for name in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / name, repository / name)
+    pools = repository / "policies" / "pools" / "partitioned.yaml"
+    text = pools.read_text(encoding="utf-8")
+    old = '{schedule: "0 2 * * 6", duration: 4h, timeZone: UTC}'
+    assert old in text
+    tokyo = '{schedule: "0 22 * * 1-5", duration: 6h, timeZone: Asia/Tokyo}'
+    new = f'{tokyo}\n      - {{schedule: "0 20 * * 6", duration: 1h}}'
+    pools.write_text(text.replace(old, new), encoding="utf-8")
+    assert run("build", cwd=repository).code == 0
+    project, _ = _read(repository, "prod")
+    return project
+
+
+def _may_sync(project: Mapping[str, Any], application: str, at: str) -> list[bool]:
+    """Whether it may be synced by itself, and by a person."""
+    moments = [{"application": application, "at": at, "isManual": is_manual} for is_manual in (False, True)]
+    may: list[bool] = _judge(project, [], moments)["maySync"]
+    return may
+
+
+def _read(repository: Path, cluster: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The AppProject of a cluster, and its Applications with what each delivers."""
+    objects = kustomize(repository / "out" / "argocd" / cluster)
+    [project] = [body for body in objects if body["kind"] == "AppProject"]
+    return project, [delivery for body in objects for delivery in _deliveries(body, repository)]
+
+
+def _deliveries(body: Mapping[str, Any], repository: Path) -> Iterator[dict[str, Any]]:
+    spec = body.get("spec", {})
+    if body["kind"] == "Application":
+        sources = spec.get("sources") or [spec["source"]]
+        folders = [repository / source["path"] for source in sources if "path" in source]
+        yield {"application": body, "objects": [item for folder in folders for item in kustomize(folder)]}
+    elif body["kind"] == "ApplicationSet":
+        patterns = [entry["path"] for generator in spec["generators"] for entry in generator["git"]["directories"]]
+        for folder in sorted(path for pattern in patterns for path in repository.glob(pattern) if path.is_dir()):
+            path = folder.relative_to(repository).as_posix()
+            yield {"applicationSet": body, "directory": path, "objects": kustomize(folder)}
+
+
+def _judge(project: Mapping[str, Any], deliveries: list[dict[str, Any]], moments: Any = ()) -> dict[str, Any]:
+    request = {"project": project, "deliveries": deliveries, "moments": list(moments)}
+    result = subprocess.run(
+        [program("argocd", "argocd")], input=json.dumps(request), capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer

@@ -74,7 +74,10 @@ class Operator:
 
 
 def published(cluster_out: Path, labels: Mapping[str, str], gpus_per_node: int) -> dict[str, int]:
-    """The extended resources of a node with these labels, by the operator's files in a cluster's folder of `out/`."""
+    """The extended resources of a node with these labels, by the operator's files in a cluster's folder of `out/`.
+
+    The device plugin that says so is v0.19, which takes profiles such as `1g.10gb+me` for `1g.10gb`; v0.20 does not.
+    """
     operator = read_operator(cluster_out)
     [verdict] = judge([operator.question(labels, gpus_per_node)])
     if verdict.error:

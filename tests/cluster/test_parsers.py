@@ -312,6 +312,9 @@ def divided(instances: str) -> str:
         (shared("single"), None),
         ("flags: {migStrategy: mixed}\nresources: {gpus: [{pattern: '*', name: gpu}]}", None),
         ("flags: {migStrategy: mixed}\nresources: {gpus: [{pattern: '*'}]}", "must have a 'name' field"),
+        ("flags: {migStrategy: mixed, failOnInitError: 'no'}", "cannot unmarshal string"),
+        ("flags: {migStrategy: mixed, mofedEnabled: 1}", "cannot unmarshal number"),
+        ("flags: {migStrategy: mixed, mpsRoot: true}", "cannot unmarshal bool"),
         ("flags: {migStrategy: mixed}\nsurplus: 1", None),
     ],
 )
@@ -320,6 +323,24 @@ def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | 
     assert (error or "") in verdict.error
     assert bool(verdict.error) == (error is not None)
     assert _is_refused(device_plugin_config_refused, "any", text) == (error is not None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Settings that have nothing to do with what is published.
+        "flags: {migStrategy: none, plugin: {passDeviceSpecs: 'yes'}}",
+        "flags: {migStrategy: none, gfd: {oneshot: 'yes'}}",
+        "flags: {migStrategy: none}\nimex: {channelIDs: x}",
+        # Go's encoding/json takes the fields of structures in any case; we take them as they are documented.
+        "flags: {migstrategy: 1}\nsharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}]}}",
+        "flags: {migStrategy: none}\nsharing: {timeslicing: {resources: [{name: gpu, replicas: 1}]}}",
+    ],
+)
+def test_what_our_check_of_device_plugin_files_does_not_look_at(text: str) -> None:
+    [verdict] = judge([Question(plugin_file=text)])
+    assert "cannot unmarshal" in verdict.error or "must be >= 2" in verdict.error
+    assert not _is_refused(device_plugin_config_refused, "any", text)
 
 
 @pytest.mark.parametrize("strategy", ["none", "single", "mixed"])
@@ -441,7 +462,11 @@ plugin_files = st.fixed_dictionaries(
     {"sharing": some(timeSlicing=methods | odd, mps=methods | odd).filter(bool)},
     optional={
         "version": st.sampled_from(["v1", "v2"]) | odd,
-        "flags": some(migStrategy=st.sampled_from(["none", "single", "mixed", "perPool"]) | odd),
+        "flags": some(
+            migStrategy=st.sampled_from(["none", "single", "mixed", "perPool"]) | odd,
+            failOnInitError=st.booleans() | odd,
+            mpsRoot=odd,
+        ),
         "resources": some(gpus=st.lists(some(pattern=st.just("*"), name=st.just("gpu")), max_size=1)),
     },
 )

@@ -115,6 +115,7 @@ def _plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -
     if body.get("version") not in (None, "", "v1"):
         yield _Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
     yield from _strategy_errors(body, overriding)
+    yield from _flag_errors(body)
     yield from _pattern_errors(body)
     for name, method in _methods(body).items():
         route = ("sharing", name)
@@ -145,6 +146,20 @@ def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy)
         else:
             help_ = "use `timeSlicing`, or write `gpuOperator.migStrategy: perPool` in the Cluster"
             yield _Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
+
+
+_BOOLEAN_FLAGS = ("failOnInitError", "gdrcopyEnabled", "gdsEnabled", "mofedEnabled", "useNodeFeatureAPI")
+_TEXT_FLAGS = ("mpsRoot", "nvidiaDriverRoot", "nvidiaDevRoot", "deviceDiscoveryStrategy")
+
+
+def _flag_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+    flags = mapping(body.get("flags"))
+    for name in _BOOLEAN_FLAGS:
+        if not isinstance(flags.get(name), bool | None):
+            yield _Problem(("flags", name), f"`{name}` is not a boolean", "true or false", f"write `{name}: true`")
+    for name in _TEXT_FLAGS:
+        if not isinstance(flags.get(name), str | None):
+            yield _Problem(("flags", name), f"`{name}` is not text", "cannot be read", "write it in quotes")
 
 
 def _pattern_errors(body: Mapping[str, object]) -> Iterator[_Problem]:

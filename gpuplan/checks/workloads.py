@@ -379,7 +379,8 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         yield from _unlikely_cpu(workload)
-        yield from _unlikely_bytes(workload.at / "memory", "memory", workload.memory, workload)
+        if workload.memory:
+            yield from _unlikely_bytes(workload.at / "memory", "memory", workload.memory, workload)
         if workload.model:
             yield from _unlikely_bytes(workload.model.at / "size", "size", workload.model.size, workload)
 
@@ -396,11 +397,14 @@ def _unlikely_cpu(workload: Workload) -> Iterator[Finding]:
 
 
 def _unlikely_bytes(at: Origin, field: str, text: str, workload: Workload) -> Iterator[Finding]:
-    size = _parse(text) if text else Decimal(_LEAST_MEMORY)
+    size = _parse(text)
     if size is None or size < _LEAST_MEMORY:
+        what = "storage" if field == "size" else field
         yield Finding(
             at,
-            f"`{text}` of workload `{workload.name}` is not an amount of {'storage' if field == 'size' else field}",
+            f"`{text}` of workload `{workload.name}` is not an amount of {what}"
+            if text
+            else f"workload `{workload.name}` asks for an empty amount of {what}",
             label=f"{number(size.normalize())} bytes" if size is not None else field,
             help="write a number with a unit, such as `32Gi`",
         )
@@ -492,9 +496,9 @@ def _covers(path: str, root: str) -> bool:
     return f"{path}/".startswith(f"{root}/") or f"{root}/".startswith(f"{path}/")
 
 
-# What every cluster takes; since 1.32 the API server also takes other printable characters
-# (`IsRelaxedEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery), which shells cannot name.
-_IS_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
+# What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). Since 1.32
+# the API server also takes other printable characters (`IsRelaxedEnvVarName`), which shells cannot name.
+_IS_VARIABLE = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
 
 
 @check("GPU588", "unusable-variable")
@@ -524,7 +528,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     at,
                     f"`{name}` of workload `{workload.name}` is not the name of a variable",
-                    label="letters, digits, `_`, `-` and `.`, with no digit first",
+                    label="letters, digits, `_`, `-` and `.`, with no digit and no `..` first",
                     help="write a name such as `LOG_LEVEL`",
                 )
 

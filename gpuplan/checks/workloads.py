@@ -496,8 +496,8 @@ def _covers(path: str, root: str) -> bool:
     return f"{path}/".startswith(f"{root}/") or f"{root}/".startswith(f"{path}/")
 
 
-# What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). Since 1.32
-# the API server also takes other printable characters (`IsRelaxedEnvVarName`), which shells cannot name.
+# What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). The API
+# server also takes other printable characters since 1.32 (`IsRelaxedEnvVarName`), which shells cannot name.
 _IS_VARIABLE = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
 
 

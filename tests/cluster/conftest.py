@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import ExampleCluster
-from tests.cluster.programs import need_go
+from tests.cluster.programs import HOW_TO_RUN, are_asked_for, need_go
 from tests.cluster.table import Table
 
 _TABLE = pytest.StashKey[Table]()
@@ -20,6 +21,14 @@ NEWEST = "1.34"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_TABLE] = Table()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without the programs the whole folder is skipped, so that one line for each file says so."""
+    if not are_asked_for():
+        for item in items:
+            if item.path.is_relative_to(Path(__file__).parent):
+                item.add_marker(pytest.mark.skip(reason=HOW_TO_RUN))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 MODULES = Path(__file__).parent / "go"
+HOW_TO_RUN = "`make test-cluster` runs these tests, with programs that it builds with Go"
 
 _BUILD = ("-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false")
 _LINK = "-s -w"
@@ -48,10 +49,14 @@ def program(family: str, name: str) -> Path:
 
 def need_go() -> None:
     """Skip the test unless the cluster's programs are asked for; fail it if they are but cannot be built."""
-    if not os.environ.get("GPUPLAN_TEST_CLUSTER"):
-        pytest.skip("`make test-cluster` runs this test, with programs that it builds with Go")
+    if not are_asked_for():
+        pytest.skip(HOW_TO_RUN)
     if shutil.which("go") is None:
         pytest.fail("Go is not on PATH: the programs of tests/cluster are built with it", pytrace=False)
+
+
+def are_asked_for() -> bool:
+    return bool(os.environ.get("GPUPLAN_TEST_CLUSTER"))
 
 
 def build(family: str, name: str) -> Path:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
+_WIDEST = 90
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     scenario: str
@@ -29,9 +32,9 @@ class Table:
         assert observed == planned, f"{scenario}: planned {planned}, observed {observed}"
 
     def lines(self) -> Iterator[str]:
-        """The table as text; rows that did not come out as planned are marked."""
+        """The table as text; rows that did not come out as planned are marked, and few long cells move no column."""
         rows = [Row("scenario", "planned", "observed"), *self.rows]
-        widths = [max(len(row.cells[column]) for row in rows) for column in range(3)]
+        widths = [max(len(cell) for row in rows if len(cell := row.cells[column]) <= _WIDEST) for column in range(3)]
         for row in rows:
             marked = row is not rows[0] and row.planned != row.observed
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row.cells, widths, strict=True))

@@ -23,12 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_TABLE] = Table()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without the programs the whole folder is skipped, so that one line for each file says so."""
-    if not are_asked_for():
-        for item in items:
-            if item.path.is_relative_to(Path(__file__).parent):
-                item.add_marker(pytest.mark.skip(reason=HOW_TO_RUN))
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Without the programs each file is skipped as a whole: one line says so, not one for each test."""
+    return None if are_asked_for() else _SkippedModule.from_parent(parent, path=module_path)
+
+
+class _SkippedModule(pytest.Module):
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        pytest.skip(HOW_TO_RUN, allow_module_level=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

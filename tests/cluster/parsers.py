@@ -110,6 +110,31 @@ def judge(questions: Iterable[Question]) -> list[Verdict]:
     return [Verdict(answer["error"], answer.get("resources", {})) for answer in answers]
 
 
+def start_plugin(question: Question, folder: Path) -> str:
+    """What the device plugin says itself when it starts with its file; nothing if it goes on to look for GPUs."""
+    file = folder / "config.yaml"
+    file.write_text(question.plugin_file or "", encoding="utf-8")
+    command = [
+        str(program("nvidia", "nvidia-device-plugin")),
+        f"--config-file={file}",
+        f"--kubelet-socket={folder}/socket",
+    ]
+    environment = {"MPS_ROOT": question.mps_root}
+    if question.mig_strategy:
+        environment["MIG_STRATEGY"] = question.mig_strategy
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as plugin:
+        assert plugin.stderr is not None
+        for line in plugin.stderr:
+            if line.endswith("Retrieving plugins.\n"):
+                plugin.kill()
+                return ""
+            if "error starting plugins: " in line:
+                return line.partition("error starting plugins: ")[2].strip()
+    raise AssertionError("the device plugin ended without a word")
+
+
 @dataclass(frozen=True, slots=True)
 class Labelling:
     """What Node Feature Discovery sets on one node."""

@@ -35,6 +35,7 @@ from tests.cluster.parsers import (
     read_operator,
     rule_labels,
     run_rules,
+    start_plugin,
 )
 from tests.cluster.programs import need_go
 from tests.plans import a_plan
@@ -318,8 +319,11 @@ def divided(instances: str) -> str:
         ("flags: {migStrategy: mixed}\nsurplus: 1", None),
     ],
 )
-def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | None) -> None:
-    [verdict] = judge([Question(plugin_file=text)])
+def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | None, tmp_path: Path) -> None:
+    """There is what our program says that calls the plugin's parser, and the plugin itself when it starts."""
+    question = Question(plugin_file=text)
+    [verdict] = judge([question])
+    assert bool(verdict.error) == bool(start_plugin(question, tmp_path))
     assert (error or "") in verdict.error
     assert bool(verdict.error) == (error is not None)
     assert _is_refused(device_plugin_config_refused, "any", text) == (error is not None)
@@ -346,9 +350,11 @@ def test_what_our_check_of_device_plugin_files_does_not_look_at(text: str) -> No
 @pytest.mark.parametrize("strategy", ["none", "single", "mixed"])
 @pytest.mark.parametrize("own", ["none", "single", "mixed", "some"])
 @pytest.mark.parametrize("method", ["timeSlicing", "mps"])
-def test_the_strategy_of_the_cluster_decides_on_mps(strategy: str, own: str, method: str) -> None:
+def test_the_strategy_of_the_cluster_decides_on_mps(strategy: str, own: str, method: str, tmp_path: Path) -> None:
     text = shared(own, method)
-    [verdict] = judge([Question(plugin_file=text, mig_strategy=strategy)])
+    question = Question(plugin_file=text, mig_strategy=strategy)
+    [verdict] = judge([question])
+    assert bool(verdict.error) == bool(start_plugin(question, tmp_path))
     assert bool(verdict.error) == (strategy == "mixed" and method == "mps")
     plan = a_cluster(more=f"migStrategy: {strategy}")
     assert _is_refused(device_plugin_config_refused, "any", text, plan) == bool(verdict.error)

@@ -98,7 +98,8 @@ def test_projects_permit_no_other_source_and_no_other_destination() -> None:
 def test_a_window_is_on_saturdays_from_two_to_six(pool: str, at: str, *, may: bool, record: Record) -> None:
     project, _ = _read(REPOSITORY, "prod")
     observed = _may_sync(project, f"gpu-partitions-prod-{pool}", at)
-    record(f"prod: {pool} may be synced on {datetime.fromisoformat(at):%A at %H:%M}", [may, may], observed)
+    when = f"{datetime.fromisoformat(at):%A at %H:%M}"
+    record(f"prod: {pool} may be synced on {when}, by itself and by a person", [may, may], observed)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpuplan.backends import partitions
 from gpuplan.catalog import load
 from gpuplan.checks.handwritten.configs import device_plugin_config_refused, mig_config_refused
 from gpuplan.checks.operator_releases import suffix_profile_needs_newer_plugin
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Origin, SourceFile, WholeFile
+from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import ClusterMigStrategy, HandWritten, Plan, Pool
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, device_plugin_texts, mig_parted_text
 from tests.cluster import nodes
@@ -109,6 +111,31 @@ def test_rules_leave_other_nodes_alone(cluster: str) -> None:
         *(features(nodes.names(pool)[0], device_class="0200") for pool in pools),
     ]
     assert [(dict(found.labels), found.taints) for found in run_rules(rules, others)] == [({}, ())] * len(others)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "own", "others"),
+    [
+        ("names: [gpu.a, gpu-b]", ["gpu.a", "gpu-b"], ["gpu-a", "gpu.a.x", "xgpu-b"]),
+        ("namePattern: 'a-[0-9]+|b'", ["a-1", "b"], ["a-1b", "xb", "a-", "bb"]),
+        ("namePattern: '(?i)gpu-.*'", ["gpu-1", "GPU-1"], ["a-gpu-1"]),
+    ],
+)
+def test_rules_match_whole_names(nodes: str, own: list[str], others: list[str]) -> None:
+    pool = f"""
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {{name: a}}
+spec:
+  gpu: A100-80GB
+  nodes: {{count: 2, gpusPerNode: 8, {nodes}}}
+  sharing: {{exclusive: {{}}}}
+"""
+    plan = a_plan(pool)
+    rules = [dict(item.body) for item in partitions.render(plan) if isinstance(item, Manifest)]
+    found = run_rules(rules, [features(name) for name in (*own, *others)])
+    labels = dict(plan.pools[0].labels)
+    assert [dict(item.labels) for item in found] == [labels] * len(own) + [{}] * len(others)
 
 
 def _rules(out: Path) -> list[dict[str, Any]]:

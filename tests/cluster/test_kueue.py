@@ -6,10 +6,10 @@ import itertools
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -23,13 +23,12 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import REPOSITORY, ExampleCluster
 from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log
 from tests.cluster.kueue_jobs import Job, Queue, queues
-from tests.cluster.processes import NotReadyError, until
+from tests.cluster.outcomes import in_the_end
+from tests.cluster.processes import until
 from tests.cluster.programs import need_go, program
 from tests.plans import a_plan
 
 Record: TypeAlias = Callable[[str, object, object], None]
-T = TypeVar("T")
-P = ParamSpec("P")
 
 CHECKS = REPOSITORY / "tests" / "checks"
 BORROWING = """\
@@ -96,13 +95,13 @@ def _id(case: Path) -> str:
 def test_queues_become_active(prod: ExampleCluster, record: Record) -> None:
     bodies = [body for folder in prod.folders for body in folder.objects]
     paths = [prod.api.path_of(body) for body in bodies if body["kind"] in {"ClusterQueue", "LocalQueue"}]
-    record("prod: queues that Kueue says are active", len(paths), _in_the_end(len(paths), _active, prod.api, paths))
+    record("prod: queues that Kueue says are active", len(paths), in_the_end(len(paths), _active, prod.api, paths))
 
 
 def test_own_work_is_admitted(prod: ExampleCluster, record: Record) -> None:
     for queue in queues(prod):
         if own := _own_units(prod, queue):
-            record(f"prod: {queue}: units of its own workloads", own, _in_the_end(own, queue.used))
+            record(f"prod: {queue}: units of its own workloads", own, in_the_end(own, queue.used))
 
 
 def test_work_is_admitted_up_to_the_guarantee(prod: ExampleCluster, record: Record) -> None:
@@ -112,11 +111,11 @@ def test_work_is_admitted_up_to_the_guarantee(prod: ExampleCluster, record: Reco
         filled = [(queue, running.enter_context(_filled(prod, queue, _guaranteed(queue)))) for queue in queues(prod)]
         for queue, jobs in filled:
             planned = _guaranteed(queue), 1
-            observed = _in_the_end(planned, _used_and_waiting, queue, jobs)
+            observed = in_the_end(planned, _used_and_waiting, queue, jobs)
             record(f"prod: {queue}: units admitted, Jobs that wait", planned, observed)
         for queue, jobs in filled:
             pods = sum(job.size for job in jobs[:-1])
-            observed_pods = _in_the_end(pods, _pods_on, pools[queue.quota["pool"]], jobs)
+            observed_pods = in_the_end(pods, _pods_on, pools[queue.quota["pool"]], jobs)
             record(f"prod: {queue}: pods of these on nodes of the pool", pods, observed_pods)
 
 
@@ -126,7 +125,7 @@ def test_flavor_reaches_pods(prod: ExampleCluster, record: Record) -> None:
         taints = [f"{taint['key']}={taint['value']}:{taint['effect']}" for taint in pool["taints"]]
         planned = f"{POOL_LABEL}={pool['name']}; {', '.join(taints)}"
         with by_pool[pool["name"]].running(1) as [job]:
-            observed = _in_the_end(planned, _placement, job)
+            observed = in_the_end(planned, _placement, job)
         record(f"prod: {pool['name']}: selector and tolerations of a Job that has none", planned, observed)
 
 
@@ -134,7 +133,7 @@ def test_class_gives_its_priority(prod: ExampleCluster, record: Record) -> None:
     by_class = {name: queue for queue in queues(prod) for name in queue.tenant["priority_classes"]}
     for priority in prod.plan["priority_classes"]:
         with by_class[priority["name"]].running(1, priority_class=priority["name"]) as [job]:
-            observed = _in_the_end(priority["value"], _priority, job)
+            observed = in_the_end(priority["value"], _priority, job)
         record(f"prod: priority of work of class {priority['name']}", priority["value"], observed)
 
 
@@ -158,14 +157,14 @@ def _challenge(
     with queue.running(room, priority_class=runner) as [running]:
         until(lambda: running.state() == "admitted", f"{queue} is full", seconds=60)
         with queue.running(1, priority_class=comer) as [coming]:
-            return _in_the_end(planned, lambda: (coming.state(), running.state()))
+            return in_the_end(planned, lambda: (coming.state(), running.state()))
 
 
 def test_class_of_another_tenant_is_refused(prod: ExampleCluster, record: Record) -> None:
     """Kueue tells nobody but its log that admission does not let it make the Workload; the Job says nothing."""
     planned = "priority class production-inference is not open to tenant research"
     with _queue_of(prod, "research").running(1, priority_class="production-inference") as [job]:
-        observed = _in_the_end(planned, _logged, planned, prod.control_plane, job)
+        observed = in_the_end(planned, _logged, planned, prod.control_plane, job)
         assert job.is_suspended
         assert job.workload() is None
         assert planned not in " ".join(job.events())
@@ -184,7 +183,7 @@ def test_queue_of_another_tenant_takes_nothing(prod: ExampleCluster, record: Rec
     path = prod.api.path_of(prod.api.create(theft))
     try:
         with queue.running(1, local_queue="theft") as [job]:
-            observed = _in_the_end("waiting", job.state)
+            observed = in_the_end("waiting", job.state)
             assert job.is_suspended
     finally:
         prod.api.delete(path)
@@ -196,7 +195,7 @@ def test_idle_units_are_borrowed_up_to_the_limit(borrowing: ExampleCluster, tena
     queue = _queue_of(borrowing, tenant)
     planned = _most(borrowing, queue), 1
     with _filled(borrowing, queue, planned[0]) as jobs:
-        observed = _in_the_end(planned, _used_and_waiting, queue, jobs)
+        observed = in_the_end(planned, _used_and_waiting, queue, jobs)
     record(f"borrowing: {queue}: units admitted, Jobs that wait", planned, observed)
 
 
@@ -209,7 +208,7 @@ def test_lender_takes_back(borrowing: ExampleCluster, record: Record) -> None:
     with borrower.running(_room(borrowing, borrower, most) - lent, *[1] * lent) as jobs:
         until(lambda: borrower.used() == most, f"{borrower} has borrowed all that is idle", seconds=60)
         with lender.running(_guaranteed(lender)):
-            observed = _in_the_end(planned, lambda: (lender.used(), borrower.used()))
+            observed = in_the_end(planned, lambda: (lender.used(), borrower.used()))
             evicted = sum(job.state() == "evicted" for job in jobs)
     record("borrowing: units of development and of research when development comes", planned, observed)
     record("borrowing: Jobs of research that are evicted for it", lent, evicted)
@@ -324,13 +323,6 @@ def _most(cluster: ExampleCluster, queue: Queue) -> int:
     lent = sum(other.quota["lendable"] for other in others if (other.quota["pool"], other.quota["unit"]) == here)
     most: int = _guaranteed(queue) + free + lent
     return most if queue.quota["limit"] is None else min(most, queue.quota["limit"])
-
-
-def _in_the_end(planned: object, observe: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What is observed once it is what is planned, or when time is up."""
-    with suppress(NotReadyError):
-        until(lambda: observe(*args, **kwargs) == planned, "it comes as planned", seconds=60)
-    return observe(*args, **kwargs)
 
 
 def _active(api: Api, paths: list[str]) -> int:

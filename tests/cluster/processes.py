@@ -71,7 +71,8 @@ def serve(
         port = free_port()
         process = Process(command(port), log)
         try:
-            until(functools.partial(is_ready, port), f"{log.stem} is ready", seconds=60, processes=[process])
+            answers = functools.partial(_answers, process, is_ready, port)
+            until(answers, f"{log.stem} is ready", seconds=60, processes=[process])
         except NotReadyError:
             process.stop()
             if "address already in use" not in process.tail():
@@ -79,6 +80,11 @@ def serve(
         else:
             return process, port
     raise NotReadyError(f"{log.stem}: no port stayed free")
+
+
+def _answers(process: Process, is_ready: Callable[[int], bool], port: int) -> bool:
+    """Whether it is this process that is ready, and not the one that took its port."""
+    return is_ready(port) and process.is_running
 
 
 def free_port() -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
-KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload")
+KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
 OUTPUTS: Final = ("findings", "plan", "comparison")
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 

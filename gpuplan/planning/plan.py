@@ -352,6 +352,10 @@ class Pool(NamedTuple):
         """The pool's nodes by how they are shared: the pool itself, or as a rollout has divided it."""
         return (self.rollout.left, self.rollout.moved) if self.rollout else (self,)
 
+    def part_with(self, unit: Unit) -> Pool:
+        """The part that hands out the unit: the first, where both do, for it is one and the same unit there."""
+        return next((part for part in self.parts if part.find_unit(unit.name)), self)
+
     @property
     def gpu_count(self) -> int:
         return self.nodes.count * self.nodes.gpus_per_node
@@ -669,14 +673,16 @@ class Plan:
         """Entries of the mig-parted file beside those of `mig_layouts`, by name."""
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
-        return tuple(sorted((item for item in found if item.config_name not in defined), key=lambda i: i.config_name))
+        gone = [item for item in found if item.config_name not in defined]
+        return tuple(sorted(gone, key=lambda item: item.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
-        """Files of the device plugin beside those of pools."""
-        pools = {pool.name for pool in self.pools}
-        found = (item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig))
-        return tuple(item for item in found if item.key not in pools)
+        """Files of the device plugin beside those of pools, by key."""
+        defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
+        found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
+        gone = [item for item in found if item.key not in defined]
+        return tuple(sorted(gone, key=lambda item: item.key))
 
 
 __all__ = [

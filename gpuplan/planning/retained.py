@@ -39,7 +39,7 @@ def _layout(context: Context, at: Origin, spec: models.RetainedLayout) -> Retain
     gpu = context.find_gpu(spec.gpu, at / "gpu")
     if gpu is None:
         return None
-    name = spec.config_name.rpartition("-")[0]
+    name = spec.config_name.rpartition("-")[0] or spec.config_name
     layout = make_layout(at, name, gpu, spec.instances, spec.devices)
     return RetainedLayout(at, spec.config_name, layout, spec.gpus_per_node or 0)
 

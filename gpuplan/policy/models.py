@@ -588,7 +588,8 @@ class PoolSpec(Model):
         default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1),
     )
     rollout: Rollout | None = described(
-        "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.", default=None
+        "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.",
+        default=None,
     )
 
 

@@ -22,6 +22,7 @@ from gpuplan.checks import (
     preemption,
     priorities,
     quotas,
+    retained,
     runai,
     schedulers,
     sharing,
@@ -58,6 +59,7 @@ CHECKS: tuple[Check, ...] = (
     *flux.CHECKS,
     *monitoring.CHECKS,
     *dashboards.CHECKS,
+    *retained.CHECKS,
     *handwritten.CHECKS,
 )
 

@@ -17,7 +17,7 @@ from gpuplan.planning.plan import ClusterMigStrategy, Plan
 MOST_MPS_CLIENTS = 48
 
 _FILTER = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?").fullmatch
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
+is_label_value = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
@@ -37,7 +37,7 @@ class _Config:
         return at
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """What is wrong, where in the file, and what to write instead."""
 
     route: tuple[str | int, ...]
@@ -61,7 +61,7 @@ def _configs(plan: Plan) -> Iterator[_Config]:
                 yield _Config(written.at, body, name, is_inline=False)
 
 
-def _findings(config: _Config, problems: Iterator[_Problem], fact: str) -> Iterator[Finding]:
+def _findings(config: _Config, problems: Iterator[Problem], fact: str) -> Iterator[Finding]:
     for problem in problems:
         where = f"`{config.key}`: " if config.is_inline else ""
         place = config.place(problem.route)
@@ -86,7 +86,7 @@ def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            yield from _findings(config, _plugin_errors(config.body), "nodes with this entry hand out no GPUs")
+            yield from _findings(config, plugin_errors(config.body), "nodes with this entry hand out no GPUs")
 
 
 def _is_plugin(body: Mapping[str, object]) -> bool:
@@ -98,37 +98,37 @@ def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     return {name: mapping(sharing[name]) for name in ("timeSlicing", "mps") if name in sharing}
 
 
-def _plugin_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+def plugin_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     if body.get("version", "v1") not in ("", "v1"):
-        yield _Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
+        yield Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
     for name, method in _methods(body).items():
         route = ("sharing", name)
         resources = sequence(method.get("resources"))
         if not resources:
             help_ = "list `{name: nvidia.com/gpu, replicas: 2}`, or leave `sharing` out"
-            yield _Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
+            yield Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
         for index, resource in enumerate(resources):
             yield from _resource_errors((*route, "resources", index), name, mapping(resource))
     if "mps" in _methods(body) and mapping(body.get("flags")).get("migStrategy") == "mixed":
         message = "the device plugin refuses MPS with the MIG strategy `mixed`"
-        yield _Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
+        yield Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
 
 
-def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[_Problem]:
+def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[Problem]:
     name, replicas = resource.get("name"), resource.get("replicas")
     if not name:
-        yield _Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
+        yield Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
         given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
         message = f"`{text(name) or 'resource'}` has {given}"
         help_ = "write 2 or more; to switch sharing off leave `sharing` out"
-        yield _Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
+        yield Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
     elif method == "mps" and replicas > MOST_MPS_CLIENTS:
         message = f"MPS divides a GPU among at most {MOST_MPS_CLIENTS}"
         help_ = f"write {MOST_MPS_CLIENTS} or less, on GPUs before compute capability 7.5 at most 16"
-        yield _Problem((*route, "replicas"), message, f"{replicas} clients", help_)
+        yield Problem((*route, "replicas"), message, f"{replicas} clients", help_)
     if method == "mps" and text(name).startswith("nvidia.com/mig-"):
-        yield _Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
+        yield Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
 
 
 @check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
@@ -148,35 +148,35 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
     for config in _configs(plan):
         if _is_plugin(config.body):
             overriding = plan.cluster.gpu_operator.mig_strategy
-            problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
+            problems = (*plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
             yield from _findings(config, iter(problems), "the device plugin starts without it")
 
 
 _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
 
 
-def _plugin_warnings(body: Mapping[str, object]) -> Iterator[_Problem]:
+def plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
     methods = _methods(body)
     if len(methods) == 2:
-        yield _Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
+        yield Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
     if "resources" in body:
-        yield _Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
+        yield Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
     for name, method in methods.items():
         for index, resource in enumerate(sequence(method.get("resources"))):
             fields = mapping(resource)
             route = ("sharing", name, "resources", index)
             if "rename" in fields:
                 help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
-                yield _Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
+                yield Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
             if fields.get("devices", "all") != "all":
                 help_ = "remove it; GPUs to be shared in another way need another pool"
-                yield _Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
+                yield Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
             yield from _misplaced(fields, route, name)
     yield from _misplaced(mapping(body.get("flags")), ("flags",), "timeSlicing")
     yield from _misplaced(mapping(body.get("sharing")), ("sharing",), "timeSlicing")
 
 
-def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     """MIG devices that are to be shared by a name that they have under another strategy."""
     own = text(mapping(body.get("flags")).get("migStrategy")) or ClusterMigStrategy.NONE.value
     strategy = own if overriding is ClusterMigStrategy.PER_POOL else overriding.value
@@ -185,7 +185,7 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
     for index, resource in enumerate(sequence(_methods(body).get("timeSlicing", {}).get("resources"))):
         name = text(mapping(resource).get("name"))
         if name.removeprefix("nvidia.com/").startswith("mig-"):
-            yield _Problem(
+            yield Problem(
                 ("sharing", "timeSlicing", "resources", index, "name"),
                 f"`{name}` is not shared: under the MIG strategy `{strategy}` no device has this name",
                 "matches nothing",
@@ -193,12 +193,10 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
             )
 
 
-def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[_Problem]:
+def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[Problem]:
     for name in _METHOD_FIELDS:
         if name in fields:
-            yield _Problem(
-                (*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`"
-            )
+            yield Problem((*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`")
 
 
 # --- The MIG manager ---------------------------------------------------------------------------------------------
@@ -223,30 +221,30 @@ def mig_config_refused(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _mig_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     if body.get("version") != "v1":
-        yield _Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
+        yield Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
     for key in body:
         if key not in ("version", "mig-configs"):
-            yield _Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+            yield Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
     configs = mapping(body.get("mig-configs"))
     if not configs:
-        yield _Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
+        yield Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
     for name, items in configs.items():
         route = ("mig-configs", name)
-        if not _LABEL_VALUE(name):
+        if not is_label_value(name):
             message = f"entry `{name}` cannot be the value of a node label"
-            yield _Problem(
+            yield Problem(
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
             )
         if not sequence(items):
-            yield _Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
+            yield Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
         for index, item in enumerate(sequence(items)):
             yield from _item_errors((*route, index), name, mapping(item))
         yield from _mode_conflicts(route, name, [mapping(item) for item in sequence(items)])
 
 
-def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[_Problem]:
+def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[Problem]:
     """Items for the same GPUs, on any board, that disagree on whether MIG is on: mig-parted fails on those GPUs."""
     for index, item in enumerate(items):
         for earlier in items[:index]:
@@ -254,7 +252,7 @@ def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping
             differ = {item.get("mig-enabled"), earlier.get("mig-enabled")} == {True, False}
             if is_for_all_boards and differ and _share_gpus(item.get("devices"), earlier.get("devices")):
                 message = f"entry `{name}` switches MIG on and off for the same GPU"
-                yield _Problem((*route, index, "devices"), message, "named before", "name each GPU once")
+                yield Problem((*route, index, "devices"), message, "named before", "name each GPU once")
                 return
 
 
@@ -267,42 +265,42 @@ def _share_gpus(one: object, other: object) -> bool:
 _ITEM_FIELDS = ("device-filter", "devices", "mig-enabled", "mig-devices")
 
 
-def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
     for key in item:
         if key not in _ITEM_FIELDS:
-            yield _Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+            yield Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
     devices = item.get("devices")
     is_listed = isinstance(devices, list) and all(isinstance(index, int) for index in devices)
     if devices != "all" and not is_listed:
         message = f"entry `{name}` does not say which devices"
-        yield _Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
+        yield Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
     if not isinstance(item.get("mig-enabled"), bool):
         message = f"entry `{name}` does not say `mig-enabled`"
-        yield _Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
+        yield Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
     yield from _instance_errors(route, name, item)
     yield from _filter_errors(route, item.get("device-filter", "0x00000000"))
 
 
-def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
     instances, is_enabled = mapping(item.get("mig-devices")), item.get("mig-enabled") is True
     place = (*route, "mig-devices")
     if is_enabled and not isinstance(item.get("mig-devices"), Mapping):
-        yield _Problem(
+        yield Problem(
             place, f"entry `{name}` has no `mig-devices`", "needed with MIG", "write `mig-devices: {}` for none"
         )
     if instances and not is_enabled:
         message = f"entry `{name}` has instances on GPUs without MIG"
-        yield _Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
+        yield Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
     for profile, count in instances.items():
         if not isinstance(count, int) or count < 1:
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
-            yield _Problem((*place, profile), message, "1 or more", "leave the profile out")
+            yield Problem((*place, profile), message, "1 or more", "leave the profile out")
         if fault := _profile_fault(profile):
-            yield _Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
+            yield Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
     counts = {profile: count for profile, count in instances.items() if isinstance(count, int) and count > 0}
     if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
         message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
-        yield _Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
+        yield Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
 
 
 def _profile_fault(profile: str) -> tuple[str, str, str] | None:
@@ -336,12 +334,12 @@ def _spell(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count}x `{name}`" for name, count in counts.items())
 
 
-def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[_Problem]:
+def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[Problem]:
     for item in given if isinstance(given, list) else [given]:
         if not isinstance(item, str) or not _FILTER(item):
             label = "not device and vendor in hex" if isinstance(item, str) else "not text"
             help_ = 'write it quoted and whole, such as `"0x233010DE"`'
-            yield _Problem((*route, "device-filter"), f"device filter `{item}` matches no GPU", label, help_)
+            yield Problem((*route, "device-filter"), f"device filter `{item}` matches no GPU", label, help_)
 
 
 @check("GPU633", "mig-config-incomplete")
@@ -363,12 +361,12 @@ def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _mig_gaps(config: _Config) -> Iterator[_Problem]:
+def _mig_gaps(config: _Config) -> Iterator[Problem]:
     if "all-disabled" not in mapping(config.body.get("mig-configs")):
         message, help_ = "entry `all-disabled` is missing", "add `all-disabled: [{devices: all, mig-enabled: false}]`"
-        yield _Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
+        yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
     if config.is_inline and config.key != "config.yaml":
-        yield _Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
+        yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
 
 
 CHECKS: tuple[Check, ...] = (

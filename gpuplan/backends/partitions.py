@@ -146,7 +146,11 @@ _ABOUT_MACHINE_SETS = """\
 def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.platform is Platform.OPENSHIFT
     about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
-    groups = [{**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for pool in plan.parts]
+    groups = [
+        {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
+        for pool in plan.parts
+        if pool.nodes.count
+    ]
     rows = {"formatVersion": 1, "nodeGroups": groups}
     return File(_TABLE, (HEADER + about + to_yaml(rows)).encode())
 

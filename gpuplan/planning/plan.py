@@ -367,10 +367,12 @@ class Pool(NamedTuple):
 class Rollout(NamedTuple):
     """A pool on its way to another way of sharing: the nodes ``left`` to move and those ``moved``, each as a pool.
 
-    Each has its own nodes, sharing, units and labels, and all else of the pool. There may be no nodes left.
+    Each has its own nodes, sharing, units and labels, and all else of the pool; either may have no nodes. ``nodes`` are
+    the names of those moved, as they are written.
     """
 
     at: Origin
+    nodes: tuple[str, ...]
     left: Pool
     moved: Pool
 

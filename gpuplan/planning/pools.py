@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction as Ratio
 from typing import Final, assert_never
@@ -169,7 +169,7 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
     there = moved_to(pool, sharing)
     nodes = replace(pool.nodes, count=len(names), names=names, name_pattern=None)
     reached = _with_nodes(there, nodes)
-    return pool._replace(units=_joined(left.units, reached.units), rollout=Rollout(at, left, reached))
+    return pool._replace(units=_joined(left.units, reached.units), rollout=Rollout(at, tuple(moved), left, reached))
 
 
 def moved_to(pool: Pool, sharing: Sharing) -> Pool:
@@ -186,6 +186,9 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
 ROLLOUT_SUFFIX: Final = ".rollout"
 """Ends the name of the device plugin's configuration of nodes that were moved; no pool's name has a dot."""
 
+LONGEST_ROLLOUT_NAME: Final = 63 - len(ROLLOUT_SUFFIX)
+"""How long a pool's name may be, for that is the value of a node label."""
+
 
 def _is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
     """Whether one configuration of the device plugin is right for both: it knows no layouts."""
@@ -195,6 +198,38 @@ def _is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
         and sharing.strategy is other.strategy
         and not (sharing.time_slicing or other.time_slicing)
     )
+
+
+def is_alike(sharing: Sharing, other: Sharing) -> bool:
+    """Whether two ways of sharing leave a node the same, wherever they are written."""
+    match sharing, other:
+        case (Exclusive(), Exclusive()) | (Fraction(), Fraction()):
+            return True
+        case (TimeSlicing(), TimeSlicing()) | (Mps(), Mps()):
+            return sharing[1:] == other[1:]
+        case Mig() as mig, Mig() as another:
+            slicing, theirs = mig.time_slicing, another.time_slicing
+            is_sliced_alike = slicing == theirs or bool(slicing and theirs and is_alike(slicing, theirs))
+            is_cut_alike = mig.layout.config_name == another.layout.config_name
+            return is_cut_alike and mig.strategy is another.strategy and is_sliced_alike
+        case _:
+            return False
+
+
+def clashes(units: Iterable[Unit], others: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
+    """Units of two ways of sharing that one pool cannot hand out at once: of one name, or of one resource.
+
+    Whole GPUs and what a scheduler cuts from them are published as `nvidia.com/gpu`.
+    """
+    for unit in units:
+        for other in others:
+            is_one = unit.name == other.name or (unit.asked_as or GPU_RESOURCE) == (other.asked_as or GPU_RESOURCE)
+            if is_one and _worth(unit) != _worth(other):
+                yield unit, other
+
+
+def _worth(unit: Unit) -> tuple[object, ...]:
+    return unit.name, unit.asked_as, unit.gpu_weight, unit.memory_mib, unit.isolation
 
 
 def _with_nodes(pool: Pool, nodes: Nodes) -> Pool:

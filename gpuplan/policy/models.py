@@ -533,7 +533,7 @@ class Rollout(Model):
     """A pool on its way from one way of sharing to another, some nodes after the others."""
 
     sharing: Sharing = described("How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`.")
-    nodes: Annotated[list[str], Field(min_length=1)] = described("The names of the nodes that have been moved to it.")
+    nodes: list[str] = described("The names of the nodes that have been moved to it; none while it is only made known.")
 
 
 class Allocation(StrEnum):

@@ -21,6 +21,8 @@ from gpuplan.outtree import INVENTORY
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.wording import closest
 
+SHORT: Final = 12
+"""Characters by which people tell commits apart."""
 LONGEST_READ: Final = 300
 """Seconds for one run of git, which may have to fetch in a partial clone."""
 
@@ -62,7 +64,8 @@ def get_merge_base(root: Path, first: str, second: str) -> Revision:
             f"`{first}` and `{second}` have no commit in common here",
             _DEEPEN if _is_shallow(root) else f"compare them as they are: `{first}..{second}`",
         )
-    return Revision(f"{first}...{second}", _text(base), one.folder)
+    commit = _text(base)
+    return Revision(commit[:SHORT], commit, one.folder)
 
 
 def is_in_git(root: Path) -> bool:

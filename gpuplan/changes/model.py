@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -49,8 +50,9 @@ def worst(classes: Iterable[ChangeClass]) -> ChangeClass:
     return max(classes, key=lambda item: item.rank, default=ChangeClass.NONE)
 
 
-class NodeImpact(NamedTuple):
-    """The nodes that a change touches: ``count`` at most. ``names`` are those known, ``pattern`` the pool's, or None."""
+@dataclass(frozen=True, slots=True)
+class NodeImpact:
+    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None."""
 
     count: int
     names: tuple[str, ...]
@@ -130,4 +132,5 @@ class Comparison(NamedTuple):
 
     @property
     def worst(self) -> ChangeClass:
-        return worst(item.change_class for item in (*self.changes, *self.objects))
+        changes, objects = ((item.change_class for item in items) for items in (self.changes, self.objects))
+        return worst((*changes, *objects))

@@ -83,7 +83,7 @@ def command(
 
     \b
     Exit codes: 0  nothing differs, or nothing as bad as --fail-on
-                1  something differs, or the later policies have errors
+                1  something differs, or the later policies, or the step, have errors
                 2  trouble; the earlier policies cannot be planned
 
     \b
@@ -143,9 +143,10 @@ def _write_errors(terminal: Terminal, platform: Platform) -> None:
 
 def _exit_code(diff: Diff, fail_on: str | None) -> int:
     from gpuplan.changes.model import ChangeClass
+    from gpuplan.diagnostics import has_errors
 
     if not diff.is_comparable:
         return 2
     least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
     is_too_much = diff.worst.rank >= least.rank
-    return 1 if is_too_much or diff.later.errors else 0
+    return 1 if is_too_much or diff.later.errors or has_errors(diff.findings) else 0

@@ -378,6 +378,7 @@ def _sources(plan: Plan) -> set[int]:
     """The documents that a plan is made of."""
     named = (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.hand_written)
     origins = [plan.cluster.at, *(part.at for parts in named for part in parts)]
+    origins += [item.at for item in plan.retained]
     origins += [component.at for component in plan.components if component.at is not None]
     return {id(at.source) for at in origins}
 

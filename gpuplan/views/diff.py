@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpuplan.changes.model import ChangeClass, ObjectChange, Subject
 from gpuplan.pipeline.comparing import Diff, Impact
-from gpuplan.views.diff_words import MOST_LINES, Fact, facts, notes, place, verdict
+from gpuplan.views.diff_words import MOST_LINES, Fact, facts, notes, place, seen_from, verdict
+from gpuplan.views.full import frame
 from gpuplan.views.rules import marked_up
 from gpuplan.views.text import count, indent, printable
 from gpuplan.views.theme import Style, Theme
@@ -29,11 +30,13 @@ def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
 
 
 def diff_page(diff: Diff, theme: Theme) -> str:
-    """The verdict, and each cluster's changes, worst first."""
+    """The verdict, each cluster's changes, worst first, and what is found about the step itself."""
     change_class, _, rest = verdict(diff).partition(":")
     head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
     head += "".join(f"{marked_up(printable(note), theme)}\n" for note in notes(diff))
-    return "\n".join((head, *(_cluster(diff, name, theme) for name in diff.clusters)))
+    later = seen_from(diff.later.side, theme)
+    findings = (frame(found, later, diff.clusters) for found in diff.findings)
+    return "\n".join((head, *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
 
 
 def class_style(change_class: ChangeClass) -> Style:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuplan.changes.model import ObjectChange
+from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Diff, Impact, Platform
 from gpuplan.views.diff_words import facts, notes, place, seen_from, verdict
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
@@ -15,7 +16,7 @@ from gpuplan.views.theme import Theme
 LIMIT: Final = 60_000
 """Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""
 
-_ERRORS_RESERVE: Final = 15_000
+_FINDINGS_RESERVE: Final = 15_000
 _DETAILS_RESERVE: Final = 15_000
 
 
@@ -25,7 +26,7 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     What a policy says cannot become markup, a link or a mention.
     """
     rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
-    shown = list(fitting(rows, LIMIT - _ERRORS_RESERVE - _DETAILS_RESERVE))
+    shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     start = "".join(
         (*_head(diff), *_table(shown, len(rows)), *_errors(diff.earlier, theme), *_errors(diff.later, theme))
     )
@@ -89,9 +90,11 @@ def _fact(about: str, lines: tuple[str, ...]) -> str:
 
 
 def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
-    if not platform.errors:
-        return
-    side_theme = seen_from(platform.side, theme)
-    rows = list(fitting((finding_row(error, side_theme) for error in platform.errors), _ERRORS_RESERVE // 2))
-    yield f"\n### {count(len(platform.errors), 'error')} in {code(platform.side.name)}\n"
-    yield from findings_table(rows, len(platform.errors))
+    if platform.errors:
+        yield f"\n### {count(len(platform.errors), 'error')} in {code(platform.side.name)}\n"
+        yield from _findings(platform.errors, seen_from(platform.side, theme))
+
+
+def _findings(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
+    rows = list(fitting((finding_row(item, theme) for item in found), _FINDINGS_RESERVE // 3))
+    yield from findings_table(rows, len(found))

@@ -459,7 +459,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     parents = {tenant.parent for tenant in plan.tenants}
     used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
     for pool in plan.pools:
-        idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
+        idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):
             names = listing([unit.name for unit in idle])
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)

@@ -86,15 +86,16 @@ def rollout_mixes_units(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 rollout.moved.sharing.at.key,
                 f"`{name}` of pool `{pool.name}` would be two things while the rollout is under way",
-                label=_told(moved),
-                related=(Label(pool.sharing.at.key, _told(left)),),
+                label=unit_text(moved),
+                related=(Label(pool.sharing.at.key, unit_text(left)),),
                 notes=("pods ask for it, and quotas count it, by that name alone",),
                 help="publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool",
             )
             break
 
 
-def _told(unit: Unit) -> str:
+def unit_text(unit: Unit) -> str:
+    """A unit in words, with what tells it from another one of its name."""
     return f"`{unit.name}`" if unit.memory_mib is None else f"`{unit.name}` of {unit.memory_mib} MiB"
 
 

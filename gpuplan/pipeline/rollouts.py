@@ -102,8 +102,8 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
         return report, None
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
-    target = _target(plan, pool, wish)
     keeps_config = any(retained.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
+    target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
     outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
     edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, Rollout) else ()
     return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
@@ -223,8 +223,6 @@ _COUNTED: Final = re.compile(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
 
 
 def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:
-    if wish.back:
-        return pool.sharing
     if wish.to:
         return _named(plan, pool, wish.to)
     if pool.rollout is None:

@@ -145,7 +145,7 @@ def _pools(plan: Plan) -> str:
             pool.gpu.id,
             str(pool.nodes.count),
             str(pool.gpu_count),
-            "; ".join(_sharing_of_part(pool, part) for part in pool.parts),
+            sharing_of(pool),
             " ".join(pool.workload_types) or _NONE,
             pool.fallback or _NONE,
         )
@@ -155,9 +155,11 @@ def _pools(plan: Plan) -> str:
     return table(headings, rows, right=(2, 3)) if rows else ""
 
 
-def _sharing_of_part(pool: Pool, part: Pool) -> str:
-    told = sharing_text(part.sharing)
-    return told if pool.rollout is None else f"{told} on {part.nodes.count}"
+def sharing_of(pool: Pool) -> str:
+    """How the pool's GPUs are shared; during a rollout, in which way on how many nodes."""
+    if pool.rollout is None:
+        return sharing_text(pool.sharing)
+    return "; ".join(f"{sharing_text(part.sharing)} on {part.nodes.count}" for part in pool.parts)
 
 
 def sharing_text(sharing: Sharing) -> str:

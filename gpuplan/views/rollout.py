@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from gpuplan.changes.rollout import Level, Refusal, Rollout, Shortage, Step, StepKind
+from gpuplan.checks.rollout import unit_text
 from gpuplan.checks.wording import number, total_text
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal
 from gpuplan.planning.plan import (
@@ -21,7 +22,7 @@ from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sync_names import sync_name
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
-from gpuplan.views.plan import sharing_text
+from gpuplan.views.plan import sharing_of, sharing_text
 from gpuplan.views.text import count, indent, printable, table
 from gpuplan.views.theme import Style, Theme
 from gpuplan.wording import joined, listing
@@ -70,8 +71,10 @@ def _printable_lines(lines: Iterable[str]) -> str:
 
 def _heading(proposal: Proposal) -> str:
     outcome = proposal.outcome
-    where = f"Pool {outcome.pool.name} of cluster {proposal.plan.cluster.name}"
-    return f"{where}: from {sharing_text(outcome.pool.sharing)} to {sharing_text(outcome.target.sharing)}"
+    return (
+        f"Pool {outcome.pool.name} of cluster {proposal.plan.cluster.name}: from {sharing_of(outcome.pool)} "
+        f"to {sharing_text(outcome.target.sharing)}"
+    )
 
 
 def _summary(outcome: Rollout) -> str:
@@ -80,7 +83,8 @@ def _summary(outcome: Rollout) -> str:
     away = max((len(step.nodes) for step in outcome.steps), default=0)
     moved = len(outcome.pool.rollout.moved.nodes.names) if outcome.pool.rollout else 0
     done = f", {moved} moved already" if moved else ""
-    return f"{count(outcome.pool.nodes.count, 'node')}{done}, {away} at a time, {count(len(outcome.steps), 'step')}"
+    together = f", {away} at a time" if away else ""
+    return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
 
 
 def _title(outcome: Rollout, step: Step) -> str:
@@ -104,8 +108,8 @@ def _reasons(refusal: Refusal) -> Iterator[str]:
     if refusal.clash:
         old, new = refusal.clash
         yield (
-            f"no safe way: `{new.asked_as or new.name}` would be two things while nodes move, `{old.name}` and "
-            f"`{new.name}`, and pods and quotas know them by that name alone"
+            f"no safe way: `{new.asked_as or new.name}` would be two things while nodes move, {unit_text(old)} and "
+            f"{unit_text(new)}, and pods and quotas know them by that name alone"
         )
         yield "instead: publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool"
     for shortage in refusal.shortages:
@@ -163,13 +167,19 @@ def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, s
         yield f"remove {edit.path}", ""
     else:
         yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
-    if step.kind is StepKind.SETTLE and proposal.left_over:
+    if proposal.left_over and _is_end_of_mix(proposal.outcome, step):
         yield "in the same commit, take out what the pool hands out no more", _lines(_left_over(proposal))
     yield "build, commit, and apply in this order", _lines(_apply(proposal.plan, proposal.outcome.pool, step))
     if wait := _wait(proposal, step):
         yield "wait", _lines(wait)
     if step.nodes:
         yield "let pods in again", _lines([f"kubectl uncordon {' '.join(step.nodes)}"])
+
+
+def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:
+    """Whether it is with this step that the pool hands out the units of one way of sharing alone."""
+    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    return step is next((other for other in steps if other.state.rollout is None), None)
 
 
 def _lines(commands: Sequence[str]) -> str:
@@ -283,7 +293,7 @@ def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster": proposal.plan.cluster.name,
         "pool": outcome.pool.name,
-        "from": sharing_text(outcome.pool.sharing),
+        "from": sharing_of(outcome.pool),
         "to": sharing_text(outcome.target.sharing),
         "safe": not is_refused,
         "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],

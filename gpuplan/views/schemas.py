@@ -8,7 +8,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
 KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
-OUTPUTS: Final = ("findings", "plan", "comparison", "diff")
+OUTPUTS: Final = ("findings", "plan", "comparison", "diff", "rollout")
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 
 

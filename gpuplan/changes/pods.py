@@ -60,8 +60,11 @@ def read_pods(text: str, name: str) -> tuple[Pod, ...]:
 
 
 def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Holder, ...]:
-    """The pods that hold what a change takes away, as the plan before it has nodes, namespaces and units."""
-    if not change.pods:
+    """The pods that hold what a change takes away, as the plan before it has nodes, namespaces and units.
+
+    There may be more than the plan has room for: some came before their quota.
+    """
+    if not change.pods and not change.needs_drain:
         return ()
     owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.namespaces}
     places = _Places(earlier.pools)

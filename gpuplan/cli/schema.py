@@ -26,6 +26,7 @@ def command(context: click.Context, name: str) -> None:
       comparison
                 what `show --scheduler NAME --output-format json` writes
       diff      what `diff --output-format json` writes
+      rollout   what `rollout --output-format json` writes
 
     \b
       gpuplan schema policy > .gpuplan/policy.schema.json

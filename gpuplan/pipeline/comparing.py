@@ -216,7 +216,7 @@ def _count_nodes(impacts: Iterable[Impact], plans: Iterable[Plan]) -> int:
     touched = _most(impact.change.nodes for impact in impacts if impact.change.nodes is not None)
     pools = (pool.nodes for plan in plans for pool in plan.pools)
     there = _most(NodeImpact(nodes.count, nodes.names, nodes.name_pattern) for nodes in pools)
-    return min(touched, there)
+    return min(touched, there or touched)
 
 
 def _most(found: Iterable[NodeImpact]) -> int:

@@ -27,9 +27,9 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     """
     rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
-    start = "".join(
-        (*_head(diff), *_table(shown, len(rows)), *_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    )
+    findings = _findings(diff.findings, seen_from(diff.later.side, theme))
+    errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 
-from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors, plugin_warnings
-from gpuplan.checks.handwritten.reading import mapping, sequence, text, value_at
+from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
+from gpuplan.checks.handwritten.reading import text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.planning.plan import (
@@ -17,6 +18,7 @@ from gpuplan.planning.plan import (
     RetainedObject,
     Stage,
 )
+from gpuplan.policy.models import DNS_LABEL
 from gpuplan.wording import closest, listing
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------
@@ -79,50 +81,25 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU724", "retained-config-refused")
 def retained_config_refused(plan: Plan) -> Iterator[Finding]:
-    """A retained configuration of the device plugin is not one that gpuplan has ever written.
+    """A retained configuration of the device plugin is one that it refuses.
 
     ## Why
     The device plugin checks its file when it starts (`api/config/v1` of NVIDIA/k8s-device-plugin) and exits when it
-    refuses it; what it does not know it ignores without a word. Either way nodes that still name the entry hand out
-    something else than before.
+    refuses it: nodes that still name the entry hand out no GPUs. gpuplan has never written such an entry.
 
     ## Instead
     Write what the entry was; `gpuplan retain` does.
     """
     for what in _configs(plan):
-        at = what.at / "config"
-        if "version" not in what.config:
-            yield Finding(at.key, f"`{what.key}` has no `version`", label="incomplete", help="add `version: v1`")
-        problems = [*plugin_errors(what.config), *plugin_warnings(what.config)]
-        for problem in problems:
+        for problem in plugin_errors(what.config):
             message = f"`{what.key}`: {problem.message}"
-            yield Finding(_place(at, problem.route), message, label=problem.label, help=problem.help)
-        said = {problem.route for problem in problems}
-        for route in _unknown(what.config, _FIELDS):
-            if route not in said:
-                message = f"`{what.key}`: gpuplan writes no `{route[-1]}` here"
-                yield Finding(_place(at, route).key, message, label="not what it was", help=f"remove `{route[-1]}`")
-
-
-_Fields = Mapping[str, "_Fields"]
-
-_METHOD: _Fields = {"renameByDefault": {}, "resources": {"name": {}, "replicas": {}}}
-_FIELDS: _Fields = {
-    "version": {},
-    "flags": {"migStrategy": {}},
-    "sharing": {"timeSlicing": {**_METHOD, "failRequestsGreaterThanOne": {}}, "mps": _METHOD},
-}
-"""All that a file of the device plugin has that gpuplan wrote; items of lists are as one."""
-
-
-def _unknown(value: object, fields: _Fields, route: Path = ()) -> Iterator[Path]:
-    for index, item in enumerate(sequence(value)):
-        yield from _unknown(item, fields, (*route, index))
-    for name, item in mapping(value).items():
-        if name not in fields:
-            yield (*route, name)
-        elif fields[name]:
-            yield from _unknown(item, fields[name], (*route, name))
+            yield Finding(
+                _place(what.at / "config", problem.route),
+                message,
+                label=problem.label,
+                notes=("nodes with this entry would hand out no GPUs",),
+                help=problem.help,
+            )
 
 
 def _place(at: Origin, route: Path) -> Origin:
@@ -139,25 +116,32 @@ def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
     """A retained object is no Kubernetes object.
 
     ## Why
-    What has no `apiVersion`, `kind` or `metadata.name` cannot be applied: kustomize refuses the whole folder.
+    What has no `apiVersion`, `kind` and `metadata.name`, or none that an API can have, cannot be applied: kustomize or
+    the API server refuses the whole folder.
 
     ## Instead
     Write the object as it was; `gpuplan retain` does.
     """
     for what in _objects(plan):
-        for route in (("apiVersion",), ("kind",), ("metadata", "name")):
-            if not text(value_at(what.manifest, route)):
-                name = ".".join(route)
-                yield Finding(
-                    _place(what.at / "manifest", route).key,
-                    f"the retained object has no `{name}`",
-                    label="not a Kubernetes object",
-                    help=f"add `{name}`",
-                )
-        metadata = mapping(what.manifest.get("metadata"))
-        if not isinstance(metadata.get("namespace", ""), str):
-            at = what.at / "manifest" / "metadata" / "namespace"
-            yield Finding(at, "the retained object's namespace is no name", label="not text", help="write a name")
+        for route, is_spelt in _IDENTITY.items():
+            value, name = value_at(what.manifest, route), ".".join(route)
+            at = _place(what.at / "manifest", route)
+            if value is None and route not in _OPTIONAL:
+                message, label = f"the retained object has no `{name}`", "not a Kubernetes object"
+                yield Finding(at.key, message, label=label, help=f"add `{name}`")
+            elif value is not None and not is_spelt(text(value)):
+                message = f"`{name}` of the retained object cannot be `{value}`"
+                yield Finding(at, message, label="no API has this", help=f"write `{name}` as the object had it")
+
+
+_IDENTITY = {
+    ("apiVersion",): re.compile(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?v[0-9][a-z0-9]*").fullmatch,
+    ("kind",): re.compile(r"[A-Z][A-Za-z0-9]*").fullmatch,
+    ("metadata", "name"): re.compile(r"(?!\.\.?$)[^/%\s]{1,253}").fullmatch,
+    ("metadata", "namespace"): re.compile(DNS_LABEL).fullmatch,
+}
+"""What tells objects apart, and how it is spelt; names of some kinds have colons."""
+_OPTIONAL = (("metadata", "namespace"),)
 
 
 def _objects(plan: Plan) -> Iterator[RetainedObject]:

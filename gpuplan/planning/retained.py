@@ -27,8 +27,9 @@ def resolve_retained(
     if spec.mig_layout is not None:
         what = _layout(context, at / "migLayout", spec.mig_layout)
     elif spec.device_plugin_config is not None:
-        config = spec.device_plugin_config
-        what = RetainedDevicePluginConfig(at / "devicePluginConfig", config.key, config.config)
+        plugin = spec.device_plugin_config
+        config = plugin.config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin.key, config)
     elif spec.object is not None:
         manifest = spec.object.manifest
         what = RetainedObject(at / "object", spec.object.folder or _folder(manifest, tenants), manifest)

@@ -856,11 +856,59 @@ class RetainedLayout(Model):
         return self
 
 
+class PluginFlags(Model):
+    """How the device plugin names what it finds."""
+
+    mig_strategy: Annotated[MigStrategy, Field(strict=False)] = described("How it names MIG devices.")
+
+
+class PluginResource(Model):
+    """A resource that the device plugin divides."""
+
+    name: str = described("The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed.")
+    replicas: int = described("Into how many shares each device is divided; at least 2.")
+
+
+class PluginTimeSlicing(Model):
+    """Shares that take turns, as the device plugin reads them."""
+
+    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
+    fail_requests_greater_than_one: bool = described("Whether containers that ask for several shares are refused.")
+    resources: list[PluginResource] = described("What is divided.")
+
+
+class PluginMps(Model):
+    """Shares under CUDA MPS, as the device plugin reads them."""
+
+    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
+    resources: list[PluginResource] = described("What is divided.")
+
+
+class PluginSharing(Model):
+    """How the device plugin divides devices; exactly one kind."""
+
+    time_slicing: PluginTimeSlicing | None = described("Shares that take turns.", default=None)
+    mps: PluginMps | None = described("Shares under CUDA MPS.", default=None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "PluginSharing":
+        _needs_exactly_one(self, ("time_slicing", "mps"), "a sharing kind")
+        return self
+
+
+class PluginConfig(Model):
+    """What a file of the device plugin says, as far as gpuplan writes such files."""
+
+    version: Literal["v1"] = described("Always `v1`.")
+    flags: PluginFlags | None = described("How it names what it finds.", default=None)
+    sharing: PluginSharing | None = described("How it divides devices; absent where it does not.", default=None)
+
+
 class RetainedDevicePluginConfig(Model):
     """A file of the device plugin as it was, which nodes may still name."""
 
     key: str = described("The file's key as nodes have it in the label `nvidia.com/device-plugin.config`.")
-    config: dict[str, Any] = described("What the file says, as the device plugin reads it: `{version: v1}` and more.")
+    config: PluginConfig = described("What the file says, as the device plugin reads it.")
 
 
 class RetainedObject(Model):

@@ -148,14 +148,14 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
     for config in _configs(plan):
         if _is_plugin(config.body):
             overriding = plan.cluster.gpu_operator.mig_strategy
-            problems = (*plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
+            problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
             yield from _findings(config, iter(problems), "the device plugin starts without it")
 
 
 _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
 
 
-def plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
+def _plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
     methods = _methods(body)
     if len(methods) == 2:
         yield Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")

@@ -13,6 +13,7 @@ from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Amount,
+    Approval,
     NodeLabels,
     Plan,
     Pool,
@@ -160,8 +161,14 @@ def _bar(level: Level, most: int) -> str:
 
 
 def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, str]]:
-    """What to do at a step, in order: what it is, and the text or the commands."""
-    if before := _before(step):
+    """What to do at a step, in order: what it is, and the text or the commands.
+
+    Where a merge is applied without a person, the nodes must be empty before it.
+    """
+    plan, pool, before = proposal.plan, proposal.outcome.pool, _before(step)
+    is_delivered = bool(plan.cluster.argocd or plan.cluster.flux)
+    applies_itself = is_delivered and pool.disruption.approval is Approval.AUTOMATIC
+    if before and applies_itself:
         yield "take their pods off", _lines(before)
     if edit.action is Action.REMOVE:
         yield f"remove {edit.path}", ""
@@ -169,7 +176,10 @@ def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, s
         yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
     if proposal.left_over and _is_end_of_mix(proposal.outcome, step):
         yield "in the same commit, take out what the pool hands out no more", _lines(_left_over(proposal))
-    yield "build, commit, and apply in this order", _lines(_apply(proposal.plan, proposal.outcome.pool, step))
+    yield "build, commit, and merge", "gpuplan build\n"
+    if before and not applies_itself:
+        yield "take their pods off", _lines(before)
+    yield "apply in this order", _lines(_apply(plan, pool, step))
     if wait := _wait(proposal, step):
         yield "wait", _lines(wait)
     if step.nodes:
@@ -202,10 +212,11 @@ def _left_over(proposal: Proposal) -> list[str]:
 
 def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
     """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    cluster, folders = plan.cluster.name, (Stage.GPU_OPERATOR.value, f"{Stage.PARTITIONS}/{pool.name}")
-    is_external = plan.cluster.node_labels is NodeLabels.EXTERNAL
-    applied = folders[:1] if is_external else folders
-    commands = ["gpuplan build"]
+    cluster, is_external = plan.cluster.name, plan.cluster.node_labels is NodeLabels.EXTERNAL
+    applied = [Stage.GPU_OPERATOR.value]
+    if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
+        applied.append(f"{Stage.PARTITIONS}/{pool.name}")
+    commands: list[str] = []
     if plan.cluster.argocd:
         for folder in applied:
             name = sync_name(cluster, folder)

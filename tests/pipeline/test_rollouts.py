@@ -139,6 +139,16 @@ def test_no_label_names_a_configuration_that_is_not_there(root: Path) -> None:
         assert {found["nvidia.com/mig.config"] for found in labels.values()} <= layouts
 
 
+def test_between_the_first_and_the_last_move_the_operators_files_stay(root: Path) -> None:
+    """So that no pod of the operator restarts on nodes that a step does not touch."""
+    files = []
+    for wish in (a_wish("seven-small"), a_wish(), a_wish()):
+        write(root, proposed(root, wish).edits[0])
+        tree = build(root, ("prod",)).tree
+        files.append({path: data for path, data in tree.items() if path.startswith("prod/gpu-operator/")})
+    assert files[0] == files[1] == files[2]
+
+
 def test_back_from_the_middle_leaves_nothing_behind(root: Path) -> None:
     before = build(root, ("prod",)).tree
     go(root, a_wish("seven-small"), 2)

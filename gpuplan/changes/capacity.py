@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 from gpuplan.changes.model import CapacityChange, GrantChange
-from gpuplan.planning.plan import Plan, Pool, Tenant
+from gpuplan.planning.plan import Plan, Pool, Quota, Tenant
 
 
 def capacities(before: Pool | None, after: Pool | None, nodes: int | None = None) -> tuple[CapacityChange, ...]:
@@ -29,16 +29,23 @@ def _capacity(pool: Pool | None, unit: str, nodes: int | None) -> int:
     return found.capacity if nodes is None else found.per_node * nodes
 
 
-def grants(before: Tenant | None, after: Tenant | None) -> tuple[GrantChange, ...]:
+Held = tuple[str, str]
+"""A pool and a unit of it, by name."""
+
+
+def quotas(tenant: Tenant | None, renamed: Mapping[str, str]) -> dict[Held, Quota]:
+    """A tenant's quotas, in the order of the policy; ``renamed`` are pools by the name that they had."""
+    found = tenant.quotas if tenant is not None else ()
+    return {(renamed.get(quota.pool.name, quota.pool.name), quota.unit.name): quota for quota in found}
+
+
+def grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> tuple[GrantChange, ...]:
     """The grants that differ, in the order of the policy."""
-    return tuple(_grants(before, after))
+    return tuple(_grants(before, after, renamed))
 
 
-def _grants(before: Tenant | None, after: Tenant | None) -> Iterator[GrantChange]:
-    old, new = (
-        {(quota.pool.name, quota.unit.name): quota for quota in tenant.quotas} if tenant is not None else {}
-        for tenant in (before, after)
-    )
+def _grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> Iterator[GrantChange]:
+    old, new = quotas(before, renamed), quotas(after, {})
     tenant = after or before
     for key in dict.fromkeys((*old, *new)):
         one, other = old.get(key), new.get(key)

@@ -173,7 +173,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
                 "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no",
                 "reverting syncs everything anew, partitions included",
                 old.at,
-            )._replace(folders=(key,))
+            )._replace(folders=(key, *_ALL_FOLDERS))
         elif old is None and new is not None:
             yield _change(
                 after,

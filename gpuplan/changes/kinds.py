@@ -7,18 +7,22 @@ from typing import Any, Final
 
 from gpuplan.changes.model import ChangeClass, worst
 from gpuplan.manifests import Identity
+from gpuplan.planning.node_patterns import NodePattern, find_other_name, parse
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, TENANT_LABEL, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 
 Body = Mapping[str, Any]
 
 _KUEUE: Final = "kueue.x-k8s.io"
+_NFD: Final = "node-feature-discovery"
 _OPERANDS_THAT_WATCH: Final = ("dcgmExporter", "nodeStatusExporter")
 
 
 def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
     """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
     key = identity.group, identity.kind
+    if identity.kind == "ConfigMap" and identity.name.startswith(_METRICS):
+        return ChangeClass.NONE if before == after else ChangeClass.METADATA
     if before is None:
         return _ADDED.get(key, _added)(folder, after or {})
     if after is None:
@@ -28,6 +32,10 @@ def class_of(folder: str, identity: Identity, before: Body | None, after: Body |
     if key not in _LABELLED and _bare(before) == _bare(after):
         return ChangeClass.METADATA
     return _CHANGED.get(key, _changed)(folder, before, after)
+
+
+_METRICS: Final = "gpuplan-dcgm-metrics-"
+"""Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
 
 
 def _bare(body: Body) -> Body:
@@ -78,16 +86,53 @@ def _removed(folder: str, _before: Body) -> ChangeClass:
 
 
 def _rule(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Rules are told apart by name; which nodes one is for is a number of nodes more or less."""
+    """Rules are told apart by name, unless there is but one; which nodes it is for is a number more or less."""
     old, new = _rules(before), _rules(after)
+    if len(old) == len(new) == 1:
+        old, new = {"": next(iter(old.values()))}, {"": next(iter(new.values()))}
     classes = [ChangeClass.METADATA]
     for name in {*old, *new}:
         one, other = old.get(name, {}), new.get(name, {})
         classes.append(_labels(_section(one, "labels"), _section(other, "labels")))
         classes.append(_taints(one.get("taints"), other.get("taints")))
         if one.get("matchFeatures") != other.get("matchFeatures"):
-            classes.append(ChangeClass.QUOTA)
+            classes.append(_nodes(one, other))
     return worst(classes)
+
+
+def _nodes(old: Body, new: Body) -> ChangeClass:
+    """Nodes that a rule leaves lose what it gave them, or get it from another one."""
+    if not _leaves_nodes(_node_names(old), _node_names(new)):
+        return ChangeClass.QUOTA
+    config = _section(old, "labels").get(MIG_CONFIG_LABEL)
+    return ChangeClass.ADMISSION if config in (None, ALL_DISABLED) else ChangeClass.REPARTITION
+
+
+def _node_names(rule: Body) -> tuple[str, tuple[str, ...]]:
+    """How a rule chooses nodes by name, as the back end writes it: an operator and its values."""
+    for feature in _list(rule.get("matchFeatures")):
+        if isinstance(feature, Mapping) and feature.get("feature") == "system.name":
+            found = _section(_section(feature, "matchExpressions"), "nodename")
+            return str(found.get("op")), tuple(str(value) for value in _list(found.get("value")))
+    return "", ()
+
+
+def _leaves_nodes(old: tuple[str, tuple[str, ...]], new: tuple[str, tuple[str, ...]]) -> bool:
+    match old, new:
+        case ("In", names), ("In", others):
+            return not set(names) <= set(others)
+        case ("InRegexp", (one,)), ("InRegexp", (other,)):
+            patterns = parse(_untied(one)), parse(_untied(other))
+            if isinstance(patterns[0], NodePattern) and isinstance(patterns[1], NodePattern):
+                return find_other_name(patterns[0], (patterns[1],)) is not None
+            return True
+        case _:
+            return True
+
+
+def _untied(expression: str) -> str:
+    """The pattern without what ties it to both ends of a name."""
+    return expression.removeprefix("^(?:").removesuffix(")$")
 
 
 def _rule_added(_folder: str, after: Body) -> ChangeClass:
@@ -150,9 +195,13 @@ def class_of_settings(before: Body, after: Body) -> ChangeClass:
     old, new = (_without(_section(settings, "driver"), "upgradePolicy") for settings in (before, after))
     if old != new:
         return ChangeClass.REPARTITION
-    if _without(before, *_OPERANDS_THAT_WATCH) != _without(after, *_OPERANDS_THAT_WATCH):
-        return ChangeClass.PLUGIN_RESTART
-    return ChangeClass.METADATA
+    old, new = (_restarting(settings) for settings in (before, after))
+    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
+
+
+def _restarting(settings: Body) -> Body:
+    """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
+    return {**_without(settings, *_OPERANDS_THAT_WATCH), _NFD: _without(_section(settings, _NFD), "master")}
 
 
 # --- Quotas and queues -------------------------------------------------------------------------------------------
@@ -163,10 +212,18 @@ def _queue(_folder: str, before: Body, after: Body) -> ChangeClass:
     old, new = _section(before, "spec"), _section(after, "spec")
     if _without(old, "resourceGroups") == _without(new, "resourceGroups"):
         return ChangeClass.QUOTA
+    if _without(old, "namespaceSelector", "resourceGroups") == _without(new, "namespaceSelector", "resourceGroups"):
+        return ChangeClass.QUOTA if _selected(old) <= _selected(new) else ChangeClass.ADMISSION
     order = ("resourceGroups", "namespaceSelector", "stopPolicy")
     if _without(old, *order) == _without(new, *order):
         return ChangeClass.ADMISSION
     return ChangeClass.PREEMPTION_ORDER
+
+
+def _selected(spec: Body) -> frozenset[str]:
+    """The namespaces that a queue takes work of, by name."""
+    found = _list(_section(spec, "namespaceSelector").get("matchExpressions"))
+    return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in _list(item.get("values")))
 
 
 def _kai_queue(_folder: str, before: Body, after: Body) -> ChangeClass:
@@ -320,6 +377,16 @@ _ADDED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
     ("", "ResourceQuota"): _QUOTA,
     ("apps", "Deployment"): _QUOTA,
     ("batch", "Job"): _QUOTA,
+    (_KUEUE, "ClusterQueue"): _QUOTA,
+    (_KUEUE, "Cohort"): _QUOTA,
+    (_KUEUE, "LocalQueue"): _QUOTA,
+    (_KUEUE, "ResourceFlavor"): _QUOTA,
+    (_KUEUE, "Topology"): _QUOTA,
+    ("kai.scheduler", "SchedulingShard"): _QUOTA,
+    ("kai.scheduler", "Topology"): _QUOTA,
+    ("resource.k8s.io", "DeviceClass"): _QUOTA,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _QUOTA,
+    ("scheduling.run.ai", "Queue"): _QUOTA,
     ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule_added,
     ("nfd.openshift.io", "NodeFeatureRule"): _rule_added,
     ("scheduling.k8s.io", "PriorityClass"): _ORDER,

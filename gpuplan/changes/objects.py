@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.kinds import Body, class_of, class_of_settings, class_of_stage
 from gpuplan.changes.model import Change, ChangeClass, ObjectChange, worst
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity
-from gpuplan.planning.plan import Stage
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 
 Objects = Mapping[tuple[str, Identity], Body]
 """The objects of a cluster by the folder that applies them.
@@ -43,11 +44,73 @@ def compare_objects(
 
 def differing(cluster: str, before: Objects, after: Objects) -> Iterator[ObjectChange]:
     """Every object that differs; one whose name changed with its content is one that changed."""
+    new_folders = {folder for folder, _ in after} - {folder for folder, _ in before}
+    gone = {folder for folder, identity in before if (folder, identity) not in after}
+    named = {label for key, body in before.items() for label in _labels_of_nodes(key, body)}
     for pair in _pairs(before, after):
         found = _class_of(pair)
+        if _vanishing(pair) & named:
+            found = ChangeClass.TWO_STEP
+        if pair.before is None and pair.folder in new_folders and pair.folder.startswith(_NAMESPACES):
+            # What is there holds nobody back that was there before.
+            found = min(found, ChangeClass.QUOTA, key=lambda item: item.rank)
+        if pair.after is None and pair.before is not None and _leads_to(pair.before) & gone:
+            # What it applied is gone as well, and says what that means.
+            found = ChangeClass.METADATA
         if found is not ChangeClass.NONE:
             verb = "added" if pair.before is None else "removed" if pair.after is None else "changed"
             yield ObjectChange(cluster, found, pair.folder, pair.identity, verb)
+
+
+def _labels_of_nodes(key: _Key, body: Body) -> Iterator[tuple[str, str]]:
+    """The configurations that nodes name: of mig-manager, and of the device plugin."""
+    folder, identity = key
+    if identity.kind == FILE and folder == Stage.PARTITIONS:
+        bodies = list(_rows(_content(body)).values())
+    else:
+        bodies = [body] if identity.kind in ("NodeFeatureRule", "Node") else []
+    for found in bodies:
+        rules = found.get("spec", {}).get("rules", ()) if identity.kind != "Node" else [found["metadata"]]
+        for rule in rules:
+            labels = rule.get("labels") or {}
+            yield from ((label, str(labels[label])) for label in _CONFIGS.values() if label in labels)
+
+
+_CONFIGS: Final = {
+    "gpuplan-mig-parted-": MIG_CONFIG_LABEL,
+    "gpuplan-device-plugin-": DEVICE_PLUGIN_CONFIG_LABEL,
+}
+"""The label of nodes that names an entry, by how the name of the ConfigMap with all entries begins."""
+
+
+def _vanishing(pair: _Pair) -> set[tuple[str, str]]:
+    """The entries that a ConfigMap of mig-manager or the device plugin had and has no more."""
+    for prefix, label in _CONFIGS.items():
+        if pair.identity.kind == "ConfigMap" and pair.identity.name.startswith(prefix) and pair.before and pair.after:
+            old, new = (_entries(body.get("data", {})) for body in (pair.before, pair.after))
+            return {(label, name) for name in old - new}
+    return set()
+
+
+def _entries(data: Mapping[str, Any]) -> set[str]:
+    """The names of mig-manager's entries, which are in one file, or of the device plugin's files."""
+    if mig_parted.FILE_NAME not in data:
+        return set(data)
+    content = _content({"data": data[mig_parted.FILE_NAME]})
+    found = content.get("mig-configs") if isinstance(content, Mapping) else None
+    return set(found) if isinstance(found, Mapping) else set()
+
+
+_NAMESPACES: Final = f"{Stage.NAMESPACES}/"
+
+
+def _leads_to(body: Body) -> set[str]:
+    """The folders, in the cluster's, that an object of Argo CD or Flux may apply: one for each end of its path."""
+    spec = body.get("spec")
+    source = spec.get("source") if isinstance(spec, Mapping) else None
+    paths = [found.get("path") for found in (spec, source) if isinstance(found, Mapping)]
+    parts = [path.split("/") for path in paths if isinstance(path, str)]
+    return {"/".join(part[start:]) for part in parts for start in range(len(part))}
 
 
 class _Pair(NamedTuple):
@@ -60,11 +123,11 @@ class _Pair(NamedTuple):
 def _pairs(before: Objects, after: Objects) -> Iterator[_Pair]:
     gone = {key: body for key, body in before.items() if key not in after}
     come = {key: body for key, body in after.items() if key not in before}
-    hashed: dict[tuple[str, Identity], tuple[str, Identity]] = {}
-    for key in gone:
-        hashed.setdefault(_stem(key), key)
+    known: dict[object, _Key] = {}
+    for key, body in gone.items():
+        known.setdefault(_kept(key, body), key)
     for key, body in come.items():
-        old = hashed.pop(_stem(key), None) if _HASHED.search(key[1].name) else None
+        old = known.pop(_kept(key, body), None)
         yield _Pair(*key, gone.pop(old) if old is not None else None, body)
     yield from (_Pair(*key, body, None) for key, body in gone.items())
     yield from (_Pair(*key, body, after[key]) for key, body in before.items() if key in after)
@@ -73,9 +136,20 @@ def _pairs(before: Objects, after: Objects) -> Iterator[_Pair]:
 _HASHED: Final = re.compile(r"-[0-9a-f]{8}$")
 
 
-def _stem(key: tuple[str, Identity]) -> tuple[str, Identity]:
+_Key = tuple[str, Identity]
+
+
+def _kept(key: _Key, body: Body) -> object:
+    """What an object keeps when it changes its name, equal for what it was and what it is."""
     folder, identity = key
-    return folder, identity._replace(name=_HASHED.sub("-", identity.name))
+    match identity.group, identity.kind:
+        case "nvidia.com", "ClusterPolicy":  # there is one
+            return folder, identity.kind
+        case _, "NodeFeatureRule":  # that of the same nodes
+            rules = body.get("spec", {}).get("rules", [])
+            return identity.kind, str([rule.get("matchFeatures") for rule in rules if isinstance(rule, Mapping)])
+        case _:
+            return folder, identity._replace(name=_HASHED.sub("-", identity.name))
 
 
 # --- Classes -----------------------------------------------------------------------------------------------------
@@ -85,9 +159,20 @@ def _class_of(pair: _Pair) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
         return _class_of_file(pair)
     if pair.before is not None and pair.after is not None and _names_differ(pair.before, pair.after):
-        # One that changes its name with its content is made anew.
-        return class_of_stage(pair.folder)
+        return _class_of_renamed(pair)
     return class_of(*pair)
+
+
+def _class_of_renamed(pair: _Pair) -> ChangeClass:
+    """One that changes its name with its content is another object; rules say of the same nodes what they say."""
+    match pair.identity.kind:
+        case "NodeFeatureRule":
+            return class_of(*pair)
+        case "ClusterPolicy":
+            return ChangeClass.RECREATE
+        case _:
+            is_watched = class_of(pair.folder, pair.identity, None, pair.after) is ChangeClass.METADATA
+            return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
 
 
 def _names_differ(before: Body, after: Body) -> bool:
@@ -136,16 +221,23 @@ def _class_of_table(folder: str, old: object, new: object) -> ChangeClass:
 def _rows(table: object) -> dict[str, Body]:
     groups = table.get(_GROUPS) if isinstance(table, Mapping) else None
     rows = [row for row in groups if isinstance(row, Mapping)] if isinstance(groups, list) else []
-    return {str(row.get("pool")): {"spec": {"rules": [_as_rule(row)]}} for row in rows}
+    return {_nodes_of(row): {"spec": {"rules": [_as_rule(row)]}} for row in rows}
+
+
+def _nodes_of(row: Mapping[str, Any]) -> str:
+    """What a row keeps when its pool is renamed."""
+    return str(row.get("names") or row.get("namePattern") or row.get("pool"))
 
 
 def _as_rule(row: Mapping[str, Any]) -> dict[str, Any]:
-    nodes = {key: value for key, value in row.items() if key not in ("labels", "taints", "machineSet")}
+    pattern = row.get("namePattern")
+    chosen = {"op": "InRegexp", "value": [pattern]} if pattern else {"op": "In", "value": row.get("names")}
+    counted = {key: row.get(key) for key in ("gpu", "nodes", "gpusPerNode")}
     return {
         "name": row.get("pool"),
         "labels": row.get("labels"),
         "taints": row.get("taints"),
-        "matchFeatures": [nodes],
+        "matchFeatures": [{"feature": "system.name", "matchExpressions": {"nodename": chosen}}, counted],
     }
 
 

@@ -12,6 +12,7 @@ from gpuplan.changes.meaning import meaning, means_same
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import Departure, Transition, departures, impact, transitions
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as
+from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
@@ -57,6 +58,11 @@ def pairs(before: Plan, after: Plan) -> Iterator[tuple[Pool | None, Pool | None]
         yield pool, successor
     yield from ((None, pool) for pool in come)
     yield from ((old[name], new[name]) for name in old if name in new)
+
+
+def renamed(before: Plan, after: Plan) -> dict[str, str]:
+    """The pools that have another name now, by the name that they had."""
+    return {old.name: new.name for old, new in pairs(before, after) if old and new and old.name != new.name}
 
 
 def _has_same_nodes(one: Pool, other: Pool) -> bool:
@@ -175,8 +181,7 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
             yield _repartitioned(before, after, new, moved)
         elif _plugin_config(before, moved.before) != _plugin_config(after, moved.after):
             yield _shared_otherwise(before, after, new, moved)
-    asked = [{unit.asked_as or unit.name for unit in pool.units} for pool in (old, new)]
-    if asked[0] != asked[1] and old.allocation is new.allocation:
+    if old.allocation is new.allocation and _asked(old) != _asked(new):
         yield _asked_otherwise(before, after, old, new)
 
 
@@ -193,7 +198,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "reverting is the same the other way round",
     )._replace(
         nodes=nodes,
-        folders=_pool_folders(before, after, new),
+        folders=folders.ordered((*_pool_folders(before, after, new), folders.SCHEDULING, folders.NAMESPACES)),
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count),
         needs_drain=True,
@@ -280,23 +285,28 @@ def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -
 
 
 def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
-    """Resource names are immutable in pods, so whoever asks by an old one waits for ever."""
-    gone, come = (
-        [unit.asked_as or unit.name for unit in one.units if unit.asked_as not in {u.asked_as for u in other.units}]
-        for one, other in ((old, new), (new, old))
-    )
+    """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
+    asked, asks = _asked(old), _asked(new)
+    gone, come = [name for name in asked if name not in asks], [name for name in asks if name not in asked]
+    other = [name for name in asks if name in asked and asks[name] != asked[name]]
     effects = [
         f"new pods that ask for {names(gone)} are not admitted" if gone else "",
         f"pods may ask for {names(come)}" if come else "",
+        f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
     ]
     return _change(
         after,
         new,
         ChangeClass.ADMISSION,
-        "the pool hands out other units",
-        "; ".join(filter(None, effects)) or "quotas count other units",
+        "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
+        "; ".join(filter(None, effects)),
         REVERT,
     )._replace(nodes=impact(new.nodes), folders=_pool_folders(before, after, new), capacity=capacities(old, new))
+
+
+def _asked(pool: Pool) -> dict[str, bool]:
+    """What pods ask the pool's units by, and whether a container may ask for one alone."""
+    return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
 
 
 def _plugin_config(plan: Plan, part: Pool) -> object:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuplan.changes import folders
-from gpuplan.changes.capacity import grants, pods_of
+from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import Change, ChangeClass, GrantChange, Subject
+from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
+from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.plan import Plan, Quota, SchedulerKind, Tenant
+from gpuplan.planning.queues import evicts_within
 
 _HAS_QUEUES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 _HAS_TREES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI, SchedulerKind.RUNAI))
@@ -18,6 +21,7 @@ _HAS_RANKS: Final = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
 
 
 def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    pools = renamed(before, after)
     for old, new in pairs(before, after):
         if old is None:
             if new is not None:
@@ -25,7 +29,7 @@ def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
         elif new is None:
             yield _removed(before, old)
         else:
-            yield from _changed(before, after, old, new)
+            yield from _changed(before, after, old, new, pools)
 
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | None]]:
@@ -55,7 +59,7 @@ def _added(after: Plan, tenant: Tenant) -> Change:
         f"tenant is added{where}",
         f"its namespaces and quotas are made; {NOTHING_RUNS}",
         "reverting takes namespaces away again, which is destructive",
-    )._replace(grants=grants(None, tenant))
+    )._replace(grants=grants(None, tenant, {}))
 
 
 def _removed(before: Plan, tenant: Tenant) -> Change:
@@ -68,17 +72,17 @@ def _removed(before: Plan, tenant: Tenant) -> Change:
         "tenant is removed",
         f"{where} leave the policy, and go when a person confirms it{held}",
         "reverting brings namespaces and quotas back, not what was in them",
-    )._replace(grants=grants(tenant, None), pods=pods_of(tenant))
+    )._replace(grants=grants(tenant, None, {}), pods=pods_of(tenant))
 
 
 # --- Tenants that stay -------------------------------------------------------------------------------------------
 
 
-def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
+def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[str, str]) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
     yield from _namespaces(before, after, old, new)
-    yield from _quotas(before, after, old, new)
+    yield from _quotas(before, after, old, new, pools)
     yield from _admission(after, old, new)
     yield from _order(after, old, new)
 
@@ -135,15 +139,19 @@ def _namespaces(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
-def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
-    differing = grants(old, new)
-    held, holds = ({(q.pool.name, q.unit.name): q for q in tenant.quotas} for tenant in (old, new))
+def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[str, str]) -> Iterator[Change]:
+    differing = grants(old, new, pools)
+    held, holds = quotas(old, pools), quotas(new, {})
     divided = [
         key
         for key in holds
         if key in held and not means_same(_division(before, held[key]), _division(after, holds[key]))
     ]
-    shown = [item for item in differing if _is_applied(before, after, item, held, holds)]
+    shown = [
+        item
+        for item in differing
+        if _is_applied(before, after, held.get((item.pool, item.unit)), holds.get((item.pool, item.unit)))
+    ]
     texts = [_grant(item) for item in shown]
     texts += [f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided]
     if not texts:
@@ -179,15 +187,10 @@ def _is_less(item: GrantChange) -> bool:
     return limit or item.guaranteed_after < item.guaranteed_before
 
 
-_Quotas = dict[tuple[str, str], Quota]
-
-
-def _is_applied(before: Plan, after: Plan, item: GrantChange, held: _Quotas, holds: _Quotas) -> bool:
+def _is_applied(before: Plan, after: Plan, old: Quota | None, new: Quota | None) -> bool:
     """A plain ResourceQuota holds one of the two numbers; queues and recording rules hold both."""
     if any(_states_both(plan) for plan in (before, after)):
         return True
-    key = item.pool, item.unit
-    old, new = held.get(key), holds.get(key)
     return old is None or new is None or old.caps != new.caps
 
 
@@ -216,7 +219,7 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append("its members change")
     if old.pod_security is not new.pod_security:
         texts.append(f"pod security is {new.pod_security}")
-    if old.units_per_container != new.units_per_container:
+    if old.units_per_container != new.units_per_container and _limits_containers(old, new):
         texts.append(
             "a container may ask for any number of units"
             if new.units_per_container is None
@@ -235,6 +238,12 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         yield _change(
             after, new, ChangeClass.METADATA, "priority classes are listed in another order", NOTHING_RUNS, REVERT
         )
+
+
+def _limits_containers(old: Tenant, new: Tenant) -> bool:
+    """Whether a number of units for each container means anything: of shares a container may have one anyway."""
+    as_before = new._replace(units_per_container=old.units_per_container)
+    return any(granted(new, name) != granted(as_before, name) for name in new.namespaces)
 
 
 def _roles(tenant: Tenant) -> set[tuple[str, str]]:
@@ -256,6 +265,8 @@ def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
     protections = [(tenant.protect_preempt, tenant.protect_reclaim) for tenant in (old, new)]
     if protections[0] != protections[1] and kind in _HAS_RANKS:
         texts.append("its pods are protected for another time")
+    if kind is SchedulerKind.KUEUE and evicts_within(old) != evicts_within(new):
+        texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
     if texts:
         yield _change(
             after,

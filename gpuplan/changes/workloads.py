@@ -76,7 +76,6 @@ def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass) -> C
 _WORDS: Final = {
     "work": "how it runs",
     "units_per_pod": "units of each pod",
-    "priority_class": "priority class",
     "cpu": "cpu",
     "memory": "memory",
     "config": "configuration",
@@ -86,17 +85,22 @@ _WORDS: Final = {
     "image": "image",
     "command": "command",
     "fraction": "fraction",
-    "unit": "unit",
-    "pool": "pool",
-    "tenant": "tenant",
 }
+_NAMED: Final = {"unit": "unit", "pool": "pool", "tenant": "tenant", "priority_class": "priority class"}
+"""Parts of the plan that a workload only names: what changes of them is said of them."""
+
+
+def _name(workload: Workload, part: str) -> str | None:
+    found: str | None = getattr(getattr(workload, part), "name", None)
+    return found
 
 
 def _differences(old: Workload, new: Workload) -> str:
     if isinstance(old.work, Inference) and isinstance(new.work, Inference) and old.work.replicas != new.work.replicas:
         return f"replicas change {from_to(old.work.replicas, new.work.replicas)}"
     found = [word for name, word in _WORDS.items() if not means_same(getattr(old, name), getattr(new, name))]
-    return f"changes: {joined(found)}"
+    found += [word for name, word in _NAMED.items() if _name(old, name) != _name(new, name)]
+    return f"changes: {joined(found)}" if found else "its pool, its tenant or the scheduler asks something else of pods"
 
 
 def _change(plan: Plan, workload: Workload, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:

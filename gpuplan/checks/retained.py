@@ -24,7 +24,7 @@ from gpuplan.wording import closest, listing
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
 
-@check("GPU722", "retained-layout-differs")
+@check("GPU722", "retained-layout-differs", ignorable=False)
 def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
     """A retained layout is not the one that its name stands for.
 

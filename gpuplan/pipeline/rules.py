@@ -197,6 +197,7 @@ object. Nodes that still name what is retained would get the other one.
 Delete the document if nothing in the cluster is as it says any more: its `until` says how to find out. Else give what
 is new another name.
 """,
+    ignorable=False,
 )
 
 RULES = (

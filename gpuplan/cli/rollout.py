@@ -90,11 +90,11 @@ def command(
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
         context.exit(1)
+    written = _write_next(terminal, proposal) if write and proposal.edits else ""
     terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
+    terminal.say(written)
     if not proposal.is_safe:
         context.exit(1)
-    if write:
-        _write_next(terminal, proposal)
 
 
 def _text(nodes: TextIO | None) -> str | None:
@@ -106,22 +106,20 @@ def _text(nodes: TextIO | None) -> str | None:
         raise GpuplanError("the list of nodes is not UTF-8", "pass what `kubectl get nodes -o json` prints") from error
 
 
-def _write_next(terminal: Terminal, proposal: Proposal) -> None:
+def _write_next(terminal: Terminal, proposal: Proposal) -> str:
+    """Write the first step, and say so."""
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.rollouts import Action, find_uncommitted, overlay_path, write
 
     cluster, pool = proposal.plan.cluster.name, proposal.outcome.pool.name
     if find_uncommitted(terminal.root, proposal):
-        terminal.say(f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n")
-        return
-    if not proposal.edits:
-        return
+        return f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n"
     edit = proposal.edits[0]
     if edit.action is Action.CHANGE:
         raise GpuplanError(
             f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
-            "change it there as step 1 shows",
+            "change it there as step 1 says, which `gpuplan rollout` shows without --write",
         )
     write(terminal.root, edit)
     done = "removed" if edit.action is Action.REMOVE else "wrote"
-    terminal.say(f"{done} {terminal.err_theme.path(edit.path)}: step 1\n")
+    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n"

@@ -32,7 +32,7 @@ def test_explain_what_there_is_not(tmp_path: Path) -> None:
     ("subject", "meant"),
     [
         ("disruption", "did you mean `Pool.spec.disruption`?"),
-        ("sharing", "did you mean `Pool.spec.sharing` or `Pool.spec.rollout.sharing`?"),
+        ("timeslicing", "did you mean `Pool.spec.sharing.timeSlicing`"),
     ],
 )
 def test_a_field_without_its_kind_is_found_in_all(subject: str, meant: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
-from gpuplan.checks.handwritten.reading import text, value_at
+from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.planning.plan import (
@@ -123,25 +123,37 @@ def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
     Write the object as it was; `gpuplan retain` does.
     """
     for what in _objects(plan):
-        for route, is_spelt in _IDENTITY.items():
-            value, name = value_at(what.manifest, route), ".".join(route)
-            at = _place(what.at / "manifest", route)
-            if value is None and route not in _OPTIONAL:
-                message, label = f"the retained object has no `{name}`", "not a Kubernetes object"
-                yield Finding(at.key, message, label=label, help=f"add `{name}`")
-            elif value is not None and not is_spelt(text(value)):
-                message = f"`{name}` of the retained object cannot be `{value}`"
-                yield Finding(at, message, label="no API has this", help=f"write `{name}` as the object had it")
+        for route, is_right in _IDENTITY.items():
+            *above, last = route
+            at, name = _place(what.at / "manifest", route), ".".join(route)
+            if last not in inside(what.manifest, *above):
+                if route not in _OPTIONAL:
+                    message, label = f"the retained object has no `{name}`", "not a Kubernetes object"
+                    yield Finding(at.key, message, label=label, help=f"add `{name}`")
+            elif not is_right(value_at(what.manifest, route)):
+                message, label = f"`{name}` of the retained object is none that an object can have", "no API takes this"
+                yield Finding(at, message, label=label, help=f"write `{name}` as the object had it")
 
 
-_IDENTITY = {
-    ("apiVersion",): re.compile(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?v[0-9][a-z0-9]*").fullmatch,
-    ("kind",): re.compile(r"[A-Z][A-Za-z0-9]*").fullmatch,
-    ("metadata", "name"): re.compile(r"(?!\.\.?$)[^/%\s]{1,253}").fullmatch,
-    ("metadata", "namespace"): re.compile(DNS_LABEL).fullmatch,
+def _matches(pattern: str) -> Callable[[object], bool]:
+    matches = re.compile(pattern).fullmatch
+    return lambda value: bool(matches(text(value)))
+
+
+def _is_mapping_of_text(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values())
+
+
+_IDENTITY: Mapping[tuple[str, ...], Callable[[object], bool]] = {
+    ("apiVersion",): _matches(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?v[0-9][a-z0-9]*"),
+    ("kind",): _matches(r"[A-Z][A-Za-z0-9]*"),
+    ("metadata", "name"): _matches(r"(?!\.\.?$)[^/%\s]{1,253}"),
+    ("metadata", "namespace"): _matches(DNS_LABEL),
+    ("metadata", "annotations"): _is_mapping_of_text,
+    ("metadata", "labels"): _is_mapping_of_text,
 }
-"""What tells objects apart, and how it is spelt; names of some kinds have colons."""
-_OPTIONAL = (("metadata", "namespace"),)
+"""What every object has in common, and how it is spelt; names of some kinds have colons."""
+_OPTIONAL = (("metadata", "namespace"), ("metadata", "annotations"), ("metadata", "labels"))
 
 
 def _objects(plan: Plan) -> Iterator[RetainedObject]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from posixpath import basename
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gpuplan.changes import ChangeClass, compare_objects, worst
@@ -206,7 +207,11 @@ def compare(
         return diff
     found = compare_plans(tuple(old.values()), tuple(new.values()))
     changes = [change for change in found if _is_whole(change, old) and _is_whole(change, new)]
-    objects = () if before.errors or after.errors else _compare_trees(_tree(before, out), _tree(after, out), changes)
+    objects: Sequence[ObjectChange] = ()
+    if not before.errors and not after.errors:
+        trees = _tree(before, out), _tree(after, out)
+        objects = _compare_trees(*trees, changes)
+        changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
     return Diff(before, after, impacts, tuple(objects), diff.skipped)
 
@@ -356,6 +361,20 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
         return True
     broken = {name for field in _BROKEN.get(change.subject.kind, ()) for name in getattr(plan.broken, field)}
     return change.subject.name not in broken and UNREAD not in broken
+
+
+def _with_folders(changes: Iterable[Change], written: AbstractSet[str]) -> list[Change]:
+    """The changes with those of their folders only that are written on a side."""
+    split = [path.split("/") for path in written]
+    there = {"/".join(parts[:length]) for parts in split for length in range(1, len(parts) + 1)}
+    return [
+        change._replace(folders=tuple(folder for folder in change.folders if _path(change.cluster, folder) in there))
+        for change in changes
+    ]
+
+
+def _path(cluster: str, folder: str) -> str:
+    return f"{folder}/{cluster}" if folder in TOOLS else f"{cluster}/{folder}"
 
 
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:

@@ -155,8 +155,10 @@ def _applied(impact: Impact) -> Iterator[str]:
         groups.setdefault((applier.kind, applier.approval, applier.windows), []).append(applier)
     for group in groups.values():
         first, names = group[0], [applier.name for applier in group]
-        how = "a person starts it" if first.approval is Approval.MANUAL else "by itself"
-        yield f"{first.kind if len(names) == 1 else f'{first.kind}s'} {listing(names)}: {how}{_within(first)}"
+        is_one = len(names) == 1 and not first.name.endswith("*")
+        by_themselves = "by itself" if is_one else "by themselves"
+        how = f"a person starts {'it' if is_one else 'them'}" if first.approval is Approval.MANUAL else by_themselves
+        yield f"{first.kind}{'' if is_one else 's'} {listing(names)}: {how}{_within(first)}"
     synced = {applier.folder for applier in impact.appliers}
     others = [folder for folder in impact.change.folders if folder not in synced]
     if tools := tuple(f"{folder}/" for folder in others if folder in TOOLS):

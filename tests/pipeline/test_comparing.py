@@ -97,6 +97,15 @@ def test_without_a_tool_or_for_labels_of_others_nothing_does(tmp_path: Path, clu
     assert not any(item.folder.startswith("partitions") for item in impact.appliers)
 
 
+def test_only_folders_that_are_written_are_named(tmp_path: Path) -> None:
+    earlier, later = a_side(tmp_path / "a"), a_side(tmp_path / "b")
+    write(earlier.folder / "overlays/prod/cluster.yaml", CLUSTER.replace("NAME", "prod"))
+
+    [removed] = compare(earlier, later).impacts
+
+    assert removed.change.folders == ("gpu-operator", "partitions", "scheduling", "namespaces")
+
+
 # --- Where it was written ----------------------------------------------------------------------------------------
 
 

@@ -101,7 +101,7 @@ Cluster prod
       units   `1g.10gb` of `mixed`: 112 to 0
               `3g.40gb` of `mixed`: 0 to 32
       tenants `lab`, `1g.10gb` of `mixed`: guaranteed 40 to 0, limit 60.5 to none
-      applied Applications `gpu-namespace-prod-lab` and `gpu-namespace-prod-shop`: by itself
+      applied Applications `gpu-namespace-prod-lab` and `gpu-namespace-prod-shop`: by themselves
               Application `gpu-partitions-prod-mixed`: a person starts it, within `0 2 1 7 6` for 4h, UTC
               whatever applies `argocd/`
       undo    reverting partitions the same nodes again, which needs them drained again
@@ -254,7 +254,7 @@ from <code>HEAD</code> (0123456789ab) to the working tree
   - <code>3g.40gb</code> of <code>mixed</code>: 0 to 32
 - **tenants**: <code>lab</code>, <code>1g.10gb</code> of <code>mixed</code>: guaranteed 40 to 0, limit 60.5 to none
 - **applied**:
-  - Applications <code>gpu-namespace-prod-lab</code> and <code>gpu-namespace-prod-shop</code>: by itself
+  - Applications <code>gpu-namespace-prod-lab</code> and <code>gpu-namespace-prod-shop</code>: by themselves
   - Application <code>gpu-partitions-prod-mixed</code>: a person starts it, within <code>0 2 1 7 6</code> for 4h, UTC
   - whatever applies <code>argocd/</code>
 - **undo**: reverting partitions the same nodes again, which needs them drained again

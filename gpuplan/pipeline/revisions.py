@@ -185,6 +185,9 @@ def _blobs(root: Path, entries: Sequence[_Entry]) -> Iterator[bytes]:
 _DEEPEN: Final = "this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0` in CI"
 
 
+_OF_A_HOOK: Final = frozenset(("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"))
+
+
 def _may_be_revision(name: str) -> bool:
     return bool(name) and not name.startswith("-")
 
@@ -225,13 +228,17 @@ def _git(root: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
 
 
 def _run(root: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder, with no question to the user and nothing written that could wait until later."""
+    """Run git in a folder, with no question to the user and nothing written that could wait until later.
+
+    Inside of a hook git says which repository it is, from where it runs; here the folder says so.
+    """
+    known = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
     settings = {"LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(  # noqa: S603 - nothing of the arguments is an option but ours
             ["git", *arguments],  # noqa: S607 - whichever is on the path
             cwd=root,
-            env={**os.environ, **settings},
+            env={**known, **settings},
             input=stdin,
             capture_output=True,
             check=False,

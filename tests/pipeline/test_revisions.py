@@ -67,6 +67,17 @@ def test_the_platform_may_be_a_folder_of_the_repository(tmp_path: Path) -> None:
     assert nodes(top / "infra/gpu", revision) == 2
 
 
+def test_a_hook_may_ask_for_a_folder_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = a_repository(tmp_path)
+    a_platform(top / "gpu")
+    commit(top)
+    monkeypatch.chdir(top)
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+
+    assert nodes(Path("gpu"), get_revision(Path("gpu"), "HEAD")) == 2
+
+
 def test_what_git_archive_leaves_out_is_read(root: Path) -> None:
     write(root / ".gitattributes", "policies export-ignore\n* export-subst\n")
     commit(root)

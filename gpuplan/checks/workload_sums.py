@@ -424,13 +424,17 @@ def _may_evict(workload: Workload, other: Workload) -> bool:
     in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     mine, its = workload.priority_class, other.priority_class
-    is_shared = isinstance(other.pool.sharing, Fraction) and workload.tenant is other.tenant
+    is_shared = _is_divided(other) and workload.tenant is other.tenant
     return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
+
+
+def _is_divided(workload: Workload) -> bool:
+    return isinstance(workload.pool.part_with(workload.unit).sharing, Fraction)
 
 
 def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
     """What has to fit at once: all that nobody here evicts (`_may_evict`), and what is evicted by itself, by class."""
-    if not any(isinstance(workload.pool.sharing, Fraction) for workload in workloads):
+    if not any(_is_divided(workload) for workload in workloads):
         yield workloads
         return
     highest: dict[str, int] = {}

@@ -92,7 +92,9 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             "queues and flavors stay while work is in them, and what is queued is let go by nobody"
             if is_held
             else "new pods go through another scheduler; those that run stay where they are",
-            "reverting is the same the other way round" if new.kind in _HAS_FINALIZERS else REVERT,
+            "reverting leaves queues and flavors behind while work is in them"
+            if new.kind in _HAS_FINALIZERS
+            else REVERT,
             new.at,
         )._replace(
             folders=tuple(stage.value for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.plan import NodeLabels, Plan, Pool, SchedulerKind, Stage, Tenant
@@ -21,44 +21,42 @@ def of_nodes(plan: Plan, *pools: Pool) -> tuple[str, ...]:
     return tuple(f"{Stage.PARTITIONS}/{pool.name}" for pool in pools)
 
 
-def of_capacity(before: Plan, after: Plan, *pools: str) -> tuple[str, ...]:
-    """What counts the units of the pools: the scheduler's objects, and the quotas on them."""
-    return ordered(
-        name for plan in (before, after) for name in (*_scheduling(plan, pools), *_quotas(before, after, plan, pools))
-    )
+def of_queues(plan: Plan, *pools: str) -> tuple[str, ...]:
+    """What the scheduler knows the pools by, and what it counts of them."""
+    match plan.cluster.scheduler.kind:
+        case SchedulerKind.KUBERNETES:
+            return ()
+        case SchedulerKind.KUEUE | SchedulerKind.RUNAI:
+            return (SCHEDULING,)
+        case SchedulerKind.KAI:
+            return (SCHEDULING, *(f"{Stage.QUEUES}/{pool}" for pool in pools))
+
+
+def of_grants(plan: Plan, *pools: str) -> tuple[str, ...]:
+    """What holds the tenants with quotas on the pools to what they may ask for."""
+    named = frozenset(pools)
+    tenants = (tenant for tenant in plan.tenants if any(quota.pool.name in named for quota in tenant.quotas))
+    return tuple(name for tenant in tenants for name in of_namespaces(tenant))
+
+
+def of_resources(before: Plan, after: Plan) -> tuple[str, ...]:
+    """Where resources come and go in the cluster: every quota names every one, if only to grant none of it."""
+    return (NAMESPACES,) if gpu_resources(before) != gpu_resources(after) else ()
+
+
+def of_namespaces(tenant: Tenant) -> tuple[str, ...]:
+    return tuple(f"{NAMESPACES}/{name}" for name in tenant.namespaces)
 
 
 def of_tenant(plan: Plan, tenant: Tenant) -> tuple[str, ...]:
-    """What holds a tenant to what it may do."""
-    pools = tuple(quota.pool.name for quota in tenant.quotas)
-    return ordered((*(f"{NAMESPACES}/{name}" for name in tenant.namespaces), *_scheduling(plan, pools)))
+    """What says what a tenant may have, and who goes before it."""
+    return ordered((*of_namespaces(tenant), *of_queues(plan, *(quota.pool.name for quota in tenant.quotas))))
 
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, sorted; a folder within another that is there is left out."""
     found = sorted(set(names))
     return tuple(name for name in found if not any(name.startswith(f"{other}/") for other in found))
-
-
-def _scheduling(plan: Plan, pools: Iterable[str]) -> Iterator[str]:
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUBERNETES:
-            pass
-        case SchedulerKind.KUEUE | SchedulerKind.RUNAI:
-            yield SCHEDULING
-        case SchedulerKind.KAI:
-            yield SCHEDULING
-            yield from (f"{Stage.QUEUES}/{pool}" for pool in pools)
-
-
-def _quotas(before: Plan, after: Plan, plan: Plan, pools: Iterable[str]) -> Iterator[str]:
-    """Every quota names every resource of the cluster, if only to grant none of it."""
-    if gpu_resources(before) != gpu_resources(after):
-        yield NAMESPACES
-    named = set(pools)
-    for tenant in plan.tenants:
-        if any(quota.pool.name in named for quota in tenant.quotas):
-            yield from (f"{NAMESPACES}/{name}" for name in tenant.namespaces)
 
 
 def of_workloads(plan: Plan, pool: Pool) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ _STAGES: Final = frozenset(stage.value for stage in Stage)
 
 
 def _added(folder: str, _after: Body) -> ChangeClass:
+    if folder.partition("/")[0] == Stage.WORKLOADS:
+        return ChangeClass.QUOTA
     return min(class_of_stage(folder), ChangeClass.ADMISSION, key=lambda item: item.rank)
 
 
@@ -411,6 +413,7 @@ _REMOVED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
     ("kai.scheduler", "SchedulingShard"): _ADMISSION,
     ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
     ("resource.k8s.io", "DeviceClass"): _ADMISSION,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _ADMISSION,
     ("scheduling.k8s.io", "PriorityClass"): _ADMISSION,
     ("scheduling.run.ai", "Queue"): _TWO_STEP,
 }

@@ -8,7 +8,6 @@ from gpuplan.changes import folders
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to
-from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.plan import Layout, Mig, Plan
 
 
@@ -45,7 +44,6 @@ def _is_used(plan: Plan, layout: Layout) -> bool:
 
 
 def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str) -> Change:
-    quotas = (folders.NAMESPACES,) if gpu_resources(before) != gpu_resources(after) else ()
     return Change(
         plan.cluster.name,
         ChangeClass.PLUGIN_RESTART,
@@ -54,5 +52,5 @@ def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str) ->
         f"mig-manager restarts with another file; {NOTHING_RUNS}",
         REVERT,
         layout.at,
-        (folders.OPERATOR, *quotas),
+        (folders.OPERATOR, *folders.of_resources(before, after)),
     )

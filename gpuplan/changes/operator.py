@@ -152,11 +152,20 @@ def _causes(before: Plan, after: Plan) -> list[str]:
         found.append(f"mig-manager {'may reboot' if new.reboots_on_mig_change else 'no longer reboots'} nodes")
     if keys := _differing(device_plugin.data(before), device_plugin.data(after)):
         found.append(f"the device plugin's configuration of {names(keys)} changes")
-    if keys := _differing(_entries(before), _entries(after)):
-        found.append(f"the MIG layout {names(keys)} changes in mig-manager's file")
+    found += _file_differs(_entries(before), _entries(after))
     if keys := _settings_differing(before, after):
         found.append(f"settings of {names(keys)} change")
     return found
+
+
+def _file_differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What differs in mig-manager's file, by entry."""
+    keys = (
+        ("gets", [key for key in new if key not in old]),
+        ("loses", [key for key in old if key not in new]),
+        ("has another", [key for key in new if key in old and new[key] != old[key]]),
+    )
+    return [f"mig-manager's file {verb} {names(found)}" for verb, found in keys if found]
 
 
 def _entries(plan: Plan) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import meaning, means_same
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import Departure, Transition, departures, impact, transitions
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
@@ -19,6 +19,7 @@ from gpuplan.planning.plan import (
     Allocation,
     Effect,
     Mig,
+    NodeLabels,
     Plan,
     Pool,
     SchedulerKind,
@@ -86,15 +87,16 @@ def _added(before: Plan, after: Plan, pool: Pool) -> Change:
         pool,
         ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART,
         "pool is added",
-        f"{nodes_of(nodes)} get labels and taints"
-        + (", and mig-manager partitions their GPUs: nothing may run on them" if partitions else ""),
+        f"labels and taints come to {nodes_of(nodes)}"
+        + ("; mig-manager partitions the GPUs there, on which nothing may run" if partitions else ""),
         "reverting takes the pool away again, which is destructive",
     )._replace(
         nodes=nodes,
-        folders=_pool_folders(before, after, pool),
+        folders=_folders(before, after, None, pool),
         capacity=capacities(None, pool),
         needs_drain=partitions,
         needs_reboot=partitions and after.cluster.gpu_operator.reboots_on_mig_change,
+        windows=pool.disruption.windows,
     )
 
 
@@ -113,18 +115,19 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
         pool,
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
-        f"{nodes_of(nodes)} lose the pool's labels and taints"
-        + ("; the operator then labels them `all-disabled`, which dissolves their partitions" if is_partitioned else "")
-        + ", and nothing waits for pods",
+        f"labels and taints of the pool go from {nodes_of(nodes)}" + (_DISSOLVED if is_partitioned else ""),
         "reverting brings labels and partitions back, not the pods",
     )._replace(
         nodes=nodes,
-        folders=_pool_folders(before, after, pool),
+        folders=_folders(before, after, pool, None),
         capacity=capacities(pool, None),
-        pods=pods_on(before, pool, nodes.count),
-        needs_drain=True,
+        pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
+        needs_drain=is_partitioned,
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
     )
+
+
+_DISSOLVED: Final = "; the operator then labels them `all-disabled`, which dissolves their partitions under any pods"
 
 
 # --- Pools that stay ---------------------------------------------------------------------------------------------
@@ -162,9 +165,7 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "reverting is the same the other way round",
     )._replace(
         nodes=impact(new.nodes),
-        folders=folders.ordered(
-            (*_pool_folders(before, after, old), *_pool_folders(before, after, new), *folders.of_workloads(before, old))
-        ),
+        folders=folders.ordered((*_folders(before, after, old, new), *folders.of_workloads(before, old))),
         pods=0,
     )
 
@@ -178,9 +179,9 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
     for moved in transitions(old, new):
         config, next_config = _mig_config(moved.before), _mig_config(moved.after)
         if config != next_config and not {config, next_config} <= {None, ALL_DISABLED}:
-            yield _repartitioned(before, after, new, moved)
-        elif _plugin_config(before, moved.before) != _plugin_config(after, moved.after):
-            yield _shared_otherwise(before, after, new, moved)
+            yield _repartitioned(before, after, old, new, moved)
+        elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
+            yield _shared_otherwise(before, after, old, new, moved)
     if old.allocation is new.allocation and _asked(old) != _asked(new):
         yield _asked_otherwise(before, after, old, new)
 
@@ -198,7 +199,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "reverting is the same the other way round",
     )._replace(
         nodes=nodes,
-        folders=folders.ordered((*_pool_folders(before, after, new), folders.SCHEDULING, folders.NAMESPACES)),
+        folders=folders.ordered((*_folders(before, after, old, new), folders.SCHEDULING, folders.NAMESPACES)),
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count),
         needs_drain=True,
@@ -206,7 +207,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     )
 
 
-def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
+def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
     """The nodes' `nvidia.com/mig.config` changes, and mig-manager acts on each at once.
 
     It neither cordons nor drains, and fails where a pod holds a GPU (`pkg/mig/reconfigure` of NVIDIA/mig-parted). An
@@ -245,7 +246,7 @@ def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> C
         REVERT if is_same else "reverting partitions the same nodes again, which needs them drained again",
     )._replace(
         nodes=moved.nodes,
-        folders=_pool_folders(before, after, new),
+        folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
         pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
@@ -264,23 +265,19 @@ def _repartition_text(moved: Transition) -> str:
     return f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(new))}"
 
 
-def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
-    old_text, new_text = shared_as(moved.before.sharing), shared_as(moved.after.sharing)
+def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
     return _change(
         after,
         new,
         ChangeClass.PLUGIN_RESTART,
-        f"GPUs are shared otherwise: {from_to(old_text, new_text)}"
-        if old_text != new_text
-        else "the device plugin's configuration changes",
+        f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
         f"the device plugin publishes other units on {nodes_of(moved.nodes)}; pods that run go on, and until they end "
         "more may share a GPU than there are units",
         REVERT,
     )._replace(
         nodes=moved.nodes,
-        folders=_pool_folders(before, after, new),
+        folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
-        windows=new.disruption.windows,
     )
 
 
@@ -301,16 +298,12 @@ def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
         "; ".join(filter(None, effects)),
         REVERT,
-    )._replace(nodes=impact(new.nodes), folders=_pool_folders(before, after, new), capacity=capacities(old, new))
+    )._replace(folders=_folders(before, after, old, new), capacity=capacities(old, new))
 
 
 def _asked(pool: Pool) -> dict[str, bool]:
     """What pods ask the pool's units by, and whether a container may ask for one alone."""
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
-
-
-def _plugin_config(plan: Plan, part: Pool) -> object:
-    return device_plugin.configuration(part, plan.cluster.gpu_operator.mig_strategy)
 
 
 def _mig_config(pool: Pool) -> str | None:
@@ -351,15 +344,13 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
         change_class = ChangeClass.DESTRUCTIVE if is_partitioned else ChangeClass.ADMISSION
-        what = f"{nodes_of(nodes)} leave the pool for none"
-        effect = "they lose the pool's labels and taints" + (
-            "; the operator then labels them `all-disabled`, which dissolves their partitions" if is_partitioned else ""
-        )
+        what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
+        effect = "labels and taints of the pool go from them" + (_DISSOLVED if is_partitioned else "")
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _divisions(old) != _divisions(to)
         change_class = ChangeClass.REPARTITION if is_partitioned else ChangeClass.ADMISSION
-        what = f"{nodes_of(nodes)} go to pool `{to.name}`"
+        what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
         effect = "they get that pool's labels and taints" + (
             ", and mig-manager sets up their GPUs anew: pods that hold them must end first" if is_partitioned else ""
         )
@@ -367,7 +358,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
     return _change(after, new, change_class, what, effect, undo)._replace(
         nodes=nodes,
         folders=folders.ordered(
-            (*_pool_folders(before, after, new), *(_pool_folders(before, after, to) if to is not None else ()))
+            (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
         ),
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count) if is_partitioned else 0,
@@ -387,7 +378,7 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.gpu.id != new.gpu.id:
         texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
     if one.count != other.count:
-        texts.append(f"the pool has {nodes_of(impact(other))}, not {one.count}")
+        texts.append(f"the plan counts {nodes_of(impact(other))}, not {one.count}")
     if one.gpus_per_node != other.gpus_per_node:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:
@@ -399,14 +390,19 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if texts and not _is_applied(before, after, old, new):
         return
     if texts:
+        is_chosen_otherwise = (set(one.names), one.name_pattern) != (set(other.names), other.name_pattern)
         yield _change(
             after,
             new,
             ChangeClass.QUOTA,
             "; ".join(texts),
-            f"other numbers of units to hand out; {NOTHING_RUNS}",
+            f"there are other numbers of units to hand out; {NOTHING_RUNS}",
             REVERT,
-        )._replace(nodes=impact(other), folders=_pool_folders(before, after, new), capacity=capacities(old, new))
+        )._replace(
+            nodes=impact(other) if is_chosen_otherwise else None,
+            folders=_folders(before, after, old, new),
+            capacity=capacities(old, new),
+        )
 
 
 def _names(pool: Pool) -> tuple[str, ...]:
@@ -442,7 +438,7 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
         if meaning(old.taints) != meaning(new.taints) and folders.lists_taints(after):
             yield _change(
                 after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
-            )._replace(folders=_pool_folders(before, after, new))
+            )._replace(folders=_folders(before, after, old, new))
         return
     evicts = any(taint.effect is Effect.NO_EXECUTE for taint in come)
     parts = (("loses", gone), ("gets", come))
@@ -457,7 +453,7 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
         "reverting lets pods in again, and brings none back" if evicts else REVERT,
     )._replace(
         nodes=impact(new.nodes),
-        folders=folders.ordered((*_pool_folders(before, after, new), folders.OPERATOR)),
+        folders=folders.ordered((*_folders(before, after, old, new), folders.OPERATOR)),
         pods=pods_on(before, old, new.nodes.count) if evicts else 0,
         needs_drain=evicts,
         windows=new.disruption.windows,
@@ -525,6 +521,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append(f"approval is {new.disruption.approval}")
     if not means_same(old.disruption.windows, new.disruption.windows):
         texts.append("windows change")
+    guarded = folders.of_nodes(after, new) if not texts else ()
     yield _change(
         after,
         new,
@@ -532,7 +529,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         "; ".join(texts) or "what watches over a disruption changes",
         f"changes of the pool are applied at other times; {NOTHING_RUNS}",
         REVERT,
-    )._replace(folders=folders.ordered((*folders.of_nodes(after, new), folders.delivered(after) or "")))
+    )._replace(folders=(*guarded, folders.delivered(after) or ""))
 
 
 # --- Parts of all ------------------------------------------------------------------------------------------------
@@ -542,9 +539,35 @@ def _change(plan: Plan, pool: Pool, change_class: ChangeClass, what: str, effect
     return Change(plan.cluster.name, change_class, Subject("Pool", pool.name), what, effect, undo, pool.at)
 
 
-def _pool_folders(before: Plan, after: Plan, pool: Pool) -> tuple[str, ...]:
-    operator = (folders.OPERATOR,) if _configures(before) != _configures(after) else ()
-    return folders.ordered((*folders.of_nodes(after, pool), *folders.of_capacity(before, after, pool.name), *operator))
+def _folders(before: Plan, after: Plan, old: Pool | None, new: Pool | None) -> tuple[str, ...]:
+    """What says something else of a pool: to its nodes, to the operator, to the scheduler, and to tenants."""
+    found: set[str] = set(folders.of_resources(before, after))
+    if _configures(before) != _configures(after):
+        found.add(folders.OPERATOR)
+    stays = old is not None and new is not None and old.name == new.name
+    for plan, pool in ((before, old), (after, new)):
+        if pool is not None:
+            if not stays or (old and new and _written(after, old) != _written(after, new)):
+                found.update(folders.of_nodes(after, pool))
+            if not stays or (old and new and _queued(old) != _queued(new)):
+                found.update(folders.of_queues(plan, pool.name))
+            if not stays or (old and new and _asked(old) != _asked(new)):
+                found.update(folders.of_grants(plan, pool.name))
+    return folders.ordered(found)
+
+
+def _written(plan: Plan, pool: Pool) -> object:
+    """What a rule, or the table of node groups, says of a pool."""
+    nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
+    counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node)
+    is_table = plan.cluster.node_labels is NodeLabels.EXTERNAL
+    return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
+
+
+def _queued(pool: Pool) -> object:
+    """What a scheduler knows of a pool."""
+    units = [(unit.asked_as, unit.capacity, unit.gpu_weight) for unit in pool.units]
+    return units, meaning(pool.taints), pool.topology, pool.placement
 
 
 def _configures(plan: Plan) -> tuple[Mapping[str, str], object]:

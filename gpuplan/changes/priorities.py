@@ -48,7 +48,7 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             "the API server refuses the change: the class must be deleted and made anew, and meanwhile nobody can "
             "create pods with it; pods that run keep what they had",
             "reverting is refused in the same way, once the class is made anew",
-        )._replace(pods=_pods(before, old))
+        )
     if old.is_default != new.is_default:
         yield _change(
             after,

@@ -215,8 +215,6 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append(f"may not name the priority class {names(gone)} any more")
     if come := [name for name in other if name not in one]:
         texts.append(f"may name the priority class {names(come)}")
-    if _roles(old) != _roles(new):
-        texts.append("its members change")
     if old.pod_security is not new.pod_security:
         texts.append(f"pod security is {new.pod_security}")
     if old.units_per_container != new.units_per_container and _limits_containers(old, new):
@@ -225,14 +223,13 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             if new.units_per_container is None
             else f"a container may ask for {new.units_per_container} units at most"
         )
+    effect = "new pods are judged by it; those that run go on"
+    if _roles(old) != _roles(new):
+        effect = "others may do something in its namespaces; what runs goes on" if not texts else effect
+        texts.append("its members change")
     if texts:
-        yield _change(
-            after,
-            new,
-            ChangeClass.ADMISSION,
-            "; ".join(texts),
-            "new pods are judged by it; those that run go on",
-            REVERT,
+        yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)._replace(
+            folders=folders.of_namespaces(new)
         )
     elif one != other:
         yield _change(

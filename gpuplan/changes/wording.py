@@ -48,6 +48,11 @@ def nodes_of(nodes: NodeImpact) -> str:
     return counted(nodes.count, "node")
 
 
+def verb(nodes: NodeImpact, one: str, several: str) -> str:
+    """``2 nodes leave``, but ``1 node leaves``."""
+    return f"{nodes_of(nodes)} {one if nodes.count == 1 else several}"
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

@@ -10,7 +10,7 @@ from gpuplan.changes import folders
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.objects import Objects, differing
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted, from_to
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
 from gpuplan.planning.plan import WORKLOAD_LABEL, Inference, Plan, Training, Workload
 from gpuplan.wording import joined
 
@@ -73,6 +73,13 @@ def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass) -> C
     return _change(after, new, found, what, effect, "reverting makes them anew once more")._replace(pods=old.most_pods)
 
 
+def _pods(workload: Workload) -> str:
+    """How many there are: ``4``, or ``2 to 8``."""
+    work = workload.work
+    scaling = work.autoscaling if isinstance(work, Inference) else None
+    return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(workload.most_pods)
+
+
 _WORDS: Final = {
     "work": "how it runs",
     "units_per_pod": "units of each pod",
@@ -96,8 +103,9 @@ def _name(workload: Workload, part: str) -> str | None:
 
 
 def _differences(old: Workload, new: Workload) -> str:
-    if isinstance(old.work, Inference) and isinstance(new.work, Inference) and old.work.replicas != new.work.replicas:
-        return f"replicas change {from_to(old.work.replicas, new.work.replicas)}"
+    pods, next_pods = _pods(old), _pods(new)
+    if pods != next_pods:
+        return f"there are {next_pods} pods, not {pods}"
     found = [word for name, word in _WORDS.items() if not means_same(getattr(old, name), getattr(new, name))]
     found += [word for name, word in _NAMED.items() if _name(old, name) != _name(new, name)]
     return f"changes: {joined(found)}" if found else "its pool, its tenant or the scheduler asks something else of pods"

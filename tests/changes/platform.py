@@ -140,7 +140,7 @@ def _place(path: str) -> tuple[str, str, str]:
 
 @cache
 def _read(name: str, data: bytes) -> list[tuple[Identity, Body]]:
-    bodies = list(yaml.safe_load_all(data)) if name.endswith(".yaml") else []
+    bodies = list(yaml.load_all(data, Loader=yaml.CSafeLoader)) if name.endswith(".yaml") else []
     if not bodies or not all(isinstance(body, dict) and "metadata" in body and "kind" in body for body in bodies):
         return [(Identity("", "File", "", name), {"data": data.decode()})]
     return [(_identity(body), body) for body in bodies]

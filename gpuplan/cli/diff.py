@@ -110,7 +110,8 @@ def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
         return None
     from gpuplan.changes.pods import read_pods
 
-    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    stdin = sys.stdin.buffer.read() if file == "-" and sys.stdin is not None else b""  # it may be closed
+    data = stdin if file == "-" else Path(file).read_bytes()
     return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)
 
 

@@ -66,7 +66,7 @@ def more_nodes_moved_than_counted(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU732", "rollout-mixes-units")
+@check("GPU732", "rollout-mixes-units", ignorable=False)
 def rollout_mixes_units(plan: Plan) -> Iterator[Finding]:
     """A pool would hand out different units under one name while a rollout is under way.
 

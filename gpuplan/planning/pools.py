@@ -184,7 +184,11 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
 
 
 ROLLOUT_SUFFIX: Final = ".rollout"
-"""Ends the name of the device plugin's configuration of nodes that were moved; no pool's name has a dot."""
+"""Ends the name of the device plugin's configuration of nodes that were moved; no pool's name has a dot.
+
+The plugin's config-manager takes any file but those that begin with two dots (`getConfigFileNameMap` in
+`cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
+"""
 
 LONGEST_ROLLOUT_NAME: Final = 63 - len(ROLLOUT_SUFFIX)
 """How long a pool's name may be, for that is the value of a node label."""

@@ -93,7 +93,8 @@ def _rule_name(pool: Pool, group: str) -> str:
 def _node_names(part: Pool) -> Iterator[dict[str, Any]]:
     """What a node's name must be. A key has one expression in a term, and a rule wants all of its terms to match.
 
-    (`evaluateFeatureMatcher` in `pkg/apis/nfd/nodefeaturerule/rule.go` of node-feature-discovery.) NFD searches for a regular expression anywhere in the name, so the pattern is tied to both ends.
+    (`evaluateFeatureMatcher` in `pkg/apis/nfd/nodefeaturerule/rule.go` of node-feature-discovery.) NFD searches for a
+    regular expression anywhere in the name, so the pattern is tied to both ends.
     """
     if part.nodes.names:
         yield {"op": "In", "value": sorted(part.nodes.names)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TextIO
+import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,7 +36,6 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 @option("--back", is_flag=True, section="Input", help="Take nodes back to the pool's own sharing.")
 @option(
     "--nodes",
-    type=click.File(encoding="utf-8"),
     metavar="FILE",
     section="Input",
     help="Nodes as `kubectl get nodes -o json` lists them, or a name a line; - is stdin [default: the pool's names].",
@@ -57,7 +57,7 @@ def command(
     context: click.Context,
     pool: str,
     to: str,
-    nodes: TextIO | None,
+    nodes: str | None,
     batch: int | None,
     max_unavailable: str,
     clusters: tuple[str, ...],
@@ -97,11 +97,17 @@ def command(
         context.exit(1)
 
 
-def _text(nodes: TextIO | None) -> str | None:
+def _text(file: str | None) -> str | None:
+    from pathlib import Path
+
     from gpuplan.diagnostics import GpuplanError
 
+    if file is None:
+        return None
     try:
-        return None if nodes is None else nodes.read()
+        if file == "-":
+            return "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8-sig")  # it may be closed
+        return Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise GpuplanError("the list of nodes is not UTF-8", "pass what `kubectl get nodes -o json` prints") from error
 

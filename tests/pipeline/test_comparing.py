@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan import pipeline
-from gpuplan.changes.model import ChangeClass
+from gpuplan.changes.model import ChangeClass, Subject
 from gpuplan.pipeline.comparing import Applier, Diff, Impact, Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.planning.plan import Approval
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
@@ -115,8 +115,8 @@ def test_what_is_there_is_shown_in_the_later_policies_and_what_is_gone_in_the_ea
 
     found = {item.change.subject: item.is_earlier for item in compare(earlier, later).impacts}
 
-    assert found["Pool", "research"] is False
-    assert found["Tenant", "research"] is True
+    assert found[Subject("Pool", "research")] is False
+    assert found[Subject("Tenant", "research")] is True
 
 
 # --- Below the policies ------------------------------------------------------------------------------------------

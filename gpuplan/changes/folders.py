@@ -21,6 +21,17 @@ def of_nodes(plan: Plan, *pools: Pool) -> tuple[str, ...]:
     return tuple(f"{Stage.PARTITIONS}/{pool.name}" for pool in pools)
 
 
+def is_synced_apart(plan: Plan, pool: Pool) -> bool:
+    """Whether something labels the pool's nodes that is synced by itself, when the pool may be disturbed."""
+    match plan.cluster.node_labels:
+        case NodeLabels.NFD:
+            return delivered(plan) is not None and bool(pool.nodes.names or pool.nodes.name_pattern)
+        case NodeLabels.NODE:
+            return delivered(plan) is not None and bool(pool.nodes.names)
+        case NodeLabels.EXTERNAL:
+            return False
+
+
 def of_queues(plan: Plan, *pools: str) -> tuple[str, ...]:
     """What the scheduler knows the pools by, and what it counts of them."""
     match plan.cluster.scheduler.kind:

@@ -47,10 +47,14 @@ def differing(cluster: str, before: Objects, after: Objects) -> Iterator[ObjectC
     new_folders = {folder for folder, _ in after} - {folder for folder, _ in before}
     gone = {folder for folder, identity in before if (folder, identity) not in after}
     named = {label for key, body in before.items() for label in _labels_of_nodes(key, body)}
+    parents = {_parent(body) for body in before.values()} - {_parent(body) for body in after.values()}
     for pair in _pairs(before, after):
         found = _class_of(pair)
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
+        if pair.after is None and pair.identity.kind == "Queue" and pair.identity.name in parents:
+            # Only what is part of it held it, and is part of another one now.
+            found = ChangeClass.PREEMPTION_ORDER
         if pair.before is None and pair.folder in new_folders and pair.folder.startswith(_NAMESPACES):
             # What is there holds nobody back that was there before.
             found = min(found, ChangeClass.QUOTA, key=lambda item: item.rank)
@@ -136,6 +140,13 @@ def _pairs(before: Objects, after: Objects) -> Iterator[_Pair]:
 _HASHED: Final = re.compile(r"-[0-9a-f]{8}$")
 
 
+def _parent(body: Body) -> str | None:
+    """The queue of KAI-Scheduler that one is part of."""
+    spec = body.get("spec")
+    found = spec.get("parentQueue") if isinstance(spec, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
 _Key = tuple[str, Identity]
 
 
@@ -145,6 +156,8 @@ def _kept(key: _Key, body: Body) -> object:
     match identity.group, identity.kind:
         case "nvidia.com", "ClusterPolicy":  # there is one
             return folder, identity.kind
+        case "", "Node":  # in whichever pool
+            return identity
         case _, "NodeFeatureRule":  # that of the same nodes
             rules = body.get("spec", {}).get("rules", [])
             return identity.kind, str([rule.get("matchFeatures") for rule in rules if isinstance(rule, Mapping)])
@@ -191,6 +204,8 @@ def _class_of_file(pair: _Pair) -> ChangeClass:
         return class_of_settings(old, new)
     if stage == Stage.PARTITIONS:
         return _class_of_table(pair.folder, old, new)
+    if pair.folder.startswith(_RUNAI):
+        return _class_of_request(old, new)
     return class_of_stage(pair.folder)
 
 
@@ -209,6 +224,10 @@ _GROUPS: Final = "nodeGroups"
 def _class_of_table(folder: str, old: object, new: object) -> ChangeClass:
     """The rows of the table of node groups, as the rules that they stand for."""
     before, after = _rows(old), _rows(new)
+    moved = {_nodes_of(body): name for name, body in before.items() if name not in after}
+    for name in [name for name in after if name not in before]:
+        if (was := moved.get(_nodes_of(after[name]))) is not None:
+            before[name] = before.pop(was)
     rule = Identity("nfd.k8s-sigs.io", "NodeFeatureRule", "", _GROUPS)
     return worst(
         (
@@ -221,12 +240,12 @@ def _class_of_table(folder: str, old: object, new: object) -> ChangeClass:
 def _rows(table: object) -> dict[str, Body]:
     groups = table.get(_GROUPS) if isinstance(table, Mapping) else None
     rows = [row for row in groups if isinstance(row, Mapping)] if isinstance(groups, list) else []
-    return {_nodes_of(row): {"spec": {"rules": [_as_rule(row)]}} for row in rows}
+    return {str(row.get("pool")): {"spec": {"rules": [_as_rule(row)]}} for row in rows}
 
 
-def _nodes_of(row: Mapping[str, Any]) -> str:
-    """What a row keeps when its pool is renamed."""
-    return str(row.get("names") or row.get("namePattern") or row.get("pool"))
+def _nodes_of(row: Body) -> str:
+    """What a row, as a rule, keeps when its pool is renamed."""
+    return str(row["spec"]["rules"][0]["matchFeatures"])
 
 
 def _as_rule(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,6 +260,29 @@ def _as_rule(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_RUNAI: Final = f"{Stage.SCHEDULING}/runai/"
+
+
+def _class_of_request(old: object, new: object) -> ChangeClass:
+    """Of a request to Run:ai: numbers of each node pool, apart from what decides who gets the surplus."""
+    if old is None:
+        return ChangeClass.QUOTA
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping) or not ("resources" in old and "resources" in new):
+        return ChangeClass.ADMISSION
+    before, after = _orders(old), _orders(new)
+    is_same = all(after[pool] == order for pool, order in before.items() if pool in after)
+    return ChangeClass.QUOTA if is_same else ChangeClass.PREEMPTION_ORDER
+
+
+def _orders(request: Mapping[str, Any]) -> dict[str, object]:
+    """The weight and the rank in the surplus, by node pool."""
+    return {
+        str(item.get("nodePool")): (item.get("gpu", {}).get("overQuotaWeight"), item.get("rank"))
+        for item in request["resources"]
+        if isinstance(item, Mapping)
+    }
+
+
 # --- Explanations ------------------------------------------------------------------------------------------------
 
 _FOLLOW: Final = frozenset((Stage.MONITORING.value, "argocd", "flux"))
@@ -251,10 +293,15 @@ def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
     rank = item.change_class.rank
     follows = item.folder.partition("/")[0] in _FOLLOW
     return any(
-        rank <= change.change_class.rank
-        and (follows or any(f"{item.folder}/".startswith(f"{folder}/") for folder in change.folders))
+        rank <= change.change_class.rank and (follows or any(_covers(folder, item) for folder in change.folders))
         for change in changes
     )
+
+
+def _covers(folder: str, item: ObjectChange) -> bool:
+    """A file of a stage tells of all of its folders, as the table of node groups does."""
+    tells = item.identity.kind == FILE and folder.startswith(f"{item.folder}/")
+    return tells or f"{item.folder}/".startswith(f"{folder}/")
 
 
 def _order(item: ObjectChange) -> tuple[str, int, str, Identity]:

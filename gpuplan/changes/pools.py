@@ -17,6 +17,7 @@ from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     Allocation,
+    Approval,
     Effect,
     Mig,
     NodeLabels,
@@ -306,6 +307,12 @@ def _asked(pool: Pool) -> dict[str, bool]:
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
 
 
+def is_partitioned_anew(moved: Transition) -> bool:
+    """Whether the nodes' GPUs are set up anew; a layout that only has another name changes nothing of them."""
+    configs = {_mig_config(moved.before), _mig_config(moved.after)}
+    return len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(moved.before) != _division(moved.after)
+
+
 def _mig_config(pool: Pool) -> str | None:
     return pool.labels.get(MIG_CONFIG_LABEL)
 
@@ -514,19 +521,27 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     one, other = (meaning(pool.disruption._replace(max_unavailable=0)) for pool in (old, new))
-    if one == other or folders.delivered(after) is None:
+    if one == other or not folders.is_synced_apart(after, new):
         return
     texts = []
     if old.disruption.approval is not new.disruption.approval:
         texts.append(f"approval is {new.disruption.approval}")
-    if not means_same(old.disruption.windows, new.disruption.windows):
+    if after.cluster.argocd is not None and not means_same(old.disruption.windows, new.disruption.windows):
         texts.append("windows change")
-    guarded = folders.of_nodes(after, new) if not texts else ()
+    rest, other_rest = (
+        meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
+        for pool in (old, new)
+    )
+    if rest != other_rest:
+        texts.append("what watches over a disruption changes")
+    if not texts:
+        return
+    guarded = folders.of_nodes(after, new) if rest != other_rest else ()
     yield _change(
         after,
         new,
         ChangeClass.METADATA,
-        "; ".join(texts) or "what watches over a disruption changes",
+        "; ".join(texts),
         f"changes of the pool are applied at other times; {NOTHING_RUNS}",
         REVERT,
     )._replace(folders=(*guarded, folders.delivered(after) or ""))
@@ -560,7 +575,7 @@ def _written(plan: Plan, pool: Pool) -> object:
     """What a rule, or the table of node groups, says of a pool."""
     nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
     counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node)
-    is_table = plan.cluster.node_labels is NodeLabels.EXTERNAL
+    is_table = plan.cluster.node_labels is not NodeLabels.NFD
     return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
 
 

@@ -209,6 +209,7 @@ def _division(plan: Plan, quota: Quota) -> object:
 
 
 def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
+    kind = after.cluster.scheduler.kind
     texts = []
     one, other = ([item.name for item in tenant.priority_classes] for tenant in (old, new))
     if gone := [name for name in one if name not in other]:
@@ -229,7 +230,7 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append("its members change")
     if texts:
         yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)._replace(
-            folders=folders.of_namespaces(new)
+            folders=folders.of_tenant(after, new) if kind is SchedulerKind.RUNAI else folders.of_namespaces(new)
         )
     elif one != other:
         yield _change(

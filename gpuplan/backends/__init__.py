@@ -12,6 +12,7 @@ from gpuplan.backends import (
     monitoring,
     namespaces,
     partitions,
+    retained,
     runai,
     scheduling,
     workloads,
@@ -29,6 +30,7 @@ BACKENDS: Final[tuple[Backend, ...]] = (
     namespaces,
     workloads,
     monitoring,
+    retained,
 )
 
 __all__ = ["BACKENDS", "Artifact", "Backend"]

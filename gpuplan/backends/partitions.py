@@ -14,6 +14,7 @@ from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import GPU_RESOURCE, NodeLabels, Plan, Platform, Pool, Stage, Taint
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
 
 _FOLDER = Stage.PARTITIONS.value
 _TABLE = f"{_FOLDER}/node-groups.yaml"
@@ -23,11 +24,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
-            yield from (Manifest(_folder(pool), _rule(pool, group)) for pool in plan.pools if _can_be_selected(pool))
+            yield from (Manifest(_folder(pool), _rules(pool, group)) for pool in plan.pools if any(_selectable(pool)))
         case NodeLabels.NODE:
             yield from (
                 Manifest(_folder(pool), _node(pool, node), is_partial=True)
-                for pool in plan.pools
+                for pool in plan.parts
                 for node in sorted(pool.nodes.names)
             )
             if any(pool.taints for pool in plan.pools):
@@ -51,30 +52,34 @@ _HAS_NVIDIA_GPU = {
 }
 
 
-def _can_be_selected(pool: Pool) -> bool:
-    """Without names a rule would match every node that has an NVIDIA GPU."""
-    return bool(pool.nodes.names or pool.nodes.name_pattern)
+def _selectable(pool: Pool) -> list[Pool]:
+    """The parts that have names: without, a rule would match every node that has an NVIDIA GPU."""
+    return [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]
 
 
-def _rule(pool: Pool, group: str) -> dict[str, Any]:
-    """A rule for a pool's nodes, by name, that have an NVIDIA GPU.
-
-    By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
-    very sharing that the rule switches.
-    """
-    rule: dict[str, Any] = {"name": pool.name, "labels": _labels(pool)}
-    if pool.taints:
-        rule["taints"] = _taints(pool)
-    rule["matchFeatures"] = [
-        {"feature": "system.name", "matchExpressions": {"nodename": _node_names(pool)}},
-        _HAS_NVIDIA_GPU,
-    ]
+def _rules(pool: Pool, group: str) -> dict[str, Any]:
+    """One object for a pool: a node that a rollout moves goes from one of its rules to the other in one step."""
     return {
         "apiVersion": f"{group}/v1alpha1",
         "kind": "NodeFeatureRule",
         "metadata": {"name": _rule_name(pool, group)},
-        "spec": {"rules": [rule]},
+        "spec": {"rules": [_rule(pool, part) for part in _selectable(pool)]},
     }
+
+
+def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
+    """A rule for nodes of a pool, by name, that have an NVIDIA GPU.
+
+    By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
+    very sharing that the rule switches.
+    """
+    is_moved = pool.rollout is not None and part is pool.rollout.moved
+    rule: dict[str, Any] = {"name": f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name, "labels": _labels(part)}
+    if part.taints:
+        rule["taints"] = _taints(part)
+    names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(part)]
+    rule["matchFeatures"] = [*names, _HAS_NVIDIA_GPU]
+    return rule
 
 
 def _rule_name(pool: Pool, group: str) -> str:
@@ -85,11 +90,18 @@ def _rule_name(pool: Pool, group: str) -> str:
     return f"gpuplan-pool-{pool.name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool.name}"
 
 
-def _node_names(pool: Pool) -> dict[str, Any]:
-    """NFD searches for a regular expression anywhere in the name, so the pattern is tied to both ends."""
-    if pool.nodes.names:
-        return {"op": "In", "value": sorted(pool.nodes.names)}
-    return {"op": "InRegexp", "value": [f"^(?:{pool.nodes.name_pattern})$"]}
+def _node_names(part: Pool) -> Iterator[dict[str, Any]]:
+    """What a node's name must be. A key has one expression in a term, and a rule wants all of its terms to match.
+
+    (`evaluateFeatureMatcher` in `pkg/apis/nfd/nodefeaturerule/rule.go` of node-feature-discovery.) NFD searches for a
+    regular expression anywhere in the name, so the pattern is tied to both ends.
+    """
+    if part.nodes.names:
+        yield {"op": "In", "value": sorted(part.nodes.names)}
+        return
+    yield {"op": "InRegexp", "value": [f"^(?:{part.nodes.name_pattern})$"]}
+    if part.nodes.moved:
+        yield {"op": "NotIn", "value": sorted(part.nodes.moved)}
 
 
 # --- Node objects ------------------------------------------------------------------------------------------------
@@ -135,7 +147,11 @@ _ABOUT_MACHINE_SETS = """\
 def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.platform is Platform.OPENSHIFT
     about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
-    groups = [{**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for pool in plan.pools]
+    groups = [
+        {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
+        for pool in plan.parts
+        if pool.nodes.count
+    ]
     rows = {"formatVersion": 1, "nodeGroups": groups}
     return File(_TABLE, (HEADER + about + to_yaml(rows)).encode())
 
@@ -152,6 +168,8 @@ def _row(pool: Pool) -> dict[str, Any]:
         row["names"] = sorted(nodes.names)
     if nodes.name_pattern:
         row["namePattern"] = nodes.name_pattern
+    if nodes.moved and not nodes.names:
+        row["exceptNames"] = sorted(nodes.moved)
     return row | {"labels": _labels(pool), "taints": _taints(pool)}
 
 

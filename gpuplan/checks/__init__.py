@@ -22,6 +22,8 @@ from gpuplan.checks import (
     preemption,
     priorities,
     quotas,
+    retained,
+    rollout,
     runai,
     schedulers,
     sharing,
@@ -39,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     *pools.CHECKS,
     *mig.CHECKS,
     *sharing.CHECKS,
+    *rollout.CHECKS,
     *tenants.CHECKS,
     *quotas.CHECKS,
     *splits.CHECKS,
@@ -58,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     *flux.CHECKS,
     *monitoring.CHECKS,
     *dashboards.CHECKS,
+    *retained.CHECKS,
     *handwritten.CHECKS,
 )
 

@@ -75,7 +75,9 @@ def shares_cannot_be_claimed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `exclusive` or `mig` without `timeSlicing`, or leave `allocation: dra` out of the cluster's pools.
     """
-    for pool in _claimed(plan):
+    for pool in plan.parts:
+        if pool.allocation is not Allocation.DRA:
+            continue
         found = _divided(pool.sharing)
         if found is not None:
             yield Finding(

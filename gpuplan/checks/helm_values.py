@@ -262,7 +262,7 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.HELM or not plan.pools:
         return
-    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.pools)
+    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
     for switch in _SWITCHES:
         is_needed = has_mig if switch.needs_mig else not (switch.needs_resources and uses_claims(plan))
         if is_needed and _find(operator.values, switch.route) is switch.value:

@@ -227,7 +227,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
         (tenant, quota)
         for tenant, quota in each_quota(plan)
         if tenant.namespaces
-        and not isinstance(quota.pool.sharing, Fraction)
+        and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction)
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
     ]

@@ -13,14 +13,17 @@ from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, Pool
 
 @dataclass(frozen=True, slots=True)
 class LayoutUse:
-    """A layout and the pools that use it; none where it is only defined."""
+    """A layout and the pools that use it; none where it is only defined, or retained."""
 
     layout: Layout
     pools: tuple[Pool, ...]
+    is_retained: bool = False
 
     @property
     def name(self) -> str:
         """How a message calls it."""
+        if self.is_retained:
+            return f"retained layout `{self.layout.name}`"
         return f"layout of pool `{self.layout.name}`" if self.layout.is_inline else f"layout `{self.layout.name}`"
 
     @property
@@ -36,21 +39,23 @@ class LayoutUse:
 
 
 def layout_uses(plan: Plan) -> Iterator[LayoutUse]:
-    """Every layout once: the named ones, used or not, then those written in pools."""
+    """Every layout once: the named ones, used or not, then those written in pools, and what is retained."""
     pools: dict[int, list[Pool]] = {}
     inline: list[Layout] = []
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             pools.setdefault(id(pool.sharing.layout), []).append(pool)
             if pool.sharing.layout.is_inline:
                 inline.append(pool.sharing.layout)
     for layout in (*plan.layouts, *inline):
         yield LayoutUse(layout, tuple(pools.get(id(layout), ())))
+    for retained in plan.retained_layouts:
+        yield LayoutUse(retained.layout, (), is_retained=True)
 
 
 def mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
     """The pools whose GPUs are divided, with how."""
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield pool, pool.sharing
 

@@ -372,7 +372,7 @@ def uncounted_profiles(pool: Pool) -> tuple[Unit, ...]:
 
 def _uncounted_mig(plan: Plan) -> Iterator[Use]:
     """Partitions without a size in their name, and whole GPUs beside partitioned ones."""
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             lost = [unit.name for unit in uncounted_profiles(pool)]
             lost += ["gpu"] if pool.find_unit("gpu") else []

@@ -224,7 +224,7 @@ def layout_leaves_room(plan: Plan) -> Iterator[Finding]:
     Raise the count, unless the rest is kept free on purpose.
     """
     for use, entry in partitioned(plan):
-        if isinstance(entry.placed, Refusal):
+        if isinstance(entry.placed, Refusal) or use.is_retained:
             continue
         more = [name for name in positive(entry) if fits(use.layout.gpu, _one_more(entry, name))]
         if more:

@@ -66,6 +66,7 @@ _LAYOUT = _Kind("layout", f"nodes carry it, with a hash, as the label `{MIG_CONF
 _CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=True)
 _TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
 _NAMESPACE = _Kind("namespace", "the Namespace is called so")
+_RETAINED = _Kind("retained", "it tells what is retained apart")
 _WORKLOAD = _Kind("workload", "its objects are called so, and its pods carry it as a label")
 _POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
 _PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
@@ -160,7 +161,7 @@ def name_too_long(plan: Plan) -> Iterator[Finding]:
 def _layouts(plan: Plan) -> Iterator[tuple[str, Layout, Origin]]:
     for layout in plan.layouts:
         yield "layout", layout, name_of(layout.at)
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline:
             yield "pool", pool.sharing.layout, name_of(pool.at)
 
@@ -222,6 +223,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
         (_CLASS, plan.priority_classes),
         (_TENANT, plan.tenants),
         (_WORKLOAD, plan.workloads),
+        (_RETAINED, plan.retained),
     )
     for kind, items in documents:
         for item in items:

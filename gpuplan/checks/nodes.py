@@ -45,8 +45,9 @@ def node_in_two_pools(plan: Plan) -> Iterator[Finding]:
 def _names_shared(plan: Plan) -> Iterator[Finding]:
     first: dict[str, tuple[Pool, Origin]] = {}
     for pool in plan.pools:
-        for index, name in enumerate(pool.nodes.names):
-            at = pool.nodes.at / "names" / index
+        names, names_at = _listed(pool)
+        for index, name in enumerate(names):
+            at = names_at / index
             owner, other_at = first.setdefault(name, (pool, at))
             if owner is not pool:
                 yield _shared(name, pool, at, owner, other_at)
@@ -55,7 +56,7 @@ def _names_shared(plan: Plan) -> Iterator[Finding]:
 def _names_that_match(plan: Plan) -> Iterator[Finding]:
     """The first listed name of each other pool that a pattern matches; only names with its prefix are tried."""
     listed = sorted(
-        (name, order, index) for order, pool in enumerate(plan.pools) for index, name in enumerate(pool.nodes.names)
+        (name, order, index) for order, pool in enumerate(plan.pools) for index, name in enumerate(_listed(pool)[0])
     )
     for pool, pattern in _patterns(plan):
         met: set[int] = set()
@@ -66,7 +67,14 @@ def _names_that_match(plan: Plan) -> Iterator[Finding]:
             if order not in met and pattern.matches(name):
                 met.add(order)
                 other = plan.pools[order]
-                yield _shared(name, pool, _pattern_at(pool), other, other.nodes.at / "names" / index)
+                yield _shared(name, pool, _pattern_at(pool), other, _listed(other)[1] / index)
+
+
+def _listed(pool: Pool) -> tuple[tuple[str, ...], Origin]:
+    """The nodes that a pool names, and where; a rollout's where the pool says nothing else of its nodes."""
+    if not pool.nodes.names and pool.nodes.name_pattern is None and pool.rollout:
+        return pool.rollout.nodes, pool.rollout.at / "nodes"
+    return pool.nodes.names, pool.nodes.at / "names"
 
 
 def _patterns_that_meet(plan: Plan) -> Iterator[Finding]:

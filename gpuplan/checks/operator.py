@@ -71,7 +71,7 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
 
 
 def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield pool, pool.sharing
 

@@ -188,7 +188,7 @@ def _driver_labels(operator: Origin, driver: str) -> tuple[Label, ...]:
 
 
 def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield pool, pool.sharing
 

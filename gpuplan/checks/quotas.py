@@ -61,7 +61,7 @@ def guarantees_over_capacity(plan: Plan) -> Iterator[Finding]:
     """
     for total in plan.totals:
         # A unit without capacity comes of a layout or of replicas that are reported for themselves.
-        if total.free < 0 and total.unit.capacity and not _is_over_by_duplicates(total):
+        if total.free < 0 and total.unit.per_node and not _is_over_by_duplicates(total):
             yield _over_capacity(total)
 
 
@@ -76,15 +76,22 @@ def _over_capacity(total: Total) -> Finding:
     promised, capacity = number(total.guaranteed), unit.capacity
     tenant, quota = total.quotas[_crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
     listed = total_text([(tenant.name, quota.guaranteed) for tenant, quota in total.quotas])
-    nodes = pool.nodes
+    more = (
+        "move fewer nodes"
+        if pool.rollout
+        else f"raise `nodes.count` of pool `{pool.name}` to {ceil(total.guaranteed / unit.per_node)}"
+    )
     return Finding(
         quota.at / "guaranteed",
         f"guarantees on `{unit.name}` of pool `{pool.name}` add up to {promised} of {capacity}",
         label=f"`{tenant.name}` makes it {number(-total.free)} too much",
-        related=(Label(nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),),
+        related=(
+            Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now")
+            if pool.rollout
+            else Label(pool.nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),
+        ),
         notes=(f"{listed} of {capacity}",),
-        help=f"lower the guarantees by {number(-total.free)}, or raise `nodes.count` of pool `{pool.name}` to "
-        f"{ceil(total.guaranteed / unit.per_node)}",
+        help=f"lower the guarantees by {number(-total.free)}, or {more}",
     )
 
 
@@ -261,7 +268,7 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     Write a whole number of units.
     """
     for tenant, quota in each_quota(plan):
-        if _is_whole(quota) or isinstance(quota.pool.sharing, Fraction):
+        if _is_whole(quota) or isinstance(quota.pool.part_with(quota.unit).sharing, Fraction):
             continue
         for at, field, amount in _amounts(quota):
             if isinstance(amount, Decimal):
@@ -425,7 +432,7 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
 def _way_out(quotas: Sequence[Quota]) -> str:
     """A change to one of the pools that gives its units a name of their own."""
     for quota in quotas:
-        sharing, name = quota.pool.sharing, quota.pool.name
+        sharing, name = quota.pool.part_with(quota.unit).sharing, quota.pool.name
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
         if isinstance(slicing, TimeSlicing | Mps) and not slicing.rename:
             return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
@@ -452,7 +459,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     parents = {tenant.parent for tenant in plan.tenants}
     used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
     for pool in plan.pools:
-        idle = [unit for unit in pool.units if (pool.name, unit.name) not in used]
+        idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):
             names = listing([unit.name for unit in idle])
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
@@ -467,8 +474,8 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
 
 def _is_refused(pool: Pool) -> bool:
     """Whether the pool's units are those of a layout that is reported for not fitting."""
-    entries = pool.sharing.layout.entries if isinstance(pool.sharing, Mig) else ()
-    return any(isinstance(entry.placed, Refusal) for entry in entries)
+    divided = [part.sharing for part in pool.parts if isinstance(part.sharing, Mig)]
+    return any(isinstance(entry.placed, Refusal) for sharing in divided for entry in sharing.layout.entries)
 
 
 def _whole_grant(plan: Plan, unit: Unit) -> str:

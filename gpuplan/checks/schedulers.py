@@ -295,7 +295,7 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     kind = plan.cluster.scheduler.kind.value
     loses_fractions = capability("fraction", kind).support is Support.IMPOSSIBLE
     loses_shares = capability("shares", kind).support is Support.IMPOSSIBLE
-    for pool in plan.pools:
+    for pool in plan.parts:
         sharing = pool.sharing
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
         if isinstance(sharing, Fraction) and loses_fractions:

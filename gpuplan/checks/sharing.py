@@ -36,7 +36,7 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     To switch sharing off write `exclusive: {}`, or leave `timeSlicing` out of a MIG pool.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         slicing = _shares(pool)
         if slicing is not None and slicing.replicas < 2:
             yield Finding(
@@ -77,7 +77,7 @@ def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares, or share by time-slicing, which has no such limit and no memory limits either.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mps) and pool.sharing.replicas > (most := most_mps_clients(pool.gpu)):
             major, minor = pool.gpu.compute_capability
             yield Finding(
@@ -105,7 +105,7 @@ def very_many_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares. If the number is what all GPUs of a node should have together, divide it by `gpusPerNode`.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         slicing = _shares(pool)
         if isinstance(slicing, TimeSlicing) and slicing.replicas > _MANY_SHARES:
             yield Finding(
@@ -129,7 +129,7 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         need = pool.memory_per_unit_mib
         for unit in pool.units if need else ():
             if need and unit.memory_mib is not None and unit.memory_mib < need:
@@ -181,7 +181,7 @@ def shares_not_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `failRequestsGreaterThanOne` out. Who needs more than a share needs a pool of whole GPUs.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         slicing = _shares(pool)
         if isinstance(slicing, TimeSlicing) and not slicing.fail_requests_greater_than_one:
             yield Finding(
@@ -206,16 +206,16 @@ def share_named_like_more(plan: Plan) -> Iterator[Finding]:
     Leave `rename` out: shares are then `nvidia.com/gpu.shared`.
     """
     undivided: dict[str, Pool] = {}
-    for pool in plan.pools:
+    for pool in plan.parts:
         for unit in pool.units:
             if unit.resource and unit.isolation in (Isolation.WHOLE_GPU, Isolation.HARDWARE):
                 undivided.setdefault(unit.resource, pool)
-    for pool in plan.pools:
+    for pool in plan.parts:
         slicing = _shares(pool)
         shares = [unit.resource for unit in pool.units if unit.resource and unit.isolation in _SHARED]
         alike = next((resource for resource in shares if resource in undivided), None)
-        if slicing and not slicing.rename and alike:
-            other = undivided[alike]
+        other = undivided.get(alike or "")
+        if slicing and not slicing.rename and other and other.name != pool.name:
             yield Finding(
                 slicing.at / "rename",
                 f"a share of pool `{pool.name}` looks like what pool `{other.name}` hands out undivided",
@@ -243,7 +243,7 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
     """
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.MIXED:
             yield Finding(
                 pool.sharing.at.key,
@@ -272,7 +272,7 @@ def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
-    for pool in plan.pools:
+    for pool in plan.parts:
         whole = pool.find_unit("gpu")
         if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED and whole:
             yield Finding(
@@ -313,7 +313,7 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
 
 
 def _is_on_mig_device(quota: Quota) -> bool:
-    return isinstance(quota.pool.sharing, Mig) and quota.unit.isolation is Isolation.HARDWARE
+    return quota.unit.isolation is Isolation.HARDWARE
 
 
 def _shares(pool: Pool) -> TimeSlicing | Mps | None:

@@ -202,26 +202,26 @@ def lending_bound(tenant: Tenant, quota: Quota) -> Use:
 
 
 def whole_gpus(plan: Plan) -> Iterator[Use]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         if pool.find_unit("gpu"):
             yield _sharing(pool, pool.sharing)
 
 
 def mig(plan: Plan) -> Iterator[Use]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield _sharing(pool, pool.sharing)
 
 
 def shares(plan: Plan) -> Iterator[Use]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         slicing = pool.sharing.time_slicing if isinstance(pool.sharing, Mig) else pool.sharing
         if isinstance(slicing, TimeSlicing | Mps):
             yield _sharing(pool, slicing)
 
 
 def fractions(plan: Plan) -> Iterator[Use]:
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Fraction):
             yield _sharing(pool, pool.sharing)
 

@@ -18,6 +18,7 @@ from gpuplan.planning.plan import (
     Fraction,
     FractionRequest,
     Plan,
+    Pool,
     Quota,
     SchedulerKind,
     Tenant,
@@ -140,7 +141,7 @@ def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound
         field = "guaranteed" if quota.limit is quota.guaranteed else "limit"
         told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(use.total)
         yield use.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
-    if not isinstance(pool.sharing, Fraction) or quota.split:
+    if not isinstance(pool.part_with(quota.unit).sharing, Fraction) or quota.split:
         field = _cap_field(plan, quota)
         for namespace, cap in quota.caps.items():
             inside = [workload for workload in use.workloads if workload.namespace == namespace]
@@ -313,16 +314,19 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         pool, pods = workload.pool, workload.most_pods
-        per_node = _pods_per_node(workload)
-        most = pool.nodes.count * per_node
+        per_node = max(_pods_per_node(workload, part) for part in pool.parts)
+        most = sum(part.nodes.count * _pods_per_node(workload, part) for part in pool.parts)
         if per_node and pods > most and _amount(workload) <= workload.unit.capacity:
             yield _does_not_fit(workload, per_node, most)
 
 
-def _pods_per_node(workload: Workload) -> int:
+def _pods_per_node(workload: Workload, part: Pool) -> int:
+    unit = part.find_unit(workload.unit.name)
+    if unit is None:
+        return 0
     if workload.fraction is not None:
-        return int(1 / workload.fraction.least) * workload.pool.nodes.gpus_per_node
-    return workload.unit.per_node // workload.units_per_pod
+        return int(1 / workload.fraction.least) * part.nodes.gpus_per_node
+    return unit.per_node // workload.units_per_pod
 
 
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
@@ -420,13 +424,17 @@ def _may_evict(workload: Workload, other: Workload) -> bool:
     in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     mine, its = workload.priority_class, other.priority_class
-    is_shared = isinstance(other.pool.sharing, Fraction) and workload.tenant is other.tenant
+    is_shared = _is_divided(other) and workload.tenant is other.tenant
     return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
+
+
+def _is_divided(workload: Workload) -> bool:
+    return isinstance(workload.pool.part_with(workload.unit).sharing, Fraction)
 
 
 def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
     """What has to fit at once: all that nobody here evicts (`_may_evict`), and what is evicted by itself, by class."""
-    if not any(isinstance(workload.pool.sharing, Fraction) for workload in workloads):
+    if not any(_is_divided(workload) for workload in workloads):
         yield workloads
         return
     highest: dict[str, int] = {}

@@ -43,7 +43,7 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
     `failRequestsGreaterThanOne: false` this is a warning.
     """
     for workload in plan.workloads:
-        sharing = workload.pool.sharing
+        sharing = workload.pool.part_with(workload.unit).sharing
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
         is_shared = isinstance(slicing, TimeSlicing | Mps) and workload.unit.isolation is not Isolation.WHOLE_GPU
         if workload.units_per_pod > 1 and is_shared:
@@ -126,8 +126,9 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         name, pool = workload.name, workload.pool
-        sharing = (Label(pool.sharing.at.key, "how the pool is shared"),)
-        is_divided = isinstance(pool.sharing, Fraction)
+        shared = pool.part_with(workload.unit).sharing
+        sharing = (Label(shared.at.key, "how the pool is shared"),)
+        is_divided = isinstance(shared, Fraction)
         if workload.fraction is not None and not is_divided:
             yield Finding(
                 workload.fraction.at.key,

@@ -37,6 +37,9 @@ class OutputType(click.ParamType[Output]):
 
     name = "format"
 
+    def __init__(self, formats: Sequence[str] = FORMATS) -> None:
+        self.formats = formats
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
         return "FORMAT[=FILE]"
 
@@ -44,8 +47,8 @@ class OutputType(click.ParamType[Output]):
         if isinstance(value, Output):
             return value
         format_, equals, file = str(value).partition("=")
-        if format_ not in FORMATS:
-            self._refuse(f"{format_!r} is not one of {', '.join(FORMATS)}.", param, ctx)
+        if format_ not in self.formats:
+            self._refuse(f"{format_!r} is not one of {', '.join(self.formats)}.", param, ctx)
         if equals and not file:
             self._refuse(f"{value!r} names no file.", param, ctx)
         if file and not Path(file).parent.is_dir():
@@ -58,7 +61,7 @@ class OutputType(click.ParamType[Output]):
         param: click.Parameter,  # noqa: ARG002 - click's signature
         incomplete: str,
     ) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in self.formats if name.startswith(incomplete)]
 
     def _refuse(self, message: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
         self.fail(message, param, ctx)
@@ -70,7 +73,8 @@ def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: st
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-def _each_to_its_own(_: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+def each_to_its_own(_: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+    """Let no two formats go to one place."""
     files = [output.file for output in outputs]
     if files.count(None) > 1:
         raise click.BadParameter("only one format can go to the terminal; write FORMAT=FILE.", param=parameter)
@@ -134,7 +138,7 @@ def findings_option(function: F) -> F:
         multiple=True,
         envvar="GPUPLAN_OUTPUT_FORMAT",
         show_envvar=True,
-        callback=_each_to_its_own,
+        callback=each_to_its_own,
         section="Output",
         help=f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps"
         " its own; may be repeated [default: full].",

@@ -25,6 +25,8 @@ def command(context: click.Context, name: str) -> None:
       plan      what `show --output-format json` writes
       comparison
                 what `show --scheduler NAME --output-format json` writes
+      diff      what `diff --output-format json` writes
+      rollout   what `rollout --output-format json` writes
 
     \b
       gpuplan schema policy > .gpuplan/policy.schema.json

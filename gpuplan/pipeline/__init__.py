@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from posixpath import normpath
+from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
@@ -14,7 +15,11 @@ from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.printing import print_stream
 from gpuplan.planning.plan import Plan
 
-__all__ = ["Build", "Report", "build", "print_stream", "rules", "validate"]
+if TYPE_CHECKING:
+    from gpuplan.changes.pods import Pod
+    from gpuplan.pipeline.comparing import Diff
+
+__all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "rules", "validate"]
 
 _OUT = "out"
 
@@ -104,6 +109,24 @@ def build(
     return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
 
 
+def compare(
+    root: Path, clusters: Sequence[str] = (), *, span: str = "", against: str = "", pods: Sequence[Pod] | None = None
+) -> Diff:
+    """What differs between the platform and how it was, in the clusters named, or in all of them.
+
+    ``span`` is ``A..B`` or ``A...B`` as git reads them; ``against`` is a revision or a folder, which the files are
+    compared with as they lie there. With neither they are compared with `HEAD`. ``pods`` are those of the one cluster.
+    """
+    from gpuplan.pipeline import comparing
+
+    return comparing.compare(*comparing.choose_sides(root, span, against), clusters, pods)
+
+
+def report_on(repository: Repository) -> Report:
+    """What is wrong with a repository that was read, but for what kustomize would make of it."""
+    return _report(repository, _check(repository))
+
+
 def _keep_apart(repository: Repository, out: str) -> None:
     """Refuse to write where policies are read from: the next run would take the output for policies."""
     for cluster in repository.clusters:
@@ -144,6 +167,10 @@ def _check(repository: Repository) -> list[Diagnostic]:
     for plan in repository.plans:
         found += (*_unknown_kubernetes(plan), *checks.run(plan))
     found += check_together(repository.plans)
+    if any(plan.retained for plan in repository.plans) and not has_errors(found):
+        from gpuplan.pipeline.retained import judge_retained
+
+        found += (diagnostic for plan in repository.plans if plan.retained for diagnostic in judge_retained(plan))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rules on the repository (GPU11x), on clusters together (GPU659), and on what was rendered (GPU68x, GPU69x)."""
+"""Rules on the repository (GPU11x), on clusters together (GPU659), on what is retained (GPU72x) or rendered (GPU68x-69x)."""
 
 from __future__ import annotations
 
@@ -168,6 +168,38 @@ gpuplan: report the object and the message.
     ignorable=False,
 )
 
+RETAINED_FOR_NOTHING = Rule(
+    "GPU720",
+    "retained-for-nothing",
+    Severity.WARNING,
+    """Something is retained that the policies still say, or that another document retains already.
+
+## Why
+What is retained is there for nodes that name it after the policies do not. While a layout or a pool makes the same
+entry, the document changes nothing; it only keeps the entry from leaving one day.
+
+## Instead
+Delete the document.
+""",
+)
+
+RETAINED_CONTRADICTED = Rule(
+    "GPU721",
+    "retained-contradicted",
+    Severity.ERROR,
+    """Something is retained under the name of something else that the policies, or another document, make.
+
+## Why
+A name stands for one thing: an entry of the MIG manager's file, a key of the device plugin's ConfigMap, a Kubernetes
+object. Nodes that still name what is retained would get the other one.
+
+## Instead
+Delete the document if nothing in the cluster is as it says any more: its `until` says how to find out. Else give what
+is new another name.
+""",
+    ignorable=False,
+)
+
 RULES = (
     CLUSTER_DOCUMENT,
     MISSING_BASE,
@@ -179,4 +211,6 @@ RULES = (
     COMPONENT_DOES_NOT_BUILD,
     PATCHED_OBJECT_INVALID,
     INVALID_OBJECT,
+    RETAINED_FOR_NOTHING,
+    RETAINED_CONTRADICTED,
 )

@@ -94,7 +94,7 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
     """
     if unit.isolation is Isolation.WHOLE_GPU:
         return False
-    match pool.sharing:
+    match pool.part_with(unit).sharing:
         case Mps():
             return True
         case TimeSlicing() as slicing:
@@ -135,11 +135,11 @@ def gpu_resources(plan: Plan) -> tuple[str, ...]:
     """Every resource by which a GPU of the cluster may be had, now or after a change of layout, sorted.
 
     Beside the pools' own: `nvidia.com/gpu` and its shares, which a node publishes until its configuration is applied or
-    when it has none, and the profiles of layouts that no pool uses yet.
+    when it has none, and the profiles of layouts that no pool uses yet, or any more.
     """
     found = {GPU_RESOURCE, f"{GPU_RESOURCE}.shared"}
     found.update(unit.resource for pool in plan.pools for unit in pool.units if unit.resource is not None)
-    for layout in plan.mig_layouts:
+    for layout in (*plan.mig_layouts, *(retained.layout for retained in plan.retained_layouts)):
         profiles = {profile for entry in layout.entries for profile in entry.instances if parse_profile(profile)}
         found.update(f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
     return tuple(sorted(found))

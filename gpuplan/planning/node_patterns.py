@@ -29,7 +29,16 @@ from gpuplan.planning.node_pattern_syntax import (
     read,
 )
 
-__all__ = ["LONGEST_NAME", "NodePattern", "Unreadable", "count_names", "find_common_name", "find_name", "parse"]
+__all__ = [
+    "LONGEST_NAME",
+    "NodePattern",
+    "Unreadable",
+    "count_names",
+    "find_common_name",
+    "find_name",
+    "find_other_name",
+    "parse",
+]
 
 LONGEST_NAME = 253
 """A node's name is a DNS-1123 subdomain, which is at most this long."""
@@ -268,6 +277,66 @@ def _find_before(one: NodePattern, other: NodePattern, frontier: Frontier, pair:
                 if other.follow[candidate] >> partner & 1:
                     return before, kind_before, candidate
     raise AssertionError(f"no way to {pair}")  # every pair was reached from the frontier before it
+
+
+Reached = tuple[Positions, Characters, tuple[Positions, ...]]
+"""The positions of one pattern that a beginning leads to, the kind of its last character, the positions of others."""
+
+
+@lru_cache(maxsize=1024)
+def find_other_name(pattern: NodePattern, others: tuple[NodePattern, ...]) -> str | None:
+    """A shortest legal node name that the pattern matches and none of the others does, or None when there is none.
+
+    Breadth first through the sets of positions that beginnings lead to. Where that takes too many steps, one name of
+    the pattern is taken to be such a name.
+    """
+    letters = _alike((pattern, *others))
+    start = pattern.first, tuple(other.first for other in others)
+    frontier: dict[Reached, str] = _read(pattern, others, letters, (_ALNUM,), *start, "")
+    seen = set(frontier)
+    for _ in range(LONGEST_NAME):
+        for (positions, kind, theirs), name in frontier.items():
+            is_others = any(at & other.last for at, other in zip(theirs, others, strict=True))
+            if kind == _ALNUM and positions & pattern.last and not is_others:
+                return name
+        if not frontier:
+            return None
+        if len(seen) > _MOST_STEPS:
+            break
+        found: dict[Reached, str] = {}
+        for (positions, kind, theirs), name in frontier.items():
+            next_theirs = tuple(other.step(at) for at, other in zip(theirs, others, strict=True))
+            found |= _read(pattern, others, letters, _MAY_FOLLOW[kind], pattern.step(positions), next_theirs, name)
+        frontier = {reached: name for reached, name in found.items() if reached not in seen}
+        seen.update(frontier)
+    return find_name(pattern)
+
+
+def _read(
+    pattern: NodePattern,
+    others: tuple[NodePattern, ...],
+    letters: tuple[Characters, ...],
+    kinds: tuple[Characters, ...],
+    positions: Positions,
+    theirs: tuple[Positions, ...],
+    name: str,
+) -> dict[Reached, str]:
+    """Where one more character leads; of characters that lead to the same, one stands for all."""
+    found: dict[Reached, str] = {}
+    for kind in kinds:
+        for group in letters:
+            if (choices := group & kind) and (reached := positions & pattern.readers(choices)):
+                after = tuple(at & other.readers(choices) for at, other in zip(theirs, others, strict=True))
+                found.setdefault((reached, kind, after), name + _lowest(choices))
+    return found
+
+
+def _alike(patterns: tuple[NodePattern, ...]) -> tuple[Characters, ...]:
+    """Characters that no position of any of the patterns tells apart."""
+    groups: tuple[Characters, ...] = (ANY,)
+    for accepted in sorted({accepted for pattern in patterns for accepted in pattern.accepts}):
+        groups = tuple(part for group in groups for part in (group & accepted, group & ~accepted) if part)
+    return groups
 
 
 # --- Counting ----------------------------------------------------------------------------------------------------

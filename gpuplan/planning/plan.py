@@ -278,13 +278,17 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither."""
+    """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
+
+    ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
+    """
 
     at: Origin
     count: int
     gpus_per_node: int
     names: tuple[str, ...]
     name_pattern: str | None
+    moved: tuple[str, ...] = ()
 
 
 class Taint(NamedTuple):
@@ -320,6 +324,9 @@ class Pool(NamedTuple):
     ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
     switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
     ``topology`` are the labels that say where a node is, widest first.
+
+    While a ``rollout`` is under way, ``sharing`` and ``labels`` are those of the nodes that it has not reached, and
+    ``units`` those of all nodes: what is said of one node is then the most that any has.
     """
 
     at: Origin
@@ -338,6 +345,16 @@ class Pool(NamedTuple):
     fallback: str | None
     memory_per_unit_mib: int | None
     disruption: Disruption
+    rollout: Rollout | None = None
+
+    @property
+    def parts(self) -> tuple[Pool, ...]:
+        """The pool's nodes by how they are shared: the pool itself, or as a rollout has divided it."""
+        return (self.rollout.left, self.rollout.moved) if self.rollout else (self,)
+
+    def part_with(self, unit: Unit) -> Pool:
+        """The part that hands out the unit: the first, where both do, for it is one and the same unit there."""
+        return next((part for part in self.parts if part.find_unit(unit.name)), self)
 
     @property
     def gpu_count(self) -> int:
@@ -345,6 +362,19 @@ class Pool(NamedTuple):
 
     def find_unit(self, name: str) -> Unit | None:
         return next((unit for unit in self.units if unit.name == name), None)
+
+
+class Rollout(NamedTuple):
+    """A pool on its way to another way of sharing: the nodes ``left`` to move and those ``moved``, each as a pool.
+
+    Each has its own nodes, sharing, units and labels, and all else of the pool; either may have no nodes. ``nodes`` are
+    the names of those moved, as they are written.
+    """
+
+    at: Origin
+    nodes: tuple[str, ...]
+    left: Pool
+    moved: Pool
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
@@ -522,6 +552,47 @@ class Workload(NamedTuple):
         return self.fraction.least if self.fraction else self.units_per_pod
 
 
+# --- Retained ----------------------------------------------------------------------------------------------------
+
+
+class RetainedLayout(NamedTuple):
+    """An entry of the mig-parted file that nodes may still name.
+
+    ``config_name`` is what the document calls it; that of ``layout`` is what its content makes it. ``gpus_per_node``
+    is 0 where the layout names every GPU.
+    """
+
+    at: Origin
+    config_name: str
+    layout: Layout
+    gpus_per_node: int
+
+
+class RetainedDevicePluginConfig(NamedTuple):
+    """A file of the device plugin that nodes may still name."""
+
+    at: Origin
+    key: str
+    config: Mapping[str, object]
+
+
+class RetainedObject(NamedTuple):
+    """A Kubernetes object, of any shape, and the folder that it is applied with."""
+
+    at: Origin
+    folder: str
+    manifest: Mapping[str, object]
+
+
+class Retained(NamedTuple):
+    """What the policies say no more and the cluster still holds on to; ``until`` says when it may be deleted."""
+
+    at: Origin
+    name: str
+    what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
+    until: str
+
+
 # --- The plan ----------------------------------------------------------------------------------------------------
 
 
@@ -580,18 +651,40 @@ class Plan:
     hand_written: tuple[HandWritten, ...] = ()
     components: tuple[Component, ...] = ()
     broken: Broken = field(default_factory=Broken)
+    retained: tuple[Retained, ...] = ()
 
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 
     @property
+    def parts(self) -> tuple[Pool, ...]:
+        """The pools, those that a rollout divides in their parts: what is shared alike."""
+        return tuple(part for pool in self.pools for part in pool.parts)
+
+    @property
     def mig_layouts(self) -> tuple[Layout, ...]:
         """Every layout of the cluster, those written inside pools included, by `config_name`."""
         found = {layout.config_name: layout for layout in self.layouts}
-        for pool in self.pools:
+        for pool in self.parts:
             if isinstance(pool.sharing, Mig):
                 found.setdefault(pool.sharing.layout.config_name, pool.sharing.layout)
         return tuple(found[name] for name in sorted(found))
+
+    @property
+    def retained_layouts(self) -> tuple[RetainedLayout, ...]:
+        """Entries of the mig-parted file beside those of `mig_layouts`, by name."""
+        defined = {layout.config_name for layout in self.mig_layouts}
+        found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
+        gone = [item for item in found if item.config_name not in defined]
+        return tuple(sorted(gone, key=lambda item: item.config_name))
+
+    @property
+    def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
+        """Files of the device plugin beside those of pools, by key."""
+        defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
+        found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
+        gone = [item for item in found if item.key not in defined]
+        return tuple(sorted(gone, key=lambda item: item.key))
 
 
 __all__ = [
@@ -637,7 +730,12 @@ __all__ = [
     "Pool",
     "PriorityClass",
     "Quota",
+    "Retained",
+    "RetainedDevicePluginConfig",
+    "RetainedLayout",
+    "RetainedObject",
     "Role",
+    "Rollout",
     "Scheduler",
     "SchedulerKind",
     "Sharing",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction as Ratio
-from typing import assert_never
+from typing import Final, assert_never
 
 from gpuplan.catalog import Gpu, parse_profile, resource_suffix
 from gpuplan.diagnostics import Origin
@@ -28,6 +29,7 @@ from gpuplan.planning.plan import (
     Mps,
     Nodes,
     Pool,
+    Rollout,
     SchedulerKind,
     Sharing,
     Taint,
@@ -49,19 +51,20 @@ def resolve_pool(
     gpu = context.find_gpu(spec.gpu, at / "gpu")
     if gpu is None:
         return None
-    sharing = _sharing(context, at / "sharing", pool.metadata.name, gpu, spec.sharing, layouts)
+    name = pool.metadata.name
+    sharing = _sharing(context, at / "sharing", name, gpu, spec.sharing, layouts)
     if sharing is None:
         return None
     nodes = _nodes(at / "nodes", spec.nodes)
-    return Pool(
+    resolved = Pool(
         at=at,
-        name=pool.metadata.name,
+        name=name,
         gpu=gpu,
         nodes=nodes,
         sharing=sharing,
         units=_allocated(_units(gpu, nodes, sharing), gpu, spec.allocation),
         node_labels=spec.node_labels,
-        labels={**spec.node_labels, **_own_labels(pool.metadata.name, gpu, sharing, spec.allocation, scheduler)},
+        labels={**spec.node_labels, **_own_labels(name, gpu, sharing, spec.allocation, scheduler)},
         taints=tuple(
             Taint(at / "taints" / index, taint.key, taint.value, taint.effect)
             for index, taint in enumerate(spec.taints)
@@ -74,21 +77,30 @@ def resolve_pool(
         memory_per_unit_mib=spec.memory_per_unit,
         disruption=_disruption(at / "disruption", spec.disruption),
     )
+    if spec.rollout is None:
+        return resolved
+    target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing, layouts)
+    return None if target is None else divided(resolved, at / "rollout", target, spec.rollout.nodes)
 
 
 def _own_labels(
     name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation, scheduler: SchedulerKind
 ) -> dict[str, str]:
     labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
-    if isinstance(sharing, Mig):
-        labels[MIG_CONFIG_LABEL] = sharing.layout.config_name
-    elif gpu.supports_mig:
-        labels[MIG_CONFIG_LABEL] = ALL_DISABLED
+    if (config_name := _mig_config(gpu, sharing)) is not None:
+        labels[MIG_CONFIG_LABEL] = config_name
     if allocation is Allocation.DRA:
         labels[DRA_PLUGIN_LABEL] = "true"
     if scheduler is SchedulerKind.KAI:
         labels[NODE_POOL_LABEL] = name
     return labels
+
+
+def _mig_config(gpu: Gpu, sharing: Sharing) -> str | None:
+    """The value of `nvidia.com/mig.config`; None where the model has no MIG and the policy asks for none."""
+    if isinstance(sharing, Mig):
+        return sharing.layout.config_name
+    return ALL_DISABLED if gpu.supports_mig else None
 
 
 def _nodes(at: Origin, nodes: models.Nodes) -> Nodes:
@@ -137,6 +149,114 @@ def _mig(
         return None
     slicing = None if mig.time_slicing is None else _time_slicing(at / "timeSlicing", mig.time_slicing)
     return Mig(at, layout, layout_at, mig.strategy, slicing)
+
+
+# --- Rollouts ----------------------------------------------------------------------------------------------------
+
+
+def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> Pool:
+    """The pool with some nodes moved to another way of sharing."""
+    names = tuple(dict.fromkeys(moved))
+    left = _with_nodes(
+        pool,
+        replace(
+            pool.nodes,
+            count=max(pool.nodes.count - len(names), 0),
+            names=tuple(name for name in pool.nodes.names if name not in names),
+            moved=names,
+        ),
+    )
+    there = moved_to(pool, sharing)
+    nodes = replace(pool.nodes, count=len(names), names=names, name_pattern=None)
+    reached = _with_nodes(there, nodes)
+    return pool._replace(units=_joined(left.units, reached.units), rollout=Rollout(at, tuple(moved), left, reached))
+
+
+def moved_to(pool: Pool, sharing: Sharing) -> Pool:
+    """The pool as a rollout leads it to another way of sharing, with all of its nodes."""
+    labels = {key: value for key, value in pool.labels.items() if key != MIG_CONFIG_LABEL}
+    if (config_name := _mig_config(pool.gpu, sharing)) is not None:
+        labels[MIG_CONFIG_LABEL] = config_name
+    if not _is_configured_alike(pool.sharing, sharing):
+        labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
+    units = _allocated(_units(pool.gpu, pool.nodes, sharing), pool.gpu, pool.allocation)
+    return pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
+
+
+ROLLOUT_SUFFIX: Final = ".rollout"
+"""Ends the name of the device plugin's configuration of nodes that were moved; no pool's name has a dot.
+
+The plugin's config-manager takes any file but those that begin with two dots (`getConfigFileNameMap` in
+`cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
+"""
+
+LONGEST_ROLLOUT_NAME: Final = 63 - len(ROLLOUT_SUFFIX)
+"""How long a pool's name may be, for that is the value of a node label."""
+
+
+def _is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
+    """Whether one configuration of the device plugin is right for both: it knows no layouts."""
+    return (
+        isinstance(sharing, Mig)
+        and isinstance(other, Mig)
+        and sharing.strategy is other.strategy
+        and not (sharing.time_slicing or other.time_slicing)
+    )
+
+
+def is_alike(sharing: Sharing, other: Sharing) -> bool:
+    """Whether two ways of sharing leave a node the same, wherever they are written."""
+    match sharing, other:
+        case (Exclusive(), Exclusive()) | (Fraction(), Fraction()):
+            return True
+        case (TimeSlicing(), TimeSlicing()) | (Mps(), Mps()):
+            return sharing[1:] == other[1:]
+        case Mig() as mig, Mig() as another:
+            slicing, theirs = mig.time_slicing, another.time_slicing
+            is_sliced_alike = slicing == theirs or bool(slicing and theirs and is_alike(slicing, theirs))
+            is_cut_alike = mig.layout.config_name == another.layout.config_name
+            return is_cut_alike and mig.strategy is another.strategy and is_sliced_alike
+        case _:
+            return False
+
+
+def clashes(units: Iterable[Unit], others: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
+    """Units of two ways of sharing that one pool cannot hand out at once: of one name, or of one resource.
+
+    Whole GPUs and what a scheduler cuts from them are published as `nvidia.com/gpu`.
+    """
+    for unit in units:
+        for other in others:
+            is_one = unit.name == other.name or (unit.asked_as or GPU_RESOURCE) == (other.asked_as or GPU_RESOURCE)
+            if is_one and _worth(unit) != _worth(other):
+                yield unit, other
+
+
+def _worth(unit: Unit) -> tuple[object, ...]:
+    return unit.name, unit.asked_as, unit.gpu_weight, unit.memory_mib, unit.isolation
+
+
+def _with_nodes(pool: Pool, nodes: Nodes) -> Pool:
+    return pool._replace(
+        nodes=nodes, units=tuple(unit._replace(capacity=unit.per_node * nodes.count) for unit in pool.units)
+    )
+
+
+def _joined(units: Sequence[Unit], others: Sequence[Unit]) -> tuple[Unit, ...]:
+    """The units of both; one that both have adds up, and is on a node as often as on the one that has most."""
+    found = {unit.name: unit for unit in units}
+    for unit in others:
+        same = found.get(unit.name)
+        found[unit.name] = (
+            unit
+            if same is None
+            else same._replace(
+                per_gpu=tuple(map(max, same.per_gpu, unit.per_gpu)),
+                per_node=max(same.per_node, unit.per_node),
+                capacity=same.capacity + unit.capacity,
+            )
+        )
+    return tuple(found.values())
 
 
 # --- Units -------------------------------------------------------------------------------------------------------

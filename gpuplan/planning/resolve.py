@@ -20,11 +20,13 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     PriorityClass,
+    Retained,
     SchedulerKind,
     Tenant,
     Workload,
 )
 from gpuplan.planning.pools import resolve_pool
+from gpuplan.planning.retained import resolve_retained
 from gpuplan.planning.tenants import resolve_tenant
 from gpuplan.planning.totals import add_up
 from gpuplan.planning.workloads import resolve_workload
@@ -83,6 +85,7 @@ def resolve(
         hand_written=hand_work.documents,
         components=hand_work.components,
         broken=_broken(context, resolved, incomplete),
+        retained=_retained(context, by_kind.get("Retained", ()), tenants),
     )
     return plan, tuple(context.diagnostics)
 
@@ -183,6 +186,15 @@ def _workloads(
         if isinstance(item.policy, models.Workload)
     ]
     return tuple(workload for workload in found if workload)
+
+
+def _retained(context: Context, parsed: Iterable[Parsed], tenants: Iterable[Tenant]) -> tuple[Retained, ...]:
+    found = [
+        resolve_retained(context, item.origin / "spec", item.policy, tenants)
+        for item in parsed
+        if isinstance(item.policy, models.Retained)
+    ]
+    return tuple(item for item in found if item)
 
 
 def _lacks_something(tenant: Tenant, policy: models.Tenant) -> bool:

@@ -93,18 +93,22 @@ def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, wha
 
 
 def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
-    """The unit of a pool that hands out one. A pool that hands out none has a layout that is reported already."""
-    if len(pool.units) > 1:
+    """The unit of a pool that hands out one. A pool that hands out none has a layout that is reported already.
+
+    A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
+    """
+    units = pool.parts[0].units
+    if len(units) > 1:
         finding = Finding(
             at,
             f"{what} on pool `{pool.name}` needs a unit",
             label="which unit is counted",
             notes=(_offer(pool),),
-            help=f"add `unit: {pool.units[0].name}`",
+            help=f"add `unit: {units[0].name}`",
         )
         context.report(UNIT_NEEDED, finding)
         return None
-    return pool.units[0] if pool.units else None
+    return pool.find_unit(units[0].name) if units else None
 
 
 def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | None:

@@ -529,6 +529,13 @@ class Disruption(Model):
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
 
 
+class Rollout(Model):
+    """A pool on its way from one way of sharing to another, some nodes after the others."""
+
+    sharing: Sharing = described("How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`.")
+    nodes: list[str] = described("The names of the nodes that have been moved to it; none while it is only made known.")
+
+
 class Allocation(StrEnum):
     """Who hands a pool's devices to pods."""
 
@@ -579,6 +586,10 @@ class PoolSpec(Model):
     disruption: Disruption = described(
         "When and how far a change may disturb the nodes.",
         default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1),
+    )
+    rollout: Rollout | None = described(
+        "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.",
+        default=None,
     )
 
 
@@ -821,6 +832,112 @@ class WorkloadSpec(Model):
         return self
 
 
+# --- Retained ----------------------------------------------------------------------------------------------------
+
+
+class RetainedLayout(Model):
+    """An entry of the MIG manager's file as it was, which nodes may still name."""
+
+    config_name: str = described(
+        "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
+        "says."
+    )
+    gpu: str = described("The GPU model as `gpuplan catalog` lists it.")
+    instances: dict[str, int] | None = described("How many GPU instances of each profile every GPU had.", default=None)
+    devices: list[Devices] | None = described("Instances by GPU index.", default=None)
+    gpus_per_node: GpusPerNode | None = described(
+        "How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole.",
+        default=None,
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "RetainedLayout":
+        _needs_exactly_one(self, ("instances", "devices"), "a MIG layout")
+        return self
+
+
+class PluginFlags(Model):
+    """How the device plugin names what it finds."""
+
+    mig_strategy: Annotated[MigStrategy, Field(strict=False)] = described("How it names MIG devices.")
+
+
+class PluginResource(Model):
+    """A resource that the device plugin divides."""
+
+    name: str = described("The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed.")
+    replicas: int = described("Into how many shares each device is divided; at least 2.")
+
+
+class PluginTimeSlicing(Model):
+    """Shares that take turns, as the device plugin reads them."""
+
+    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
+    fail_requests_greater_than_one: bool = described("Whether containers that ask for several shares are refused.")
+    resources: list[PluginResource] = described("What is divided.")
+
+
+class PluginMps(Model):
+    """Shares under CUDA MPS, as the device plugin reads them."""
+
+    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
+    resources: list[PluginResource] = described("What is divided.")
+
+
+class PluginSharing(Model):
+    """How the device plugin divides devices; exactly one kind."""
+
+    time_slicing: PluginTimeSlicing | None = described("Shares that take turns.", default=None)
+    mps: PluginMps | None = described("Shares under CUDA MPS.", default=None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "PluginSharing":
+        _needs_exactly_one(self, ("time_slicing", "mps"), "a sharing kind")
+        return self
+
+
+class PluginConfig(Model):
+    """What a file of the device plugin says, as far as gpuplan writes such files."""
+
+    version: Literal["v1"] = described("Always `v1`.")
+    flags: PluginFlags | None = described("How it names what it finds.", default=None)
+    sharing: PluginSharing | None = described("How it divides devices; absent where it does not.", default=None)
+
+
+class RetainedDevicePluginConfig(Model):
+    """A file of the device plugin as it was, which nodes may still name."""
+
+    key: str = described("The file's key as nodes have it in the label `nvidia.com/device-plugin.config`.")
+    config: PluginConfig = described("What the file says, as the device plugin reads it.")
+
+
+class RetainedObject(Model):
+    """A Kubernetes object as it was, or taken out of use."""
+
+    folder: str | None = described(
+        "The folder of the cluster's output that it is applied with, such as `queues/a100-mixed`. Absent: that of its "
+        "namespace for an object in a tenant's namespace, else `scheduling`.",
+        default=None,
+    )
+    manifest: dict[str, Any] = described("The object, such as a ClusterQueue with `stopPolicy: Hold`.")
+
+
+class RetainedSpec(Model):
+    """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
+
+    mig_layout: RetainedLayout | None = described("An entry of the MIG manager's file.", default=None)
+    device_plugin_config: RetainedDevicePluginConfig | None = described("A file of the device plugin.", default=None)
+    object: RetainedObject | None = described("A Kubernetes object.", default=None)
+    until: str = described(
+        "When this document may be deleted, as a command to type and what it must print.", min_length=1
+    )
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> "RetainedSpec":
+        _needs_exactly_one(self, ("mig_layout", "device_plugin_config", "object"), "what is retained")
+        return self
+
+
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 
@@ -878,13 +995,23 @@ class Workload(Model):
     spec: WorkloadSpec = described("The workload.")
 
 
-Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload
+class Retained(Model):
+    """What must outlive a change of the policies, until nothing in the cluster names it any more."""
 
-KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload]] = {
+    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    kind: Literal["Retained"] = described("Always `Retained`.")
+    metadata: Metadata = described("The document's name, which nothing refers to.")
+    spec: RetainedSpec = described("What is retained, and until when.")
+
+
+Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained
+
+KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained]] = {
     "Cluster": Cluster,
     "Pool": Pool,
     "MigLayout": MigLayout,
     "PriorityClass": PriorityClass,
     "Tenant": Tenant,
     "Workload": Workload,
+    "Retained": Retained,
 }

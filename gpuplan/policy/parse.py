@@ -112,6 +112,7 @@ _ESSENTIAL: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("fraction",),
         ("priorityClass",),
     ),
+    "Retained": (("migLayout",), ("devicePluginConfig",), ("object",)),
 }
 """Fields below `spec` whose defaults mean something else: with them, checks would find what nobody wrote."""
 

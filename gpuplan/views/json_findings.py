@@ -32,7 +32,7 @@ def json_findings(report: Report, theme: Theme) -> str:
             "files": report.file_count,
         },
         "clusters": list(report.clusters),
-        "diagnostics": [_diagnostic(diagnostic, theme) for diagnostic in report.diagnostics],
+        "diagnostics": [diagnostic_as_data(diagnostic, theme) for diagnostic in report.diagnostics],
     }
     return json_text(body)
 
@@ -43,7 +43,7 @@ def json_text(body: object) -> str:
     return _LONE_SURROGATE.sub(lambda match: match[1] or "\\ufffd", text) if "\\ud" in text else text
 
 
-def _diagnostic(diagnostic: Diagnostic, theme: Theme) -> dict[str, Any]:
+def diagnostic_as_data(diagnostic: Diagnostic, theme: Theme) -> dict[str, Any]:
     finding = diagnostic.finding
     return {
         "code": diagnostic.code,

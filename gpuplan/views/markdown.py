@@ -37,11 +37,11 @@ def markdown(report: Report, theme: Theme) -> str:
     It is as GitHub and GitLab read it. What a policy says cannot become markup, a link or a mention.
     """
     worst_first = sorted(report.diagnostics, key=lambda diagnostic: _ORDER.index(diagnostic.severity))
-    shown = list(_fitting([_row(diagnostic, theme) for diagnostic in worst_first], LIMIT - _RULES_RESERVE))
-    start = [_verdict(report), *_findings(shown, len(worst_first)), *_capacity(report)]
+    shown = list(fitting([finding_row(diagnostic, theme) for diagnostic in worst_first], LIMIT - _RULES_RESERVE))
+    start = [_verdict(report), *findings_table(shown, len(worst_first)), *_capacity(report)]
     rules = {diagnostic.code: diagnostic.rule for diagnostic in worst_first[: len(shown)]}
     room = LIMIT - sum(_size(part) for part in start)
-    return "".join([*start, *_fitting([_explained(rules[code]) for code in sorted(rules)], room)])
+    return "".join([*start, *fitting([_explained(rules[code]) for code in sorted(rules)], room)])
 
 
 def escape(text: str) -> str:
@@ -56,7 +56,8 @@ def _verdict(report: Report) -> str:
     return f"## gpuplan: {joined(found) or 'no findings'}\n\n{files}, {clusters}{names}.\n"
 
 
-def _findings(rows: Sequence[str], total: int) -> Iterator[str]:
+def findings_table(rows: Sequence[str], total: int) -> Iterator[str]:
+    """A table of the rows, and how many of all there are have no room in it."""
     if rows:
         yield "\n| | Rule | Place | Finding | Clusters |\n|---|---|---|---|---|\n"
         yield from rows
@@ -64,11 +65,11 @@ def _findings(rows: Sequence[str], total: int) -> Iterator[str]:
         yield f"\n{total - len(rows)} of {count(total, 'finding')} are not shown; `gpuplan validate` prints them all.\n"
 
 
-def _row(diagnostic: Diagnostic, theme: Theme) -> str:
+def finding_row(diagnostic: Diagnostic, theme: Theme) -> str:
     cells = (
         diagnostic.severity.value,
         f"{diagnostic.code}<br>{diagnostic.rule.name}",
-        _code(_place(diagnostic.finding.at.locate(), theme)),
+        code(_place(diagnostic.finding.at.locate(), theme)),
         "<br>".join(_lines(diagnostic, theme)),
         _listed(diagnostic.clusters),
     )
@@ -77,13 +78,13 @@ def _row(diagnostic: Diagnostic, theme: Theme) -> str:
 
 def _lines(diagnostic: Diagnostic, theme: Theme) -> Iterator[str]:
     finding = diagnostic.finding
-    yield _prose(f"{finding.message}: {finding.label}" if finding.label else finding.message)
+    yield prose(f"{finding.message}: {finding.label}" if finding.label else finding.message)
     for label in finding.related:
-        yield f"{_code(_place(label.at.locate(), theme))} {_prose(label.text)}"
+        yield f"{code(_place(label.at.locate(), theme))} {prose(label.text)}"
     for note in finding.notes:
-        yield from (_prose(line) for line in f"note: {note}".split("\n"))
+        yield from (prose(line) for line in f"note: {note}".split("\n"))
     if finding.help:
-        yield f"<strong>help: {_prose(finding.help)}</strong>"
+        yield f"<strong>help: {prose(finding.help)}</strong>"
 
 
 def _place(location: Location, theme: Theme) -> str:
@@ -92,21 +93,21 @@ def _place(location: Location, theme: Theme) -> str:
     return path if start == end else f"{path}:{start.line}:{start.column}"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """One of our sentences, in which names are marked as code."""
     shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
     parts = _CODE.split(shortened)
-    return "".join(_code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
+    return "".join(code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """As HTML: a span of backticks could be ended by what it quotes."""
     shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
     return f"<code>{escape(shortened)}</code>"
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(_code(name) for name in names)
+    return ", ".join(code(name) for name in names)
 
 
 def _capacity(report: Report) -> Iterator[str]:
@@ -116,7 +117,7 @@ def _capacity(report: Report) -> Iterator[str]:
 
     yield f"\n### What the clusters hand out\n\n| {' | '.join(SUMMARY_HEADINGS)} |\n|{'---|' * len(SUMMARY_HEADINGS)}\n"
     for plan in report.plans:
-        yield f"| {' | '.join(_prose(cell) for cell in summary_row(plan))} |\n"
+        yield f"| {' | '.join(prose(cell) for cell in summary_row(plan))} |\n"
 
 
 def _explained(rule: Rule) -> str:
@@ -125,7 +126,7 @@ def _explained(rule: Rule) -> str:
     return f"\n<details><summary>{rule.code} {rule.name}</summary>\n\n{page}\n\n</details>\n"
 
 
-def _fitting(parts: Iterable[str], room: int) -> Iterator[str]:
+def fitting(parts: Iterable[str], room: int) -> Iterator[str]:
     """The first of the parts, as many as there is room for."""
     for part in parts:
         room -= _size(part)

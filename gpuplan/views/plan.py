@@ -19,6 +19,7 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
+    Sharing,
     Tenant,
     TimeSlicing,
     Total,
@@ -79,16 +80,24 @@ def _guaranteed_share(plan: Plan) -> Ratio:
 
 def _guaranteed_gpus(total: Total) -> Ratio:
     """The guarantees on a unit in physical GPUs: a unit is as much of its GPU as it weighs of what the GPU gives."""
-    unit, nodes = total.unit, total.pool.nodes
+    gpus = sum((_gpus_of_unit(part, total.unit.name) for part in total.pool.parts), Ratio(0))
+    return gpus * Ratio(total.guaranteed) / total.unit.capacity if total.unit.capacity else Ratio(0)
+
+
+def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
+    """How many of the pool's physical GPUs a unit is."""
+    unit = pool.find_unit(name)
+    if unit is None or not unit.gpu_weight:
+        return Ratio(0)
     of_node = sum(
         (
-            Ratio(number * unit.gpu_weight, sum(other.per_gpu[index] * other.gpu_weight for other in total.pool.units))
+            Ratio(number * unit.gpu_weight, sum(other.per_gpu[index] * other.gpu_weight for other in pool.units))
             for index, number in enumerate(unit.per_gpu)
-            if number and unit.gpu_weight
+            if number
         ),
         Ratio(0),
     )
-    return of_node * nodes.count * Ratio(total.guaranteed) / unit.capacity if unit.capacity else Ratio(0)
+    return of_node * pool.nodes.count
 
 
 def _units(plan: Plan) -> dict[str, int]:
@@ -136,7 +145,7 @@ def _pools(plan: Plan) -> str:
             pool.gpu.id,
             str(pool.nodes.count),
             str(pool.gpu_count),
-            _sharing(pool),
+            sharing_of(pool),
             " ".join(pool.workload_types) or _NONE,
             pool.fallback or _NONE,
         )
@@ -146,8 +155,16 @@ def _pools(plan: Plan) -> str:
     return table(headings, rows, right=(2, 3)) if rows else ""
 
 
-def _sharing(pool: Pool) -> str:
-    match pool.sharing:
+def sharing_of(pool: Pool) -> str:
+    """How the pool's GPUs are shared; during a rollout, in which way on how many nodes."""
+    if pool.rollout is None:
+        return sharing_text(pool.sharing)
+    return "; ".join(f"{sharing_text(part.sharing)} on {part.nodes.count}" for part in pool.parts)
+
+
+def sharing_text(sharing: Sharing) -> str:
+    """How GPUs are shared, in a few words."""
+    match sharing:
         case Exclusive():
             return "exclusive"
         case Fraction():
@@ -195,7 +212,8 @@ def _per_gpu(counts: Sequence[int]) -> str:
 
 def _layouts(plan: Plan) -> Iterator[str]:
     for layout in plan.mig_layouts:
-        users = [pool.name for pool in plan.pools if isinstance(pool.sharing, Mig) and pool.sharing.layout is layout]
+        parts = [part for part in plan.parts if isinstance(part.sharing, Mig) and part.sharing.layout is layout]
+        users = dict.fromkeys(part.name for part in parts)
         used = f"used by {', '.join(users)}" if users else "used by no pool"
         heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
         yield f"{printable(heading)}\n"

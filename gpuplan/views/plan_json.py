@@ -21,6 +21,7 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Quota,
+    Rollout,
     Sharing,
     Tenant,
     TimeSlicing,
@@ -31,7 +32,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.views.preemption import evictions_as_data
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
 
 
@@ -94,6 +95,7 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
         "sharing": _sharing(pool.sharing),
         "units": [_unit(unit, totals.get((pool.name, unit.name))) for unit in pool.units],
         "labels": dict(sorted(pool.labels.items())),
+        "rollout": _rollout(pool.rollout) if pool.rollout else None,
         "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints],
         "workload_types": list(pool.workload_types),
         "allocation": pool.allocation.value,
@@ -109,6 +111,16 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
             ],
             "max_unavailable": pool.disruption.max_unavailable,
         },
+    }
+
+
+def _rollout(rollout: Rollout) -> dict[str, Any]:
+    """What differs on the nodes that have been moved."""
+    moved = rollout.moved
+    return {
+        "nodes": list(moved.nodes.names),
+        "sharing": _sharing(moved.sharing),
+        "labels": dict(sorted(moved.labels.items())),
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
-KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload")
-OUTPUTS: Final = ("findings", "plan", "comparison")
+KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
+OUTPUTS: Final = ("findings", "plan", "comparison", "diff", "rollout")
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 
 

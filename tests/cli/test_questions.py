@@ -31,8 +31,8 @@ def test_explain_what_there_is_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("subject", "meant"),
     [
-        ("sharing", "did you mean `Pool.spec.sharing`?"),
-        ("timeslicing", "did you mean `Pool.spec.sharing.timeSlicing` or `Pool.spec.sharing.mig.timeSlicing`?"),
+        ("disruption", "did you mean `Pool.spec.disruption`?"),
+        ("timeslicing", "did you mean `Pool.spec.sharing.timeSlicing`"),
     ],
 )
 def test_a_field_without_its_kind_is_found_in_all(subject: str, meant: str) -> None:

@@ -14,11 +14,13 @@ import yaml
 
 from tests.cli.platforms import POOL, PRIORITY, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
+from tests.git import a_repository, commit, git
 from tests.integrations.scripts import fits_schema, put_gpuplan, shell
 
 ACTION: dict[str, Any] = yaml.safe_load((REPOSITORY / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 CHECK = next(step for step in STEPS if step.get("id") == "check")
+DIFF = next(step for step in STEPS if step.get("id") == "diff")
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -31,6 +33,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 """
 INPUT = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
+BASE = "${{ github.event.pull_request.base.sha }}"
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
@@ -45,17 +48,30 @@ class Job:
 
 
 def check(workspace: Path, **inputs: str) -> Job:
-    """Run the step that checks, as the runner does: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#jobsjob_idstepsshell."""
+    """Run the step that checks."""
+    return run_step(CHECK, workspace, {}, inputs)
+
+
+def compare(workspace: Path, base: str = "", commit: str = "", **inputs: str) -> Job:
+    """Run the step that compares: for a pull request to the commit ``base``, merged as ``commit``, or for a push."""
+    return run_step(DIFF, workspace, {BASE: base, "GITHUB_SHA": commit}, inputs)
+
+
+def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inputs: dict[str, str]) -> Job:
+    """Run a step as the runner does: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#jobsjob_idstepsshell."""
     temporary = workspace.parent / "runner"
+    shutil.rmtree(temporary, ignore_errors=True)
     put_gpuplan(temporary / "gpuplan/bin")
     files = {name: temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     script = temporary / "script.sh"
-    script.write_text(CHECK["run"])
+    script.write_text(step["run"])
     given = {name.replace("_", "-"): value for name, value in inputs.items()}
     values = {name: given.pop(name, item["default"]) for name, item in ACTION["inputs"].items()}
     assert not given
+    filled = {name: context.get(text, text) for name, text in step["env"].items()}
     variables = {
-        **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in CHECK["env"].items()},
+        "GITHUB_SHA": context.get("GITHUB_SHA", ""),
+        **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in filled.items()},
         **{name: str(file) for name, file in files.items()},
         "RUNNER_TEMP": str(temporary),
     }
@@ -135,7 +151,6 @@ def test_warnings_can_fail_the_step(workspace: Path) -> None:
     built(root)
 
     assert check(root).outputs["result"] == "clean"
-    shutil.rmtree(workspace.parent / "runner")
     assert check(root, warnings_as_errors="true").outputs["result"] == "findings"
 
 
@@ -174,8 +189,112 @@ def test_custom_resources_are_checked_against_the_definitions_given(workspace: P
     write(root / "crds/widgets.yaml", DEFINITION)
 
     assert check(root, crds="crds").outputs["result"] == "clean"
-    shutil.rmtree(workspace.parent / "runner")
     assert check(root, crds="gone").outputs["result"] == "trouble"
+
+
+# --- What a pull request disturbs --------------------------------------------------------------------------------
+
+
+def a_pull_request(workspace: Path) -> tuple[str, str]:
+    """The merge of a branch that shares GPUs otherwise with a `main` that has gone on: the old base, and the merge."""
+    root = a_platform(a_repository(workspace))
+    base = commit(root, "base")
+    git(root, "checkout", "--quiet", "-b", "mine")
+    write(root / "policies/pool.yaml", POOL.replace("replicas: 3", "replicas: 4"))
+    commit(root, "mine")
+    git(root, "checkout", "--quiet", "main")
+    write(root / "policies/priority.yaml", PRIORITY.replace("100", "200"))
+    commit(root, "theirs")
+    git(root, "merge", "--quiet", "--no-edit", "mine")
+    return base, git(root, "rev-parse", "HEAD")
+
+
+def test_the_merge_is_compared_with_the_branch_that_it_goes_to(workspace: Path) -> None:
+    base, merge = a_pull_request(workspace)
+
+    job = compare(workspace, base, merge)
+
+    assert (job.run.code, job.outputs["class"]) == (0, "plugin-restart")
+    assert job.summary.startswith("## gpuplan: plugin-restart\n\n2 changes in 1 cluster, 2 nodes touched\n")
+    assert "PriorityClass" not in job.summary
+    assert Path(job.outputs["markdown"]).read_text() == job.summary
+
+
+def test_a_checkout_of_the_branch_itself_is_compared_with_where_it_began(workspace: Path) -> None:
+    base, merge = a_pull_request(workspace)
+    git(workspace, "checkout", "--quiet", "mine")
+
+    job = compare(workspace, base, merge)
+
+    assert (job.run.code, job.outputs["class"]) == (0, "plugin-restart")
+
+
+def test_a_pushed_commit_is_compared_with_the_one_before(workspace: Path) -> None:
+    a_pull_request(workspace)
+    git(workspace, "checkout", "--quiet", "mine")
+
+    assert compare(workspace, commit=git(workspace, "rev-parse", "HEAD")).outputs["class"] == "plugin-restart"
+
+
+def test_the_range_can_be_given(workspace: Path) -> None:
+    a_pull_request(workspace)
+
+    assert compare(workspace, diff_range="HEAD^2..HEAD").outputs["class"] == "recreate"
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("", 0), ("plugin-restart", 1), ("repartition", 0)])
+def test_the_step_fails_from_a_class_on(workspace: Path, fail_on: str, code: int) -> None:
+    base, merge = a_pull_request(workspace)
+
+    job = compare(workspace, base, merge, fail_on=fail_on)
+
+    assert job.run.code == code
+    assert ("::error title=gpuplan::something changes that is plugin-restart or worse" in job.run.out) == (code == 1)
+    assert job.outputs["class"] == "plugin-restart"
+
+
+def test_a_checkout_without_history_is_told_how_to_get_it(workspace: Path) -> None:
+    base, merge = a_pull_request(workspace)
+    shallow = workspace.parent / "shallow" / "workspace"
+    shallow.parent.mkdir()
+    git(shallow.parent, "clone", "--quiet", "--depth=1", workspace.as_uri(), "workspace")
+
+    job = compare(shallow, base, merge)
+
+    assert (job.run.code, job.outputs) == (2, {})
+    assert "`fetch-depth: 0` in CI" in job.run.err
+    assert "::error title=gpuplan::the policies could not be compared" in job.run.out
+
+
+def test_two_commits_of_history_are_enough_for_a_pull_request(workspace: Path) -> None:
+    base, merge = a_pull_request(workspace)
+    shallow = workspace.parent / "shallow" / "workspace"
+    shallow.parent.mkdir()
+    git(shallow.parent, "clone", "--quiet", "--depth=2", workspace.as_uri(), "workspace")
+
+    assert compare(shallow, base, merge).outputs["class"] == "plugin-restart"
+
+
+@pytest.mark.parametrize("name", ["diff_range", "fail_on", "clusters", "directory"])
+@pytest.mark.parametrize("value", ["$(touch pwned)", '" && touch pwned; "', "--output-format=json=x"])
+def test_nothing_given_to_the_comparison_is_run(workspace: Path, name: str, value: str) -> None:
+    base, merge = a_pull_request(workspace)
+
+    job = compare(workspace, base, merge, **{name: value})
+
+    assert job.run.code == 2
+    assert not list(workspace.parent.rglob("pwned"))
+    assert not (workspace / "x").exists()
+
+
+def test_it_is_compared_and_posted_only_if_asked_for() -> None:
+    [comment] = [step for step in STEPS if step["name"].startswith("Comment ")]
+
+    assert (ACTION["inputs"]["diff"]["default"], ACTION["inputs"]["comment"]["default"]) == ("false", "false")
+    assert DIFF["if"].startswith("always() && inputs.diff == 'true' && ")
+    assert comment["if"].startswith("always() && inputs.comment == 'true' && ")
+    assert comment["run"].endswith('"$GITHUB_ACTION_PATH/integrations/comment.py"\n')
+    assert {"KEY", "MARKDOWN", "CLASS", "PULL_REQUEST", "TOKEN"} == comment["env"].keys()
 
 
 # --- What it never does ------------------------------------------------------------------------------------------
@@ -213,7 +332,7 @@ def test_actions_are_pinned_by_commit() -> None:
 
 
 def test_findings_are_uploaded_only_if_asked_for_and_also_if_there_are_some() -> None:
-    upload = STEPS[-1]
+    [upload] = [step for step in STEPS if step["name"].startswith("Upload ")]
 
     assert ACTION["inputs"]["upload-sarif"]["default"] == "false"
     assert upload["if"].startswith("always() && inputs.upload-sarif == 'true' && ")

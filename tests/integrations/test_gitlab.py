@@ -10,21 +10,26 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.platforms import a_broken_platform, a_platform
+from tests.cli.platforms import POOL, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
+from tests.git import a_repository, commit, git
 from tests.integrations.scripts import fits_schema, put_gpuplan, shell
 
 TEMPLATE: dict[str, Any] = yaml.safe_load((REPOSITORY / "integrations/gitlab/gpuplan.yml").read_text(encoding="utf-8"))
 JOB = TEMPLATE["gpuplan"]
+DIFF = TEMPLATE["gpuplan-diff"]
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
-def job(project: Path, **variables: str) -> Run:
-    """Run the job's scripts one after the other in one shell, as the runner does."""
-    script = "".join(f"{line}\n" for line in (*JOB["before_script"], *JOB["script"]))
-    bin_ = put_gpuplan(project.parent / "bin")
-    return shell(["bash", "-eo", "pipefail", "-c", script], project, {**TEMPLATE["variables"], **variables}, path=bin_)
+def job(project: Path, which: dict[str, Any] = JOB, **variables: str) -> Run:
+    """Run a job's scripts one after the other in one shell, as the runner does."""
+    script = "".join(f"{line}\n" for line in (*which["before_script"], *which["script"]))
+    bin_ = project.parent / "bin"
+    shutil.rmtree(bin_, ignore_errors=True)
+    put_gpuplan(bin_)
+    known = {**TEMPLATE["variables"], **which.get("variables", {}), **variables}
+    return shell(["bash", "-eo", "pipefail", "-c", script], project, known, path=bin_)
 
 
 @pytest.fixture
@@ -86,3 +91,90 @@ def test_a_clusters_name_is_no_pattern(project: Path) -> None:
     (a_platform(project) / "dev").mkdir()
 
     assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2
+
+
+# --- What a merge request disturbs -------------------------------------------------------------------------------
+
+
+def a_merge_request(project: Path) -> str:
+    """A branch that shares GPUs otherwise; the commit that it starts from."""
+    base = commit(a_platform(a_repository(project)))
+    write(project / "policies/pool.yaml", POOL.replace("replicas: 3", "replicas: 4"))
+    commit(project)
+    return base
+
+
+def test_what_it_disturbs_is_an_artifact(project: Path) -> None:
+    done = job(project, DIFF, CI_MERGE_REQUEST_DIFF_BASE_SHA=a_merge_request(project))
+
+    assert done.code == 0
+    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
+    page, report = ((project / path).read_text() for path in DIFF["artifacts"]["paths"])
+    assert page.startswith("## gpuplan: plugin-restart\n")
+    assert json.loads(report)["class"] == "plugin-restart"
+    assert DIFF["artifacts"]["when"] == "always"
+
+
+def test_a_merged_result_is_compared_with_the_branch_that_it_goes_to(project: Path) -> None:
+    a_merge_request(project)
+    head = git(project, "rev-parse", "HEAD")
+
+    done = job(project, DIFF, CI_MERGE_REQUEST_TARGET_BRANCH_SHA=head, CI_MERGE_REQUEST_DIFF_BASE_SHA="0" * 40)
+
+    assert (done.code, first_line(done.out)) == (0, "none: nothing that is applied differs")
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("", 0), ("plugin-restart", 1), ("repartition", 0), ("x", 2)])
+def test_it_fails_from_a_class_on(project: Path, fail_on: str, code: int) -> None:
+    base = a_merge_request(project)
+
+    assert job(project, DIFF, CI_MERGE_REQUEST_DIFF_BASE_SHA=base, GPUPLAN_FAIL_ON=fail_on).code == code
+
+
+def test_without_its_base_it_is_trouble(project: Path) -> None:
+    a_merge_request(project)
+
+    assert job(project, DIFF, CI_MERGE_REQUEST_DIFF_BASE_SHA="0" * 40).code == 2
+    assert DIFF["variables"]["GIT_DEPTH"] == "0"
+
+
+def test_with_a_token_it_is_posted(project: Path) -> None:
+    done = job(
+        project,
+        DIFF,
+        CI_MERGE_REQUEST_DIFF_BASE_SHA=a_merge_request(project),
+        CI_API_V4_URL="http://127.0.0.1:1",
+        CI_MERGE_REQUEST_PROJECT_ID="1",
+        CI_MERGE_REQUEST_IID="2",
+        GPUPLAN_TOKEN="secret",
+    )
+
+    assert done.code == 0
+    assert "\nno comment was posted: " in done.out
+    assert "secret" not in done.out + done.err
+
+
+def test_what_posts_it_is_the_same_as_for_github() -> None:
+    script = DIFF["script"][0]
+    inside = script[script.index("<<'PYTHON'\n") : script.index("\nPYTHON\n")].partition("\n")[2]
+
+    assert f"{inside}\n" == (REPOSITORY / "integrations/comment.py").read_text(encoding="utf-8")
+
+
+def test_merge_requests_are_compared_only_if_asked_for() -> None:
+    assert TEMPLATE["variables"]["GPUPLAN_DIFF"] == "false"
+    assert DIFF["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "merge_request_event" && $GPUPLAN_DIFF == "true"'}]
+
+
+def test_no_variable_of_the_comparison_is_run(project: Path) -> None:
+    base = a_merge_request(project)
+    code = "$(touch pwned)"
+
+    for name in ("GPUPLAN_FAIL_ON", "GPUPLAN_CLUSTERS", "GPUPLAN_DIRECTORY", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"):
+        assert job(project, DIFF, **{"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, name: code}).code == 2
+
+    assert not list(project.parent.rglob("pwned"))
+
+
+def first_line(text: str) -> str:
+    return text.split("\n", 1)[0]

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.planning.node_patterns import NodePattern, Unreadable, count_names, find_common_name, find_name, parse
+from gpuplan.planning.node_patterns import (
+    NodePattern,
+    Unreadable,
+    count_names,
+    find_common_name,
+    find_name,
+    find_other_name,
+    parse,
+)
 
 LEGAL_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 SHORT_NAMES = [
@@ -186,7 +194,27 @@ def test_what_cannot_be_compared_is_refused_with_its_place(text: str, reason: st
 def test_hard_patterns_are_compared_in_time(one: str, other: str) -> None:
     start = time.process_time()
     common(one, other)
+    find_other_name(pattern(one), (pattern(other),))
     assert time.process_time() - start < 2
+
+
+# --- What a pattern leaves to none -------------------------------------------------------------------------------
+
+
+def test_a_narrower_pattern_leaves_names() -> None:
+    assert find_other_name(pattern("gpu-[0-9]"), (pattern("gpu-[0-4]"),)) == "gpu-5"
+
+
+def test_a_wider_pattern_leaves_none() -> None:
+    assert find_other_name(pattern("gpu-[0-9]+"), (pattern("gpu-.+"),)) is None
+
+
+def test_two_patterns_together_leave_none() -> None:
+    assert find_other_name(pattern("gpu-[0-9]"), (pattern("gpu-[0-4]"), pattern("gpu-[5-9]"))) is None
+
+
+def test_a_pattern_beside_no_other_leaves_its_shortest_name() -> None:
+    assert find_other_name(pattern("b|a0"), ()) == "b"
 
 
 # --- Against brute force and Python's own engine ------------------------------------------------------------------
@@ -227,6 +255,25 @@ def test_the_common_name_is_the_shortest_there_is(one: str, other: str) -> None:
         assert len(found) == len(both[0])
     else:
         assert len(found) > 5
+
+
+@settings(max_examples=200)
+@given(patterns, st.lists(patterns, max_size=2))
+def test_the_other_name_is_matched_by_none_of_the_others(text: str, others: list[str]) -> None:
+    beside = [
+        name
+        for name in SHORT_NAMES
+        if re.fullmatch(text, name) and not any(re.fullmatch(other, name) for other in others)
+    ]
+    found = find_other_name(pattern(text), tuple(map(pattern, others)))
+    if found is None:
+        assert not beside
+        return
+    assert LEGAL_NAME.fullmatch(found)
+    assert re.fullmatch(text, found)
+    assert not any(re.fullmatch(other, found) for other in others)
+    if beside:
+        assert len(found) <= len(beside[0])
 
 
 short_patterns = st.recursive(

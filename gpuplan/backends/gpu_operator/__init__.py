@@ -54,7 +54,7 @@ def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
     """The ConfigMaps by their field of `ConfigMapNames`; the device plugin does not start with an empty one."""
     namespace = plan.cluster.gpu_operator.namespace
     found = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
-    if plan.pools:
+    if plan.pools or plan.retained_plugin_configs:
         found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
     if plan.cluster.monitoring:
         found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, dcgm.data())

@@ -13,16 +13,31 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.plan import GPU_RESOURCE, ClusterMigStrategy, Mig, MigStrategy, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
+    ClusterMigStrategy,
+    Mig,
+    MigStrategy,
+    Mps,
+    Plan,
+    Pool,
+    TimeSlicing,
+)
 
 _SMALLEST_REPLICAS = 2
 _SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
-    """The ConfigMap's data: a file for each pool, by the pool's name."""
+    """The ConfigMap's data: a file for each pool, by its name, one for what a rollout has moved, and what is retained."""
     strategy = plan.cluster.gpu_operator.mig_strategy
-    return {pool.name: to_yaml(configuration(pool, strategy)) for pool in plan.pools}
+    pools = {
+        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: to_yaml(configuration(part, strategy))
+        for pool in plan.pools
+        for part in reversed(pool.parts)
+    }
+    return pools | {retained.key: to_yaml(retained.config) for retained in plan.retained_plugin_configs}
 
 
 def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:

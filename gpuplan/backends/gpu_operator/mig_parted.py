@@ -1,4 +1,4 @@
-"""The mig-parted file: every MIG layout of the cluster, for mig-manager.
+"""The mig-parted file: every MIG layout of the cluster, those that are retained included, for mig-manager.
 
 mig-manager reads the file as a whole (`api/spec/v1/spec.go` of NVIDIA/mig-parted): one entry that it cannot parse fails
 every node of the cluster. And a configuration counts as applied only when every GPU of the node matches an entry
@@ -28,16 +28,19 @@ def data(plan: Plan) -> dict[str, str]:
 def configuration(plan: Plan) -> dict[str, Any]:
     """The file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
     gpu_counts = _gpus_per_node(plan)
-    configs = {ALL_DISABLED: [_DISABLED]}
-    for layout in plan.mig_layouts:
-        configs[layout.config_name] = _entries(layout, gpu_counts.get(layout.config_name, 0))
+    layouts = {
+        layout.config_name: _entries(layout, gpu_counts.get(layout.config_name, 0)) for layout in plan.mig_layouts
+    }
+    for retained in plan.retained_layouts:
+        layouts[retained.config_name] = _entries(retained.layout, retained.gpus_per_node)
+    configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
     return {"version": "v1", "mig-configs": configs}
 
 
 def _gpus_per_node(plan: Plan) -> dict[str, int]:
     """How many GPUs the largest node has that a layout is for; a layout without nodes is not here."""
     found: dict[str, int] = {}
-    for pool in plan.pools:
+    for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             name = pool.sharing.layout.config_name
             found[name] = max(found.get(name, 0), pool.nodes.gpus_per_node)

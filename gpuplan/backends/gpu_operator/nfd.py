@@ -82,5 +82,5 @@ def label_namespaces(plan: Plan, *more: str) -> list[str]:
     It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
     listed (`filterFeatureLabel` in NFD's `pkg/nfd-master/nfd-master.go`). The operator's own are under nvidia.com.
     """
-    keys = {key for pool in plan.pools for key in pool.labels}
+    keys = {key for pool in plan.parts for key in pool.labels}
     return sorted({*more, *(key.partition("/")[0] for key in keys if "/" in key), "nvidia.com"})

@@ -46,12 +46,26 @@ def _node_pool() -> Recording:
 
 
 def _node_planned(pool: Pool) -> Iterator[Recording]:
-    node_pool = series(metrics.NODE_POOL, pool=pool.name)
     for resource in published(pool):
-        if resource.per_node:
+        nodes = [
+            f"{_nodes(pool, part)} * {item.per_node}"
+            for part in pool.parts
+            for item in published(part)
+            if item.resource == resource.resource and item.per_node and part.nodes.count
+        ]
+        if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
-            yield Recording(metrics.NODE_PLANNED_UNITS, f"{node_pool} * {resource.per_node}", labels)
+            yield Recording(metrics.NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
+
+
+def _nodes(pool: Pool, part: Pool) -> str:
+    """The nodes of a part of a pool: all, or those that a rollout has moved, or all but those."""
+    if pool.rollout is None or part.nodes.count == pool.nodes.count:
+        return series(metrics.NODE_POOL, pool=pool.name)
+    names = one_of(sorted(pool.rollout.moved.nodes.names))
+    is_moved = part is pool.rollout.moved
+    return series(metrics.NODE_POOL, pool=pool.name, **{"node__re" if is_moved else "node__nre": names})
 
 
 def _resources(plan: Plan) -> str:

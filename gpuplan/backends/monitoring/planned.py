@@ -30,8 +30,9 @@ def _pool_rules(pool: Pool) -> Iterator[Recording]:
     yield _constant(metrics.POOL_PLANNED_NODES, pool.nodes.count, **here)
     for resource in published(pool):
         yield _constant(metrics.POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
-    if MIG_CONFIG_LABEL in pool.labels:
-        yield _constant(metrics.POOL_MIG_CONFIG, 1, mig_config=pool.labels[MIG_CONFIG_LABEL], **here)
+    for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
+        if config is not None:
+            yield _constant(metrics.POOL_MIG_CONFIG, 1, mig_config=config, **here)
 
 
 def _tenant_rules(tenant: Tenant) -> Iterator[Recording]:

@@ -21,7 +21,7 @@ _LONGEST_RESOURCE = 63
 _UUID = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _DEVICE = re.compile(rf"[0-9]+(:[0-9]+)?|(GPU|MIG)-{_UUID}|MIG-GPU-{_UUID}/[0-9]+/[0-9]+").fullmatch
 _FILTER = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?").fullmatch
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
+is_label_value = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
@@ -41,7 +41,7 @@ class _Config:
         return at
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """What is wrong, where in the file, and what to write instead."""
 
     route: tuple[str | int, ...]
@@ -65,7 +65,7 @@ def _configs(plan: Plan) -> Iterator[_Config]:
                 yield _Config(written.at, body, name, is_inline=False)
 
 
-def _findings(config: _Config, problems: Iterator[_Problem], fact: str) -> Iterator[Finding]:
+def _findings(config: _Config, problems: Iterator[Problem], fact: str) -> Iterator[Finding]:
     for problem in problems:
         where = f"`{config.key}`: " if config.is_inline else ""
         place = config.place(problem.route)
@@ -90,7 +90,7 @@ def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            problems = _plugin_errors(config.body, plan.cluster.gpu_operator.mig_strategy)
+            problems = plugin_errors(config.body, plan.cluster.gpu_operator.mig_strategy)
             yield from _findings(config, problems, "nodes with this entry hand out no GPUs")
 
 
@@ -111,9 +111,9 @@ def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     }
 
 
-def _plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+def plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     if body.get("version") not in (None, "", "v1"):
-        yield _Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
+        yield Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
     yield from _strategy_errors(body, overriding)
     yield from _flag_errors(body)
     yield from _pattern_errors(body)
@@ -122,47 +122,45 @@ def _plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -
         resources = sequence(method.get("resources"))
         for field in _METHOD_FIELDS:
             if not isinstance(method.get(field), bool | None):
-                yield _Problem(
-                    (*route, field), f"`{field}` is not a boolean", "true or false", f"write `{field}: true`"
-                )
+                yield Problem((*route, field), f"`{field}` is not a boolean", "true or false", f"write `{field}: true`")
         if not resources:
             help_ = "list `{name: nvidia.com/gpu, replicas: 2}`, or leave `sharing` out"
-            yield _Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
+            yield Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
         for index, resource in enumerate(resources):
             yield from _resource_errors((*route, "resources", index), name, mapping(resource))
 
 
-def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     """The file's strategy counts where the cluster leaves it to each pool; it is parsed in any case."""
     own = mapping(body.get("flags")).get("migStrategy")
     is_own = overriding is ClusterMigStrategy.PER_POOL
     if not isinstance(own, str | None) or (is_own and own not in (None, "none", "single", "mixed")):
         message = f"the device plugin knows no MIG strategy `{own}`"
-        yield _Problem(("flags", "migStrategy"), message, "unknown", "write `none`, `single` or `mixed`")
+        yield Problem(("flags", "migStrategy"), message, "unknown", "write `none`, `single` or `mixed`")
     if "mps" in _methods(body) and (own if is_own else overriding) == ClusterMigStrategy.MIXED:
         message = "the device plugin refuses MPS with the MIG strategy `mixed`"
         if is_own:
-            yield _Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
+            yield Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
         else:
             help_ = "use `timeSlicing`, or write `gpuOperator.migStrategy: perPool` in the Cluster"
-            yield _Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
+            yield Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
 
 
 _BOOLEAN_FLAGS = ("failOnInitError", "gdrcopyEnabled", "gdsEnabled", "mofedEnabled", "useNodeFeatureAPI")
 _TEXT_FLAGS = ("mpsRoot", "nvidiaDriverRoot", "nvidiaDevRoot", "deviceDiscoveryStrategy")
 
 
-def _flag_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+def _flag_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     flags = mapping(body.get("flags"))
     for name in _BOOLEAN_FLAGS:
         if not isinstance(flags.get(name), bool | None):
-            yield _Problem(("flags", name), f"`{name}` is not a boolean", "true or false", f"write `{name}: true`")
+            yield Problem(("flags", name), f"`{name}` is not a boolean", "true or false", f"write `{name}: true`")
     for name in _TEXT_FLAGS:
         if not isinstance(flags.get(name), str | None):
-            yield _Problem(("flags", name), f"`{name}` is not text", "cannot be read", "write it in quotes")
+            yield Problem(("flags", name), f"`{name}` is not text", "cannot be read", "write it in quotes")
 
 
-def _pattern_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+def _pattern_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     """The names of `resources` are ignored, but only once they are parsed."""
     resources = mapping(body.get("resources"))
     for kind in ("gpus", "mig"):
@@ -170,7 +168,7 @@ def _pattern_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
             fields = mapping(entry)
             if not isinstance(fields.get("pattern"), str) or not _is_resource(fields.get("name")):
                 message = f"an entry of `resources.{kind}` lacks a pattern or a valid name"
-                yield _Problem(("resources", kind, index), message, "cannot be read", "remove `resources`")
+                yield Problem(("resources", kind, index), message, "cannot be read", "remove `resources`")
 
 
 def _is_resource(name: object) -> bool:
@@ -179,29 +177,29 @@ def _is_resource(name: object) -> bool:
     return bool(_RESOURCE(plain)) and len(f"nvidia.com/{plain}") <= _LONGEST_RESOURCE
 
 
-def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[_Problem]:
+def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[Problem]:
     name, replicas = resource.get("name"), resource.get("replicas")
     if not name:
-        yield _Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
+        yield Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
     for field in ("name", "rename"):
         if field in resource and (name or field == "rename") and not _is_resource(resource[field]):
             message = f"`{resource[field]}` is no name of a resource"
             help_ = "write `nvidia.com/` and at most 52 lower-case letters, digits, `-` and `.`"
-            yield _Problem((*route, field), message, "cannot be read", help_)
+            yield Problem((*route, field), message, "cannot be read", help_)
     if "devices" in resource and not _is_choice(resource["devices"]):
         help_ = "remove it: all GPUs are shared"
-        yield _Problem((*route, "devices"), f"`devices` cannot be `{resource['devices']}`", "cannot be read", help_)
+        yield Problem((*route, "devices"), f"`devices` cannot be `{resource['devices']}`", "cannot be read", help_)
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
         given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
         message = f"`{text(name) or 'resource'}` has {given}"
         help_ = "write 2 or more; to switch sharing off leave `sharing` out"
-        yield _Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
+        yield Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
     elif method == "mps" and replicas > MOST_MPS_CLIENTS:
         message = f"MPS divides a GPU among at most {MOST_MPS_CLIENTS}"
         help_ = f"write {MOST_MPS_CLIENTS} or less, on GPUs before compute capability 7.5 at most 16"
-        yield _Problem((*route, "replicas"), message, f"{replicas} clients", help_)
+        yield Problem((*route, "replicas"), message, f"{replicas} clients", help_)
     if method == "mps" and text(name).startswith("nvidia.com/mig-"):
-        yield _Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
+        yield Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
 
 
 def _is_choice(devices: object) -> bool:
@@ -235,28 +233,28 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
 _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
 
 
-def _plugin_warnings(body: Mapping[str, object]) -> Iterator[_Problem]:
+def _plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
     methods = _methods(body)
     if len(methods) == 2:
-        yield _Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
+        yield Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
     if "resources" in body:
-        yield _Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
+        yield Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
     for name, method in methods.items():
         for index, resource in enumerate(sequence(method.get("resources"))):
             fields = mapping(resource)
             route = ("sharing", name, "resources", index)
             if _is_resource(fields.get("rename")):
                 help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
-                yield _Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
+                yield Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
             if fields.get("devices", "all") != "all" and _is_choice(fields["devices"]):
                 help_ = "remove it; GPUs to be shared in another way need another pool"
-                yield _Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
+                yield Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
             yield from _misplaced(fields, route, name)
     yield from _misplaced(mapping(body.get("flags")), ("flags",), "timeSlicing")
     yield from _misplaced(mapping(body.get("sharing")), ("sharing",), "timeSlicing")
 
 
-def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[_Problem]:
+def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     """MIG devices that are to be shared by a name that they have under another strategy."""
     own = text(mapping(body.get("flags")).get("migStrategy")) or ClusterMigStrategy.NONE.value
     strategy = own if overriding is ClusterMigStrategy.PER_POOL else overriding.value
@@ -265,7 +263,7 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
     for index, resource in enumerate(sequence(_methods(body).get("timeSlicing", {}).get("resources"))):
         name = text(mapping(resource).get("name"))
         if name.removeprefix("nvidia.com/").startswith("mig-"):
-            yield _Problem(
+            yield Problem(
                 ("sharing", "timeSlicing", "resources", index, "name"),
                 f"`{name}` is not shared: under the MIG strategy `{strategy}` no device has this name",
                 "matches nothing",
@@ -273,12 +271,10 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
             )
 
 
-def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[_Problem]:
+def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[Problem]:
     for name in _METHOD_FIELDS:
         if name in fields:
-            yield _Problem(
-                (*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`"
-            )
+            yield Problem((*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`")
 
 
 # --- The MIG manager ---------------------------------------------------------------------------------------------
@@ -303,30 +299,30 @@ def mig_config_refused(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _mig_errors(body: Mapping[str, object]) -> Iterator[_Problem]:
+def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     if body.get("version") != "v1":
-        yield _Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
+        yield Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
     for key in body:
         if key not in ("version", "mig-configs"):
-            yield _Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+            yield Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
     configs = mapping(body.get("mig-configs"))
     if not configs:
-        yield _Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
+        yield Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
     for name, items in configs.items():
         route = ("mig-configs", name)
-        if not _LABEL_VALUE(name):
+        if not is_label_value(name):
             message = f"entry `{name}` cannot be the value of a node label"
-            yield _Problem(
+            yield Problem(
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
             )
         if not sequence(items):
-            yield _Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
+            yield Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
         for index, item in enumerate(sequence(items)):
             yield from _item_errors((*route, index), name, mapping(item))
         yield from _mode_conflicts(route, name, [mapping(item) for item in sequence(items)])
 
 
-def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[_Problem]:
+def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[Problem]:
     """Items for the same GPUs, on any board, that disagree on whether MIG is on: mig-parted fails on those GPUs."""
     for index, item in enumerate(items):
         for earlier in items[:index]:
@@ -334,7 +330,7 @@ def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping
             differ = (item.get("mig-enabled"), earlier.get("mig-enabled")) in ((True, False), (False, True))
             if is_for_all_boards and differ and _share_gpus(item.get("devices"), earlier.get("devices")):
                 message = f"entry `{name}` switches MIG on and off for the same GPU"
-                yield _Problem((*route, index, "devices"), message, "named before", "name each GPU once")
+                yield Problem((*route, index, "devices"), message, "named before", "name each GPU once")
                 return
 
 
@@ -347,50 +343,50 @@ def _share_gpus(one: object, other: object) -> bool:
 _ITEM_FIELDS = ("device-filter", "devices", "mig-enabled", "mig-devices")
 
 
-def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
     for key in item:
         if key not in _ITEM_FIELDS:
-            yield _Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
+            yield Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
     devices = item.get("devices")
     is_listed = isinstance(devices, list) and all(_is_integer(index) for index in devices)
     if devices != "all" and not is_listed:
         message = f"entry `{name}` does not say which devices"
-        yield _Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
+        yield Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
     if not isinstance(item.get("mig-enabled", ""), bool | None):
         message = f"entry `{name}` does not say `mig-enabled`"
-        yield _Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
+        yield Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
     yield from _instance_errors(route, name, item)
     yield from _filter_errors(route, item.get("device-filter"))
 
 
-def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[_Problem]:
+def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
     instances, is_enabled = mapping(item.get("mig-devices")), item.get("mig-enabled") is True
     place = (*route, "mig-devices")
     if is_enabled and not isinstance(item.get("mig-devices"), Mapping):
-        yield _Problem(
+        yield Problem(
             place, f"entry `{name}` has no `mig-devices`", "needed with MIG", "write `mig-devices: {}` for none"
         )
     if instances and not is_enabled:
         message = f"entry `{name}` has instances on GPUs without MIG"
-        yield _Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
+        yield Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
     if not isinstance(item.get("mig-devices"), Mapping | None) and not is_enabled:
-        yield _Problem(place, f"`mig-devices` of entry `{name}` is no mapping", "cannot be read", "remove it")
+        yield Problem(place, f"`mig-devices` of entry `{name}` is no mapping", "cannot be read", "remove it")
     if instances and not any(instances.values()):
         message = f"entry `{name}` has instances, and all counts are 0"
-        yield _Problem(place, message, "cannot be read", "write `mig-devices: {}` for none")
+        yield Problem(place, message, "cannot be read", "write `mig-devices: {}` for none")
     for profile, count in instances.items():
         if count is not None and (not _is_integer(count) or count < 0):
             message = f"entry `{name}` wants `{count}` of `{profile}`, which is no count"
-            yield _Problem((*place, profile), message, "cannot be read", "write 1 or more")
+            yield Problem((*place, profile), message, "cannot be read", "write 1 or more")
         elif not count:
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
-            yield _Problem((*place, profile), message, "1 or more", "leave the profile out")
+            yield Problem((*place, profile), message, "1 or more", "leave the profile out")
         if fault := _profile_fault(profile):
-            yield _Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
+            yield Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
     counts = {profile: count for profile, count in instances.items() if isinstance(count, int) and count > 0}
     if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
         message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
-        yield _Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
+        yield Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
 
 
 def _is_integer(value: object) -> TypeGuard[int]:
@@ -428,14 +424,14 @@ def _spell(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count}x `{name}`" for name, count in counts.items())
 
 
-def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[_Problem]:
+def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[Problem]:
     """Without a filter, or with an empty one, an item is for all boards."""
     for item in given if isinstance(given, list) else () if given in (None, "") else (given,):
         place, help_ = (*route, "device-filter"), 'write it quoted and whole, such as `"0x233010DE"`'
         if not isinstance(item, str):
-            yield _Problem(place, f"device filter `{item}` is not text", "cannot be read", help_)
+            yield Problem(place, f"device filter `{item}` is not text", "cannot be read", help_)
         elif not _FILTER(item):
-            yield _Problem(place, f"device filter `{item}` matches no GPU", "not device and vendor in hex", help_)
+            yield Problem(place, f"device filter `{item}` matches no GPU", "not device and vendor in hex", help_)
 
 
 @check("GPU633", "mig-config-incomplete")
@@ -457,12 +453,12 @@ def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _mig_gaps(config: _Config) -> Iterator[_Problem]:
+def _mig_gaps(config: _Config) -> Iterator[Problem]:
     if "all-disabled" not in mapping(config.body.get("mig-configs")):
         message, help_ = "entry `all-disabled` is missing", "add `all-disabled: [{devices: all, mig-enabled: false}]`"
-        yield _Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
+        yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
     if config.is_inline and config.key != "config.yaml":
-        yield _Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
+        yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
 
 
 CHECKS: tuple[Check, ...] = (

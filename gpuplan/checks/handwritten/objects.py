@@ -290,7 +290,7 @@ def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
 def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
     """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
     strategy = plan.cluster.gpu_operator.mig_strategy
-    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.pools)
+    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
     return {
         ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),
         ("migManager", "config", "name"): (),
@@ -339,6 +339,8 @@ def _label_values(plan: Plan) -> dict[str, set[str]]:
     """The values that choose something, by label, those of hand-written ConfigMaps included."""
     pools = {pool.name for pool in plan.pools}
     keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
+    keys.update(retained.key for retained in plan.retained_plugin_configs)
+    entries.update(retained.config_name for retained in plan.retained_layouts)
     for found in read(plan).of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             keys.add(key)

@@ -1,0 +1,70 @@
+"""Units that a change gives or takes, and the pods that may hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import ceil
+
+from gpuplan.changes.model import CapacityChange, GrantChange
+from gpuplan.planning.plan import Plan, Pool, Quota, Tenant
+
+
+def capacities(before: Pool | None, after: Pool | None, nodes: int | None = None) -> tuple[CapacityChange, ...]:
+    """The units whose number differs; of ``nodes`` nodes, or of the pools' own."""
+    return tuple(_capacities(before, after, nodes))
+
+
+def _capacities(before: Pool | None, after: Pool | None, nodes: int | None) -> Iterator[CapacityChange]:
+    present = [pool for pool in (before, after) if pool is not None]
+    for unit in dict.fromkeys(unit.name for pool in present for unit in pool.units):
+        old, new = (_capacity(pool, unit, nodes) for pool in (before, after))
+        if old != new:
+            yield CapacityChange(present[-1].name, unit, old, new)
+
+
+def _capacity(pool: Pool | None, unit: str, nodes: int | None) -> int:
+    found = pool.find_unit(unit) if pool is not None else None
+    if found is None:
+        return 0
+    return found.capacity if nodes is None else found.per_node * nodes
+
+
+Held = tuple[str, str]
+"""A pool and a unit of it, by name."""
+
+
+def quotas(tenant: Tenant | None, renamed: Mapping[str, str]) -> dict[Held, Quota]:
+    """A tenant's quotas, in the order of the policy; ``renamed`` are pools by the name that they had."""
+    found = tenant.quotas if tenant is not None else ()
+    return {(renamed.get(quota.pool.name, quota.pool.name), quota.unit.name): quota for quota in found}
+
+
+def grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> tuple[GrantChange, ...]:
+    """The grants that differ, in the order of the policy."""
+    return tuple(_grants(before, after, renamed))
+
+
+def _grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> Iterator[GrantChange]:
+    old, new = quotas(before, renamed), quotas(after, {})
+    tenant = after or before
+    for key in dict.fromkeys((*old, *new)):
+        one, other = old.get(key), new.get(key)
+        numbers = [(quota.guaranteed, quota.limit) if quota is not None else (0, 0) for quota in (one, other)]
+        if numbers[0] != numbers[1] and tenant is not None:
+            (guaranteed, limit), (next_guaranteed, next_limit) = numbers
+            yield GrantChange(tenant.name, *key, guaranteed, next_guaranteed, limit, next_limit)
+
+
+def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
+    """How many pods may hold units on so many nodes of a pool, or of a part of one: one for each unit handed out."""
+    limits = {(total.pool.name, total.unit.name): total.limit for total in plan.totals}
+    found = 0
+    for unit in pool.units:
+        there, limit = unit.per_node * nodes, limits.get((pool.name, unit.name))
+        found += there if limit is None else min(there, ceil(limit))
+    return found
+
+
+def pods_of(tenant: Tenant) -> int:
+    """How many pods a tenant may have that hold units: one for each."""
+    return sum(quota.unit.capacity if quota.limit is None else ceil(quota.limit) for quota in tenant.quotas)

@@ -1,0 +1,435 @@
+"""What a change of a Kubernetes object does, by its kind and the fields that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from gpuplan.changes.model import ChangeClass, worst
+from gpuplan.manifests import Identity
+from gpuplan.planning.node_patterns import NodePattern, find_other_name, parse
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, TENANT_LABEL, Stage
+from gpuplan.planning.pools import ALL_DISABLED
+
+Body = Mapping[str, Any]
+
+_KUEUE: Final = "kueue.x-k8s.io"
+_NFD: Final = "node-feature-discovery"
+_OPERANDS_THAT_WATCH: Final = ("dcgmExporter", "nodeStatusExporter")
+
+
+def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
+    """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
+    key = identity.group, identity.kind
+    if identity.kind == "ConfigMap" and identity.name.startswith(_METRICS):
+        return ChangeClass.NONE if before == after else ChangeClass.METADATA
+    if before is None:
+        return _ADDED.get(key, _added)(folder, after or {})
+    if after is None:
+        return _REMOVED.get(key, _removed)(folder, before)
+    if before == after:
+        return ChangeClass.NONE
+    if key not in _LABELLED and _bare(before) == _bare(after):
+        return ChangeClass.METADATA
+    return _CHANGED.get(key, _changed)(folder, before, after)
+
+
+_METRICS: Final = "gpuplan-dcgm-metrics-"
+"""Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
+
+
+def _bare(body: Body) -> Body:
+    metadata = {key: value for key, value in _section(body, "metadata").items() if key not in ("labels", "annotations")}
+    return {**body, "metadata": metadata}
+
+
+_LABELLED: Final = frozenset([("", "Node"), ("", "Namespace")])
+"""Kinds whose labels something goes by."""
+
+
+# --- Kinds that nothing else is known of -------------------------------------------------------------------------
+
+_BY_STAGE: Final = {
+    Stage.GPU_OPERATOR: ChangeClass.PLUGIN_RESTART,
+    Stage.PARTITIONS: ChangeClass.REPARTITION,
+    Stage.SCHEDULING: ChangeClass.ADMISSION,
+    Stage.QUEUES: ChangeClass.PREEMPTION_ORDER,
+    Stage.NAMESPACES: ChangeClass.ADMISSION,
+    Stage.MONITORING: ChangeClass.METADATA,
+    Stage.WORKLOADS: ChangeClass.RECREATE,
+}
+
+
+def class_of_stage(folder: str) -> ChangeClass:
+    """What a change that nothing else is known of may do, by its folder; of what syncs folders, nothing."""
+    stage = folder.partition("/")[0]
+    return _BY_STAGE[Stage(stage)] if stage in _STAGES else ChangeClass.METADATA
+
+
+_STAGES: Final = frozenset(stage.value for stage in Stage)
+
+
+def _added(folder: str, _after: Body) -> ChangeClass:
+    if folder.partition("/")[0] == Stage.WORKLOADS:
+        return ChangeClass.QUOTA
+    return min(class_of_stage(folder), ChangeClass.ADMISSION, key=lambda item: item.rank)
+
+
+def _changed(folder: str, _before: Body, _after: Body) -> ChangeClass:
+    return class_of_stage(folder)
+
+
+def _removed(folder: str, _before: Body) -> ChangeClass:
+    found = class_of_stage(folder)
+    return found if found is ChangeClass.METADATA else ChangeClass.DESTRUCTIVE
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _rule(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Rules are told apart by name, unless there is but one; which nodes it is for is a number more or less."""
+    old, new = _rules(before), _rules(after)
+    if len(old) == len(new) == 1:
+        old, new = {"": next(iter(old.values()))}, {"": next(iter(new.values()))}
+    classes = [ChangeClass.METADATA]
+    for name in {*old, *new}:
+        one, other = old.get(name, {}), new.get(name, {})
+        classes.append(_labels(_section(one, "labels"), _section(other, "labels")))
+        classes.append(_taints(one.get("taints"), other.get("taints")))
+        if one.get("matchFeatures") != other.get("matchFeatures"):
+            classes.append(_nodes(one, other))
+    return worst(classes)
+
+
+def _nodes(old: Body, new: Body) -> ChangeClass:
+    """Nodes that a rule leaves lose what it gave them, or get it from another one."""
+    if not _leaves_nodes(_node_names(old), _node_names(new)):
+        return ChangeClass.QUOTA
+    config = _section(old, "labels").get(MIG_CONFIG_LABEL)
+    return ChangeClass.ADMISSION if config in (None, ALL_DISABLED) else ChangeClass.REPARTITION
+
+
+def _node_names(rule: Body) -> tuple[str, tuple[str, ...]]:
+    """How a rule chooses nodes by name, as the back end writes it: an operator and its values."""
+    for feature in _list(rule.get("matchFeatures")):
+        if isinstance(feature, Mapping) and feature.get("feature") == "system.name":
+            found = _section(_section(feature, "matchExpressions"), "nodename")
+            return str(found.get("op")), tuple(str(value) for value in _list(found.get("value")))
+    return "", ()
+
+
+def _leaves_nodes(old: tuple[str, tuple[str, ...]], new: tuple[str, tuple[str, ...]]) -> bool:
+    match old, new:
+        case ("In", names), ("In", others):
+            return not set(names) <= set(others)
+        case ("InRegexp", (one,)), ("InRegexp", (other,)):
+            patterns = parse(_untied(one)), parse(_untied(other))
+            if isinstance(patterns[0], NodePattern) and isinstance(patterns[1], NodePattern):
+                return find_other_name(patterns[0], (patterns[1],)) is not None
+            return True
+        case _:
+            return True
+
+
+def _untied(expression: str) -> str:
+    """The pattern without what ties it to both ends of a name."""
+    return expression.removeprefix("^(?:").removesuffix(")$")
+
+
+def _rule_added(_folder: str, after: Body) -> ChangeClass:
+    configs = [_section(rule, "labels").get(MIG_CONFIG_LABEL) for rule in _rules(after).values()]
+    partitions = any(config not in (None, ALL_DISABLED) for config in configs)
+    return ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART
+
+
+def _rules(body: Body) -> dict[str, Body]:
+    rules = _section(body, "spec").get("rules")
+    found = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list | tuple) else []
+    return {str(rule.get("name", index)): rule for index, rule in enumerate(found)}
+
+
+def _labels(old: Body, new: Body) -> ChangeClass:
+    if old == new:
+        return ChangeClass.NONE
+    one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
+    if one != other:
+        if other is None and one != ALL_DISABLED:
+            return ChangeClass.DESTRUCTIVE
+        if not {one, other} <= {None, ALL_DISABLED}:
+            return ChangeClass.REPARTITION
+    is_more = all(new.get(key) == value for key, value in old.items())
+    return ChangeClass.METADATA if is_more else ChangeClass.ADMISSION
+
+
+def _taints(old: object, new: object) -> ChangeClass:
+    if old == new:
+        return ChangeClass.NONE
+    come = [taint for taint in _list(new) if taint not in _list(old)]
+    evicts = any(isinstance(taint, Mapping) and taint.get("effect") == "NoExecute" for taint in come)
+    return ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION
+
+
+def _node(_folder: str, before: Body, after: Body) -> ChangeClass:
+    old, new = (_section(body, "metadata") for body in (before, after))
+    return worst((ChangeClass.METADATA, _labels(_section(old, "labels"), _section(new, "labels"))))
+
+
+def _node_added(_folder: str, after: Body) -> ChangeClass:
+    config = _section(_section(after, "metadata"), "labels").get(MIG_CONFIG_LABEL)
+    return ChangeClass.QUOTA if config in (None, ALL_DISABLED) else ChangeClass.REPARTITION
+
+
+def _node_removed(_folder: str, before: Body) -> ChangeClass:
+    config = _section(_section(before, "metadata"), "labels").get(MIG_CONFIG_LABEL)
+    return ChangeClass.ADMISSION if config in (None, ALL_DISABLED) else ChangeClass.DESTRUCTIVE
+
+
+# --- The GPU Operator --------------------------------------------------------------------------------------------
+
+
+def _cluster_policy(_folder: str, before: Body, after: Body) -> ChangeClass:
+    return class_of_settings(_section(before, "spec"), _section(after, "spec"))
+
+
+def class_of_settings(before: Body, after: Body) -> ChangeClass:
+    """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart."""
+    old, new = (_without(_section(settings, "driver"), "upgradePolicy") for settings in (before, after))
+    if old != new:
+        return ChangeClass.REPARTITION
+    old, new = (_restarting(settings) for settings in (before, after))
+    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
+
+
+def _restarting(settings: Body) -> Body:
+    """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
+    return {**_without(settings, *_OPERANDS_THAT_WATCH), _NFD: _without(_section(settings, _NFD), "master")}
+
+
+# --- Quotas and queues -------------------------------------------------------------------------------------------
+
+
+def _queue(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Of Kueue: its numbers, whose work it takes, and what decides who goes first."""
+    old, new = _section(before, "spec"), _section(after, "spec")
+    if _without(old, "resourceGroups") == _without(new, "resourceGroups"):
+        return ChangeClass.QUOTA
+    if _without(old, "namespaceSelector", "resourceGroups") == _without(new, "namespaceSelector", "resourceGroups"):
+        return ChangeClass.QUOTA if _selected(old) <= _selected(new) else ChangeClass.ADMISSION
+    order = ("resourceGroups", "namespaceSelector", "stopPolicy")
+    if _without(old, *order) == _without(new, *order):
+        return ChangeClass.ADMISSION
+    return ChangeClass.PREEMPTION_ORDER
+
+
+def _selected(spec: Body) -> frozenset[str]:
+    """The namespaces that a queue takes work of, by name."""
+    found = _list(_section(spec, "namespaceSelector").get("matchExpressions"))
+    return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in _list(item.get("values")))
+
+
+def _kai_queue(_folder: str, before: Body, after: Body) -> ChangeClass:
+    old, new = (_without_order(_section(body, "spec")) for body in (before, after))
+    return ChangeClass.QUOTA if old == new else ChangeClass.PREEMPTION_ORDER
+
+
+def _without_order(spec: Body) -> Body:
+    gpu = _section(_section(spec, "resources"), "gpu")
+    return {**_without(spec, "resources", "displayName"), "weight": gpu.get("overQuotaWeight")}
+
+
+def _flavor(_folder: str, before: Body, _after: Body) -> ChangeClass:
+    """One with a Topology cannot be changed (a rule of its CRD)."""
+    return ChangeClass.RECREATE if _section(before, "spec").get("topologyName") else ChangeClass.ADMISSION
+
+
+def _priority_class(_folder: str, before: Body, after: Body) -> ChangeClass:
+    if any(before.get(key) != after.get(key) for key in ("value", "preemptionPolicy")):
+        return ChangeClass.RECREATE
+    is_same = before.get("globalDefault", False) == after.get("globalDefault", False)
+    return ChangeClass.METADATA if is_same else ChangeClass.PREEMPTION_ORDER
+
+
+# --- Namespaces --------------------------------------------------------------------------------------------------
+
+
+def _namespace(_folder: str, before: Body, after: Body) -> ChangeClass:
+    old, new = (_section(_section(body, "metadata"), "labels") for body in (before, after))
+    keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
+    return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
+
+
+def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
+    """Parameters of admission are lists: where one only grows, nobody may do less than before."""
+    if folder.partition("/")[0] != Stage.NAMESPACES:
+        return class_of_stage(folder)
+    old, new = ({key: _lines(text) for key, text in _section(body, "data").items()} for body in (before, after))
+    if old == new:
+        return ChangeClass.METADATA
+    grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
+    return ChangeClass.QUOTA if grows else ChangeClass.ADMISSION
+
+
+def _lines(text: object) -> frozenset[str]:
+    return frozenset(str(text).splitlines())
+
+
+# --- What runs ---------------------------------------------------------------------------------------------------
+
+
+def _pods(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Pods are made anew where their template changes; how many there are is a number."""
+    old, new = (_without(_section(body, "spec"), "replicas", "strategy", "updateStrategy") for body in (before, after))
+    return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
+
+
+def _claim(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Of a claim only the size can be changed, and only upwards."""
+    old, new = (_without(_section(body, "spec"), "resources") for body in (before, after))
+    return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
+
+
+# --- What syncs --------------------------------------------------------------------------------------------------
+
+
+def _application(_folder: str, before: Body, after: Body) -> ChangeClass:
+    old, new = (_section(body, "spec") for body in (before, after))
+    if old.get("destination") != new.get("destination"):
+        return ChangeClass.DESTRUCTIVE
+    return ChangeClass.PLUGIN_RESTART if _charts(old) != _charts(new) else ChangeClass.METADATA
+
+
+def _charts(spec: Body) -> list[object]:
+    sources = [source for source in _list(spec.get("sources")) if isinstance(source, Mapping) and "chart" in source]
+    return [(source.get("chart"), source.get("targetRevision")) for source in sources]
+
+
+def _syncer_removed(_folder: str, before: Body) -> ChangeClass:
+    """With a finalizer it takes along what it wrote, as one of Flux does that prunes."""
+    has_finalizers = bool(_section(before, "metadata").get("finalizers"))
+    prunes = bool(_section(before, "spec").get("prune"))
+    return ChangeClass.DESTRUCTIVE if has_finalizers or prunes else ChangeClass.METADATA
+
+
+# --- All kinds ---------------------------------------------------------------------------------------------------
+
+
+def _always(found: ChangeClass) -> Callable[..., ChangeClass]:
+    def answer(*_: object) -> ChangeClass:
+        return found
+
+    return answer
+
+
+def _but_metadata_of_stage(found: ChangeClass) -> Callable[..., ChangeClass]:
+    """What lies in a stage that only watches does what that stage does."""
+
+    def answer(folder: str, *_: object) -> ChangeClass:
+        return ChangeClass.METADATA if class_of_stage(folder) is ChangeClass.METADATA else found
+
+    return answer
+
+
+_QUOTA = _always(ChangeClass.QUOTA)
+_METADATA = _always(ChangeClass.METADATA)
+_ADMISSION = _always(ChangeClass.ADMISSION)
+_ORDER = _always(ChangeClass.PREEMPTION_ORDER)
+_RECREATE = _always(ChangeClass.RECREATE)
+_TWO_STEP = _always(ChangeClass.TWO_STEP)
+_RESTART = _always(ChangeClass.PLUGIN_RESTART)
+_DESTRUCTIVE = _always(ChangeClass.DESTRUCTIVE)
+
+_Kind = tuple[str, str]
+
+_CHANGED: Final[Mapping[_Kind, Callable[[str, Body, Body], ChangeClass]]] = {
+    ("", "ConfigMap"): _config_map,
+    ("", "Namespace"): _namespace,
+    ("", "Node"): _node,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "ResourceQuota"): _QUOTA,
+    ("", "Service"): _ADMISSION,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _ADMISSION,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _ADMISSION,
+    ("apps", "Deployment"): _pods,
+    ("apps", "StatefulSet"): _pods,
+    ("argoproj.io", "Application"): _application,
+    ("autoscaling", "HorizontalPodAutoscaler"): _QUOTA,
+    (_KUEUE, "ClusterQueue"): _queue,
+    (_KUEUE, "Cohort"): _queue,
+    (_KUEUE, "LocalQueue"): _RECREATE,
+    (_KUEUE, "ResourceFlavor"): _flavor,
+    (_KUEUE, "Topology"): _RECREATE,
+    (_KUEUE, "WorkloadPriorityClass"): _ORDER,
+    ("kai.scheduler", "SchedulingShard"): _ADMISSION,
+    ("kai.scheduler", "Topology"): _RECREATE,
+    ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule,
+    ("nfd.openshift.io", "NodeFeatureRule"): _rule,
+    ("nvidia.com", "ClusterPolicy"): _cluster_policy,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _RECREATE,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("scheduling.run.ai", "Queue"): _kai_queue,
+}
+
+_ADDED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
+    ("", "ConfigMap"): _added,
+    ("", "Namespace"): _QUOTA,
+    ("", "Node"): _node_added,
+    ("", "ResourceQuota"): _QUOTA,
+    ("apps", "Deployment"): _QUOTA,
+    ("batch", "Job"): _QUOTA,
+    (_KUEUE, "ClusterQueue"): _QUOTA,
+    (_KUEUE, "Cohort"): _QUOTA,
+    (_KUEUE, "LocalQueue"): _QUOTA,
+    (_KUEUE, "ResourceFlavor"): _QUOTA,
+    (_KUEUE, "Topology"): _QUOTA,
+    ("kai.scheduler", "SchedulingShard"): _QUOTA,
+    ("kai.scheduler", "Topology"): _QUOTA,
+    ("resource.k8s.io", "DeviceClass"): _QUOTA,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _QUOTA,
+    ("scheduling.run.ai", "Queue"): _QUOTA,
+    ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule_added,
+    ("nfd.openshift.io", "NodeFeatureRule"): _rule_added,
+    ("scheduling.k8s.io", "PriorityClass"): _ORDER,
+}
+
+_REMOVED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
+    ("", "ConfigMap"): _but_metadata_of_stage(ChangeClass.ADMISSION),
+    ("", "Node"): _node_removed,
+    ("", "ResourceQuota"): _ADMISSION,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _ADMISSION,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _ADMISSION,
+    ("argoproj.io", "Application"): _syncer_removed,
+    ("argoproj.io", "ApplicationSet"): _METADATA,
+    ("autoscaling", "HorizontalPodAutoscaler"): _QUOTA,
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"): _syncer_removed,
+    (_KUEUE, "ClusterQueue"): _TWO_STEP,
+    (_KUEUE, "Cohort"): _ORDER,
+    (_KUEUE, "LocalQueue"): _TWO_STEP,
+    (_KUEUE, "ResourceFlavor"): _TWO_STEP,
+    (_KUEUE, "Topology"): _TWO_STEP,
+    (_KUEUE, "WorkloadPriorityClass"): _ADMISSION,
+    ("kai.scheduler", "SchedulingShard"): _ADMISSION,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
+    ("resource.k8s.io", "DeviceClass"): _ADMISSION,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _ADMISSION,
+    ("scheduling.k8s.io", "PriorityClass"): _ADMISSION,
+    ("scheduling.run.ai", "Queue"): _TWO_STEP,
+}
+
+
+# --- Parts of all ------------------------------------------------------------------------------------------------
+
+
+def _section(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = body.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _without(section: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    return {key: value for key, value in section.items() if key not in keys}
+
+
+def _list(found: object) -> list[Any]:
+    return list(found) if isinstance(found, list | tuple) else []

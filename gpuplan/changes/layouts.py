@@ -1,0 +1,56 @@
+"""What changes of MIG layouts do that no pool uses; of those in use, the pool's change says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.changes import folders
+from gpuplan.changes.meaning import means_same
+from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to
+from gpuplan.planning.plan import Layout, Mig, Plan
+
+
+def layout_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """mig-manager reads its file when it starts, so an entry more or less makes it start anew."""
+    old, new = ({layout.name: layout for layout in plan.layouts} for plan in (before, after))
+    gone = [layout for name, layout in old.items() if name not in new]
+    come = [layout for name, layout in new.items() if name not in old]
+    for layout in gone:
+        successor = next((other for other in come if _is_alike(layout, other)), None)
+        if successor is not None:
+            come.remove(successor)
+            if not _is_used(before, layout):
+                what = f"layout `{layout.name}` is called `{successor.name}`"
+                yield _change(before, after, after, successor, what)
+        elif not _is_used(before, layout):
+            yield _change(before, after, before, layout, "unused layout is removed")
+    for layout in come:
+        yield _change(before, after, after, layout, "layout is added")
+    for name in old:
+        if name in new and not _is_alike(old[name], new[name]) and not _is_used(before, old[name]):
+            what = f"unused layout is edited: {from_to(division(old[name]), division(new[name]))}"
+            yield _change(before, after, after, new[name], what)
+
+
+def _is_alike(one: Layout, other: Layout) -> bool:
+    return one.gpu.id == other.gpu.id and means_same(one.entries, other.entries)
+
+
+def _is_used(plan: Plan, layout: Layout) -> bool:
+    return any(
+        isinstance(part.sharing, Mig) and part.sharing.layout.config_name == layout.config_name for part in plan.parts
+    )
+
+
+def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str) -> Change:
+    return Change(
+        plan.cluster.name,
+        ChangeClass.PLUGIN_RESTART,
+        Subject("MigLayout", layout.name),
+        what,
+        f"mig-manager restarts with another file; {NOTHING_RUNS}",
+        REVERT,
+        layout.at,
+        (folders.OPERATOR, *folders.of_resources(before, after)),
+    )

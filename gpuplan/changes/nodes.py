@@ -1,0 +1,137 @@
+"""Which nodes a change touches, and where nodes go that leave a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from gpuplan.changes.model import NodeImpact
+from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
+from gpuplan.planning.plan import Nodes, Plan, Pool
+
+
+def impact(nodes: Nodes) -> NodeImpact:
+    return NodeImpact(nodes.count, tuple(sorted(nodes.names)), None if nodes.names else nodes.name_pattern)
+
+
+def impact_of_all(pools: Iterable[Pool]) -> NodeImpact | None:
+    """The nodes of several pools; a pattern only where there is but one."""
+    found = [impact(pool.nodes) for pool in pools]
+    if not found:
+        return None
+    names = tuple(sorted(name for item in found for name in item.names))
+    return NodeImpact(sum(item.count for item in found), names, found[0].pattern if len(found) == 1 else None)
+
+
+class Transition(NamedTuple):
+    """Nodes of a part of a pool that are in a part of its successor: ``count`` at most, ``names`` where given."""
+
+    before: Pool
+    after: Pool
+    nodes: NodeImpact
+
+
+def transitions(before: Pool, after: Pool) -> Iterator[Transition]:
+    """The nodes of a pool that stay in it, by how they were shared and how they are to be."""
+    for old in before.parts:
+        for new in after.parts:
+            found = _common(old.nodes, new.nodes)
+            if found.count:
+                yield Transition(old, new, found)
+
+
+def _common(old: Nodes, new: Nodes) -> NodeImpact:
+    if old.names and new.names:
+        return _named(set(old.names) & set(new.names))
+    if old.names:
+        return _named(name for name in old.names if has_node(new, name))
+    if new.names:
+        return _named(name for name in new.names if has_node(old, name))
+    return NodeImpact(min(old.count, new.count), (), old.name_pattern)
+
+
+def _named(names: Iterable[str]) -> NodeImpact:
+    found = tuple(sorted(names))
+    return NodeImpact(len(found), found, None)
+
+
+def has_node(nodes: Nodes, name: str) -> bool:
+    """Whether a node belongs to a pool, or a part of one, by its name."""
+    if nodes.names:
+        return name in nodes.names
+    pattern = _pattern(nodes)
+    return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+class Departure(NamedTuple):
+    """Nodes that leave a pool, for the pool ``to`` or for none."""
+
+    to: Pool | None
+    nodes: NodeImpact
+
+
+def departures(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:
+    """Where the nodes of a pool go, those apart that stay in its successor.
+
+    By names where they are given. A pattern's nodes are known by their number alone, so each way that a name of it may
+    go is one for all of them.
+    """
+    if pool.nodes.names:
+        return _departures_by_name(pool, successor, after)
+    if successor is not None and successor.nodes.names:
+        stay = sum(has_node(pool.nodes, name) for name in successor.nodes.names)
+        leave = pool.nodes.count - stay
+        return (Departure(None, NodeImpact(leave, (), pool.nodes.name_pattern)),) if leave > 0 else ()
+    return _departures_by_pattern(pool, successor, before, after)
+
+
+def _departures_by_name(pool: Pool, successor: Pool | None, after: Plan) -> tuple[Departure, ...]:
+    found: dict[str | None, tuple[Pool | None, list[str]]] = {}
+    for name in _all_names(pool):
+        if successor is not None and any(has_node(part.nodes, name) for part in successor.parts):
+            continue
+        to = next((other for other in after.pools if any(has_node(part.nodes, name) for part in other.parts)), None)
+        found.setdefault(to.name if to else None, (to, []))[1].append(name)
+    return tuple(Departure(to, _named(names)) for to, names in found.values())
+
+
+def _all_names(pool: Pool) -> Sequence[str]:
+    return sorted({name for part in pool.parts for name in part.nodes.names})
+
+
+def _departures_by_pattern(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:
+    pattern = _pattern(pool.nodes)
+    if pattern is None:
+        return () if successor is not None else (Departure(None, impact(pool.nodes)),)
+    kept = _pattern(successor.nodes) if successor is not None else None
+    if kept is not None and find_other_name(pattern, (kept,)) is None:
+        return ()
+    takers = [other for other in after.pools if other is not successor and _takes(other, pattern, before)]
+    found = [Departure(other, _taken(other, pool.nodes)) for other in takers]
+    patterns = tuple(theirs for other in (successor, *takers) if other and (theirs := _pattern(other.nodes)))
+    if find_other_name(pattern, patterns) is not None:
+        found.append(Departure(None, impact(pool.nodes)))
+    return tuple(found)
+
+
+def _takes(other: Pool, pattern: NodePattern, before: Plan) -> bool:
+    """Whether a pool has nodes that the pattern matches, and did not have them before."""
+    earlier = before.find_pool(other.name)
+    if other.nodes.names:
+        had = set(_all_names(earlier)) if earlier is not None else set()
+        return any(pattern.matches(name) for name in other.nodes.names if name not in had)
+    theirs = _pattern(other.nodes)
+    had_pattern = _pattern(earlier.nodes) if earlier is not None else None
+    return theirs is not None and theirs is not had_pattern and find_common_name(pattern, theirs) is not None
+
+
+def _taken(other: Pool, nodes: Nodes) -> NodeImpact:
+    pattern = _pattern(nodes)
+    if other.nodes.names and pattern is not None:
+        return _named(name for name in other.nodes.names if pattern.matches(name))
+    return NodeImpact(min(nodes.count, other.nodes.count), (), nodes.name_pattern)
+
+
+def _pattern(nodes: Nodes) -> NodePattern | None:
+    found = None if nodes.name_pattern is None else parse(nodes.name_pattern)
+    return found if isinstance(found, NodePattern) else None

@@ -1,0 +1,278 @@
+"""What changes of the GPU Operator do: its installation, its driver, and the pods that it restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
+from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.catalog.operators import default_driver
+from gpuplan.changes import folders
+from gpuplan.changes.capacity import pods_on
+from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.nodes import impact_of_all
+from gpuplan.changes.wording import REVERT, counted, from_to, names, nodes_of
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.plan import GpuOperator, Install, Plan, Pool
+
+_NO_NAMES: Final = ConfigMapNames("")
+"""ConfigMaps' names follow from what is in them, which is compared by itself."""
+
+_WATCHED: Final = ("dcgmExporter", "nodeStatusExporter")
+"""Operands that hand out no GPUs: the GPUs and the pods on them are only watched."""
+
+
+def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    if old.install is not new.install or old.namespace != new.namespace:
+        yield _installed_otherwise(before, after)
+        return
+    if old.cluster_policy != new.cluster_policy and new.install is not Install.HELM:
+        yield _policy_renamed(after, old)
+    if driver := _driver_text(before, after):
+        yield _driver(before, after, driver)
+    if causes := _causes(before, after):
+        yield _restarted(before, after, causes)
+    if details := _details(before, after):
+        yield _detailed(after, details)
+
+
+# --- Installation ------------------------------------------------------------------------------------------------
+
+
+def _installed_otherwise(before: Plan, after: Plan) -> Change:
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    texts = []
+    if old.install is not new.install:
+        texts.append(f"the operator is installed by {new.install}, not by {old.install}")
+    if old.namespace != new.namespace:
+        texts.append(f"its namespace is `{new.namespace}`, not `{old.namespace}`")
+    return _change(
+        after,
+        ChangeClass.DESTRUCTIVE,
+        "; ".join(texts),
+        "the old operator must go before the new one works, and takes drivers and device plugin from all nodes",
+        "reverting installs the old one again, which disturbs the nodes once more",
+        new.at,
+    )._replace(
+        nodes=impact_of_all(after.pools),
+        folders=(folders.OPERATOR,),
+        pods=_all_pods(before),
+        needs_drain=True,
+    )
+
+
+def _policy_renamed(after: Plan, old: GpuOperator) -> Change:
+    """The operator works by one ClusterPolicy and calls others `ignored` (`clusterpolicy_controller.go` there)."""
+    new = after.cluster.gpu_operator
+    return _change(
+        after,
+        ChangeClass.RECREATE,
+        f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
+        "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
+        "reverting is the same the other way round",
+        new.at / "clusterPolicy",
+    )._replace(nodes=impact_of_all(after.pools), needs_drain=True)
+
+
+# --- The driver --------------------------------------------------------------------------------------------------
+
+
+def _driver(before: Plan, after: Plan, text: str) -> Change:
+    """A new driver cannot be loaded while pods hold the old one: the operator evicts them, node by node.
+
+    (`upgradePolicy` of the driver; https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-driver-upgrades.html)
+    """
+    return _change(
+        after,
+        ChangeClass.REPARTITION,
+        text,
+        "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
+        "reverting restarts the drivers again, in the same way",
+        after.cluster.gpu_operator.at,
+    )._replace(nodes=impact_of_all(after.pools), pods=_all_pods(before), needs_drain=True)
+
+
+def _driver_text(before: Plan, after: Plan) -> str:
+    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    if new.install is Install.EXTERNAL:
+        return ""
+    if old.driver_enabled != new.driver_enabled:
+        return f"the operator {'manages' if new.driver_enabled else 'no longer manages'} the driver"
+    if not new.driver_enabled:
+        return ""
+    if old.driver_version != new.driver_version:
+        versions = from_to(old.driver_version or "the release's own", new.driver_version or "the release's own")
+        return f"the driver changes {versions}"
+    if not new.driver_version and old.version != new.version and _own_driver(old) != _own_driver(new):
+        return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
+    one, other = (_without(_section(_settings(plan), "driver"), "upgradePolicy") for plan in (before, after))
+    return "settings of the driver change" if _differing(one, other) else ""
+
+
+def _own_driver(operator: GpuOperator) -> str:
+    return default_driver(operator.version) or f"that of {operator.version}"
+
+
+# --- Restarts ----------------------------------------------------------------------------------------------------
+
+
+def _restarted(before: Plan, after: Plan, causes: list[str]) -> Change:
+    """One for all: the operator renders a DaemonSet anew when anything of it changes, and the DaemonSet rolls."""
+    touched = after.pools if _plugin_restarts(before, after) else _with_mig(after)
+    nodes = impact_of_all(touched)
+    return _change(
+        after,
+        ChangeClass.PLUGIN_RESTART,
+        "; ".join(causes),
+        f"pods of the operator restart on {nodes_of(nodes)}, one at a time; pods that hold GPUs go on, new ones wait "
+        "meanwhile"
+        if nodes is not None
+        else "the operator is set up; there are no nodes yet",
+        REVERT,
+        after.cluster.gpu_operator.at,
+    )._replace(nodes=nodes)
+
+
+def _with_mig(after: Plan) -> tuple[Pool, ...]:
+    return tuple(pool for pool in after.pools if pool.gpu.supports_mig)
+
+
+def _causes(before: Plan, after: Plan) -> list[str]:
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    found = []
+    if old.version != new.version and new.install is not Install.EXTERNAL:
+        found.append(f"the operator's release changes {from_to(old.version, new.version)}")
+    if old.mig_strategy is not new.mig_strategy:
+        found.append(f"the MIG strategy changes {from_to(old.mig_strategy, new.mig_strategy)}")
+    if old.reboots_on_mig_change != new.reboots_on_mig_change:
+        found.append(f"mig-manager {'may reboot' if new.reboots_on_mig_change else 'no longer reboots'} nodes")
+    if keys := _differing(device_plugin.data(before), device_plugin.data(after)):
+        found.append(f"the device plugin's configuration of {names(keys)} changes")
+    found += _file_differs(_entries(before), _entries(after))
+    if keys := _settings_differing(before, after):
+        found.append(f"settings of {names(keys)} change")
+    return found
+
+
+def _file_differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What differs in mig-manager's file, by entry."""
+    keys = (
+        ("gets", [key for key in new if key not in old]),
+        ("loses", [key for key in old if key not in new]),
+        ("has another", [key for key in new if key in old and new[key] != old[key]]),
+    )
+    return [f"mig-manager's file {verb} {names(found)}" for verb, found in keys if found]
+
+
+def _entries(plan: Plan) -> Mapping[str, Any]:
+    entries: Mapping[str, Any] = mig_parted.configuration(plan)["mig-configs"]
+    return entries
+
+
+def _plugin_restarts(before: Plan, after: Plan) -> bool:
+    """Whether more than mig-manager restarts. Where devices are claimed, there is no device plugin to restart."""
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    return (
+        old.version != new.version
+        or old.mig_strategy is not new.mig_strategy
+        or (not uses_claims(after) and device_plugin.data(before) != device_plugin.data(after))
+        or bool(set(_settings_differing(before, after)) - {"migManager"})
+    )
+
+
+# --- Settings ----------------------------------------------------------------------------------------------------
+
+
+def _settings(plan: Plan) -> Mapping[str, Any]:
+    """What the operator is told, by operand, and what else OLM is told."""
+    match plan.cluster.gpu_operator.install:
+        case Install.HELM:
+            return helm.values(plan, _NO_NAMES)
+        case Install.EXTERNAL:
+            return _spec(cluster_policy.patch(plan, _NO_NAMES))
+        case Install.OLM:
+            return {**_spec(cluster_policy.whole(plan, _NO_NAMES)), **_olm(plan)}
+
+
+def _spec(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec: Mapping[str, Any] = body["spec"]
+    return spec
+
+
+def _olm(plan: Plan) -> Mapping[str, Any]:
+    bodies = [*olm.objects(plan), *(nfd.objects(plan) if plan.cluster.gpu_operator.installs_nfd else ())]
+    return {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
+
+
+def _settings_differing(before: Plan, after: Plan) -> list[str]:
+    """The operands whose own settings differ, beyond what the policy has fields for, and beyond those that watch."""
+    old, new = (_own_settings(plan) for plan in (before, after))
+    return _differing(old, new)
+
+
+def _own_settings(plan: Plan) -> Mapping[str, Any]:
+    found = {key: value for key, value in _settings(plan).items() if key not in (*_WATCHED, "mig", "driver")}
+    found["migManager"] = _without(_section(found, "migManager"), "env")
+    if "node-feature-discovery" in found:
+        # Its master runs on no node of a pool.
+        found["node-feature-discovery"] = _without(_section(found, "node-feature-discovery"), "master")
+    for name in ("Subscription gpu-operator-certified", "NodeFeatureDiscovery nfd-instance"):
+        if name in found:
+            found[name] = _without(_section(found, name), "channel", "startingCSV", "extraLabelNs", "enableTaints")
+    return found
+
+
+def _details(before: Plan, after: Plan) -> list[str]:
+    """The operands that differ without a restart of anything that hands out GPUs."""
+    old, new = _settings(before), _settings(after)
+    found = [key for key in _WATCHED if old.get(key) != new.get(key)]
+    return found + _nfd_master(old, new)
+
+
+def _nfd_master(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    def masters(settings: Mapping[str, Any]) -> object:
+        charts = _section(settings, "node-feature-discovery").get("master")
+        instance = _section(settings, "NodeFeatureDiscovery nfd-instance")
+        return charts, instance.get("extraLabelNs"), instance.get("enableTaints")
+
+    return ["node-feature-discovery"] if masters(old) != masters(new) else []
+
+
+def _detailed(after: Plan, details: list[str]) -> Change:
+    return _change(
+        after,
+        ChangeClass.METADATA,
+        f"settings of {names(details)} change",
+        f"{counted(len(details), 'operand')} that no pod waits for restarts",
+        REVERT,
+        after.cluster.gpu_operator.at,
+    )
+
+
+def _section(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = settings.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _without(section: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    return {key: value for key, value in section.items() if key not in keys}
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+
+
+# --- Parts of all ------------------------------------------------------------------------------------------------
+
+
+def _all_pods(plan: Plan) -> int:
+    return sum(pods_on(plan, part, part.nodes.count) for part in plan.parts)
+
+
+def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
+    name = plan.cluster.name
+    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at, (folders.OPERATOR,))

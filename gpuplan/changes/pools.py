@@ -1,0 +1,591 @@
+"""What changes of pools do: their nodes, how these are shared, and who may use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted
+from gpuplan.changes import folders
+from gpuplan.changes.capacity import capacities, pods_on
+from gpuplan.changes.meaning import meaning, means_same
+from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.nodes import Departure, Transition, departures, impact, transitions
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
+from gpuplan.planning.grants import refuses_more_than_one
+from gpuplan.planning.layouts import entry_of
+from gpuplan.planning.plan import (
+    MIG_CONFIG_LABEL,
+    Allocation,
+    Approval,
+    Effect,
+    Mig,
+    NodeLabels,
+    Plan,
+    Pool,
+    SchedulerKind,
+    Taint,
+)
+from gpuplan.planning.pools import ALL_DISABLED
+
+_HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
+"""Their objects of a pool cannot go while work is in them.
+
+Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota of
+it (`pkg/controller/core` there); KAI-Scheduler's queues are kept by those below them.
+"""
+
+
+def pool_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """The changes of all pools; one that has other nodes' names or patterns under another name was renamed."""
+    for old, new in pairs(before, after):
+        if old is None:
+            if new is not None:
+                yield _added(before, after, new)
+        elif new is None:
+            yield _removed(before, after, old)
+        else:
+            yield from _changed(before, after, old, new)
+
+
+def pairs(before: Plan, after: Plan) -> Iterator[tuple[Pool | None, Pool | None]]:
+    """Each pool and what became of it."""
+    old, new = ({pool.name: pool for pool in plan.pools} for plan in (before, after))
+    gone = [pool for name, pool in old.items() if name not in new]
+    come = [pool for name, pool in new.items() if name not in old]
+    for pool in gone:
+        successor = next((other for other in come if _has_same_nodes(pool, other)), None)
+        if successor is not None:
+            come.remove(successor)
+        yield pool, successor
+    yield from ((None, pool) for pool in come)
+    yield from ((old[name], new[name]) for name in old if name in new)
+
+
+def renamed(before: Plan, after: Plan) -> dict[str, str]:
+    """The pools that have another name now, by the name that they had."""
+    return {old.name: new.name for old, new in pairs(before, after) if old and new and old.name != new.name}
+
+
+def _has_same_nodes(one: Pool, other: Pool) -> bool:
+    return (
+        one.gpu.id == other.gpu.id
+        and bool(one.nodes.names or one.nodes.name_pattern)
+        and set(one.nodes.names) == set(other.nodes.names)
+        and one.nodes.name_pattern == other.nodes.name_pattern
+    )
+
+
+# --- Pools that come and go --------------------------------------------------------------------------------------
+
+
+def _added(before: Plan, after: Plan, pool: Pool) -> Change:
+    """Its nodes may run something already: nothing here knows what they were before."""
+    partitions = any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
+    nodes = impact(pool.nodes)
+    return _change(
+        after,
+        pool,
+        ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART,
+        "pool is added",
+        f"labels and taints come to {nodes_of(nodes)}"
+        + ("; mig-manager partitions the GPUs there, on which nothing may run" if partitions else ""),
+        "reverting takes the pool away again, which is destructive",
+    )._replace(
+        nodes=nodes,
+        folders=_folders(before, after, None, pool),
+        capacity=capacities(None, pool),
+        needs_drain=partitions,
+        needs_reboot=partitions and after.cluster.gpu_operator.reboots_on_mig_change,
+        windows=pool.disruption.windows,
+    )
+
+
+def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
+    """What its nodes become elsewhere is said of the pool that they come to.
+
+    A node without `nvidia.com/mig.config` gets `all-disabled` from the operator, and mig-manager then dissolves its
+    partitions (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
+    """
+    leaving = departures(pool, None, before, after)
+    nodes = impact(pool.nodes)
+    is_partitioned = any(isinstance(part.sharing, Mig) for part in pool.parts)
+    where = names([item.to.name for item in leaving if item.to is not None])
+    return _change(
+        before,
+        pool,
+        ChangeClass.DESTRUCTIVE,
+        "pool is removed" + (f"; its nodes go to {where}" if where else ""),
+        f"labels and taints of the pool go from {nodes_of(nodes)}" + (_DISSOLVED if is_partitioned else ""),
+        "reverting brings labels and partitions back, not the pods",
+    )._replace(
+        nodes=nodes,
+        folders=_folders(before, after, pool, None),
+        capacity=capacities(pool, None),
+        pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
+        needs_drain=is_partitioned,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+    )
+
+
+_DISSOLVED: Final = "; the operator then labels them `all-disabled`, which dissolves their partitions under any pods"
+
+
+# --- Pools that stay ---------------------------------------------------------------------------------------------
+
+
+def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    if old.name != new.name:
+        yield _renamed(before, after, old, new)
+    yield from _sharing(before, after, old, new)
+    yield from _leaving(before, after, old, new)
+    yield from _nodes(before, after, old, new)
+    yield from _placement(after, old, new)
+    yield from _taints(before, after, old, new)
+    yield from _labels(after, old, new)
+    yield from _topology(after, old, new)
+    yield from _disruption(after, old, new)
+
+
+def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+    """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin)."""
+    vanishes = old.name not in device_plugin.data(after) and new.allocation is Allocation.DEVICE_PLUGIN
+    is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
+    effects = [
+        "pods that choose the pool by its old name find no node",
+        *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
+        *(["the scheduler's objects of the old name stay while work is in them"] if is_held else []),
+    ]
+    return _change(
+        after,
+        new,
+        ChangeClass.TWO_STEP if vanishes or is_held else ChangeClass.ADMISSION,
+        f"pool `{old.name}` is called `{new.name}`",
+        "; ".join(effects),
+        "reverting is the same the other way round",
+    )._replace(
+        nodes=impact(new.nodes),
+        folders=folders.ordered((*_folders(before, after, old, new), *folders.of_workloads(before, old))),
+        pods=0,
+    )
+
+
+# --- Sharing -----------------------------------------------------------------------------------------------------
+
+
+def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    if old.allocation is not new.allocation:
+        yield _allocation(before, after, old, new)
+    for moved in transitions(old, new):
+        config, next_config = _mig_config(moved.before), _mig_config(moved.after)
+        if config != next_config and not {config, next_config} <= {None, ALL_DISABLED}:
+            yield _repartitioned(before, after, old, new, moved)
+        elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
+            yield _shared_otherwise(before, after, old, new, moved)
+    if old.allocation is new.allocation and _asked(old) != _asked(new):
+        yield _asked_otherwise(before, after, old, new)
+
+
+def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+    claims = new.allocation is Allocation.DRA
+    nodes = impact(new.nodes)
+    return _change(
+        after,
+        new,
+        ChangeClass.RECREATE,
+        "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
+        "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must be "
+        "made anew",
+        "reverting is the same the other way round",
+    )._replace(
+        nodes=nodes,
+        folders=folders.ordered((*_folders(before, after, old, new), folders.SCHEDULING, folders.NAMESPACES)),
+        capacity=capacities(old, new),
+        pods=pods_on(before, old, nodes.count),
+        needs_drain=True,
+        windows=new.disruption.windows,
+    )
+
+
+def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+    """The nodes' `nvidia.com/mig.config` changes, and mig-manager acts on each at once.
+
+    It neither cordons nor drains, and fails where a pod holds a GPU (`pkg/mig/reconfigure` of NVIDIA/mig-parted). An
+    entry that the GPUs match already is left alone there. To a label that names no entry, it says `failed` and does not
+    try again until the label changes.
+    """
+    old_config = _mig_config(moved.before)
+    vanishes = old_config is not None and old_config not in mig_parted.configuration(after)["mig-configs"]
+    is_same = _division(moved.before) == _division(moved.after)
+    if vanishes:
+        change_class = ChangeClass.TWO_STEP
+    else:
+        change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
+    switches = _modes(moved.before) != _modes(moved.after)
+    may_reboot = switches and after.cluster.gpu_operator.reboots_on_mig_change
+    effects = []
+    if vanishes:
+        effects.append(
+            f"`{old_config}` vanishes while nodes still name it: one that restarts before its label moves fails"
+        )
+    if is_same:
+        effects.append("the GPUs are divided as before")
+    else:
+        effects.append(
+            f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
+            "must end first"
+        )
+    if may_reboot:
+        effects.append("nodes reboot where the mode of their GPUs does not switch without")
+    return _change(
+        after,
+        new,
+        change_class,
+        _repartition_text(moved),
+        "; ".join(effects),
+        REVERT if is_same else "reverting partitions the same nodes again, which needs them drained again",
+    )._replace(
+        nodes=moved.nodes,
+        folders=_folders(before, after, old, new),
+        capacity=capacities(moved.before, moved.after, moved.nodes.count),
+        pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
+        needs_drain=not is_same,
+        needs_reboot=may_reboot,
+        windows=new.disruption.windows,
+    )
+
+
+def _repartition_text(moved: Transition) -> str:
+    old, new = moved.before.sharing, moved.after.sharing
+    if isinstance(old, Mig) and isinstance(new, Mig):
+        if old.layout.name == new.layout.name:
+            return f"layout `{new.layout.name}` is edited: {from_to(division(old.layout), division(new.layout))}"
+        if _division(moved.before) == _division(moved.after):
+            return f"layout `{old.layout.name}` is called `{new.layout.name}`"
+    return f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(new))}"
+
+
+def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+    return _change(
+        after,
+        new,
+        ChangeClass.PLUGIN_RESTART,
+        f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
+        f"the device plugin publishes other units on {nodes_of(moved.nodes)}; pods that run go on, and until they end "
+        "more may share a GPU than there are units",
+        REVERT,
+    )._replace(
+        nodes=moved.nodes,
+        folders=_folders(before, after, old, new),
+        capacity=capacities(moved.before, moved.after, moved.nodes.count),
+    )
+
+
+def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+    """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
+    asked, asks = _asked(old), _asked(new)
+    gone, come = [name for name in asked if name not in asks], [name for name in asks if name not in asked]
+    other = [name for name in asks if name in asked and asks[name] != asked[name]]
+    effects = [
+        f"new pods that ask for {names(gone)} are not admitted" if gone else "",
+        f"pods may ask for {names(come)}" if come else "",
+        f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
+    ]
+    return _change(
+        after,
+        new,
+        ChangeClass.ADMISSION,
+        "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
+        "; ".join(filter(None, effects)),
+        REVERT,
+    )._replace(folders=_folders(before, after, old, new), capacity=capacities(old, new))
+
+
+def _asked(pool: Pool) -> dict[str, bool]:
+    """What pods ask the pool's units by, and whether a container may ask for one alone."""
+    return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
+
+
+def is_partitioned_anew(moved: Transition) -> bool:
+    """Whether the nodes' GPUs are set up anew; a layout that only has another name changes nothing of them."""
+    configs = {_mig_config(moved.before), _mig_config(moved.after)}
+    return (
+        len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(moved.before) != _division(moved.after)
+    )
+
+
+def _mig_config(pool: Pool) -> str | None:
+    return pool.labels.get(MIG_CONFIG_LABEL)
+
+
+def _division(pool: Pool) -> object:
+    """What each GPU of a node becomes; None where none is divided."""
+    if not isinstance(pool.sharing, Mig):
+        return None
+    entries = (entry_of(pool.sharing.layout, index) for index in range(pool.nodes.gpus_per_node))
+    return pool.gpu.id, [
+        {name: count for name, count in entry.instances.items() if count} if entry and entry.mig_enabled else None
+        for entry in entries
+    ]
+
+
+def _modes(pool: Pool) -> tuple[bool, ...]:
+    """Whether MIG is on, for each GPU of a node. Switching it resets the GPU, and reboots the node if that fails.
+
+    (`WITH_REBOOT` in `pkg/mig/reconfigure/reconfigure.go` of NVIDIA/mig-parted.)
+    """
+    if not isinstance(pool.sharing, Mig):
+        return (False,) * pool.nodes.gpus_per_node
+    entries = (entry_of(pool.sharing.layout, index) for index in range(pool.nodes.gpus_per_node))
+    return tuple(entry is not None and entry.mig_enabled for entry in entries)
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    yield from (_departed(before, after, old, new, leaving) for leaving in departures(old, new, before, after))
+
+
+def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
+    nodes, to = leaving.nodes, leaving.to
+    if to is None:
+        is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
+        change_class = ChangeClass.DESTRUCTIVE if is_partitioned else ChangeClass.ADMISSION
+        what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
+        effect = "labels and taints of the pool go from them" + (_DISSOLVED if is_partitioned else "")
+        undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
+    else:
+        is_partitioned = _divisions(old) != _divisions(to)
+        change_class = ChangeClass.REPARTITION if is_partitioned else ChangeClass.ADMISSION
+        what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
+        effect = "they get that pool's labels and taints" + (
+            ", and mig-manager sets up their GPUs anew: pods that hold them must end first" if is_partitioned else ""
+        )
+        undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
+    return _change(after, new, change_class, what, effect, undo)._replace(
+        nodes=nodes,
+        folders=folders.ordered(
+            (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
+        ),
+        capacity=capacities(old, new),
+        pods=pods_on(before, old, nodes.count) if is_partitioned else 0,
+        needs_drain=is_partitioned,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        windows=new.disruption.windows,
+    )
+
+
+def _divisions(pool: Pool) -> list[object]:
+    return [_mig_config(part) for part in pool.parts]
+
+
+def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    one, other = old.nodes, new.nodes
+    texts = []
+    if old.gpu.id != new.gpu.id:
+        texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
+    if one.count != other.count:
+        texts.append(f"the plan counts {nodes_of(impact(other))}, not {one.count}")
+    if one.gpus_per_node != other.gpus_per_node:
+        texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
+    if one.name_pattern != other.name_pattern:
+        texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
+    if come := sorted(set(_names(new)) - set(_names(old))):
+        texts.append(f"{names(come)} {'joins' if len(come) == 1 else 'join'}")
+    if not texts and set(one.names) != set(other.names) and not (old.rollout or new.rollout):
+        texts.append("its nodes are others")
+    if texts and not _is_applied(before, after, old, new):
+        return
+    if texts:
+        is_chosen_otherwise = (set(one.names), one.name_pattern) != (set(other.names), other.name_pattern)
+        yield _change(
+            after,
+            new,
+            ChangeClass.QUOTA,
+            "; ".join(texts),
+            f"there are other numbers of units to hand out; {NOTHING_RUNS}",
+            REVERT,
+        )._replace(
+            nodes=impact(other) if is_chosen_otherwise else None,
+            folders=_folders(before, after, old, new),
+            capacity=capacities(old, new),
+        )
+
+
+def _names(pool: Pool) -> tuple[str, ...]:
+    return tuple(name for part in pool.parts for name in part.nodes.names)
+
+
+def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:
+    """A number of nodes is written where something counts by it, or where nodes are chosen by name."""
+    one, other = old.nodes, new.nodes
+    if (one.names, one.name_pattern, old.gpu.id) != (other.names, other.name_pattern, new.gpu.id):
+        return True
+    return (
+        folders.counts_nodes(before)
+        or folders.counts_nodes(after)
+        or mig_parted.configuration(before) != mig_parted.configuration(after)
+    )
+
+
+# --- Who may use the pool, and how -------------------------------------------------------------------------------
+
+
+def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    if old.placement is not new.placement and after.cluster.scheduler.kind in (SchedulerKind.KAI, SchedulerKind.RUNAI):
+        how = new.placement.value if new.placement is not None else "as the scheduler does by itself"
+        yield _change(
+            after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
+        )._replace(folders=(folders.SCHEDULING,))
+
+
+def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
+    if not gone and not come:
+        if meaning(old.taints) != meaning(new.taints) and folders.lists_taints(after):
+            yield _change(
+                after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
+            )._replace(folders=_folders(before, after, old, new))
+        return
+    evicts = any(taint.effect is Effect.NO_EXECUTE for taint in come)
+    parts = (("loses", gone), ("gets", come))
+    yield _change(
+        after,
+        new,
+        ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION,
+        "; ".join(f"{verb} {names([_taint(taint) for taint in taints])}" for verb, taints in parts if taints),
+        "pods that do not tolerate it are evicted at once"
+        if evicts
+        else "other pods may come to the nodes; those there stay",
+        "reverting lets pods in again, and brings none back" if evicts else REVERT,
+    )._replace(
+        nodes=impact(new.nodes),
+        folders=folders.ordered((*_folders(before, after, old, new), folders.OPERATOR)),
+        pods=pods_on(before, old, new.nodes.count) if evicts else 0,
+        needs_drain=evicts,
+        windows=new.disruption.windows,
+    )
+
+
+def _without(taints: Iterable[Taint], others: Iterable[Taint]) -> list[Taint]:
+    known = {(taint.key, taint.value, taint.effect) for taint in others}
+    return [taint for taint in taints if (taint.key, taint.value, taint.effect) not in known]
+
+
+def _taint(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    gone = [key for key in old.node_labels if key not in new.node_labels]
+    come = [key for key in new.node_labels if key not in old.node_labels]
+    other = [key for key, value in new.node_labels.items() if old.node_labels.get(key, value) != value]
+    if not (gone or come or other):
+        return
+    parts = (("loses", gone), ("changes", other), ("gets", come))
+    yield _change(
+        after,
+        new,
+        ChangeClass.ADMISSION if gone or other else ChangeClass.METADATA,
+        "; ".join(f"{verb} the node label {names(keys)}" for verb, keys in parts if keys),
+        "pods that choose nodes by it find others; those there stay" if gone or other else NOTHING_RUNS,
+        REVERT,
+    )._replace(
+        nodes=impact(new.nodes),
+        folders=folders.ordered((*folders.of_nodes(after, new), folders.OPERATOR)),
+        windows=new.disruption.windows,
+    )
+
+
+def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    """Levels of a Topology never change, nor does a ResourceFlavor that names one.
+
+    (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
+    """
+    if old.topology == new.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+        return
+    change_class = ChangeClass.RECREATE if old.topology else ChangeClass.ADMISSION
+    if after.cluster.scheduler.kind is SchedulerKind.RUNAI:  # a page says it, and nothing obeys that
+        change_class = ChangeClass.METADATA
+    yield _change(
+        after,
+        new,
+        change_class,
+        f"topology is {names(new.topology)}" if new.topology else "topology is taken away",
+        "the scheduler's objects of the pool must be deleted and made anew"
+        if change_class is ChangeClass.RECREATE
+        else "gangs are placed otherwise; those that run stay",
+        REVERT,
+    )._replace(folders=(folders.SCHEDULING,))
+
+
+def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    one, other = (meaning(pool.disruption._replace(max_unavailable=0)) for pool in (old, new))
+    if one == other or not folders.is_synced_apart(after, new):
+        return
+    texts = []
+    if old.disruption.approval is not new.disruption.approval:
+        texts.append(f"approval is {new.disruption.approval}")
+    if after.cluster.argocd is not None and not means_same(old.disruption.windows, new.disruption.windows):
+        texts.append("windows change")
+    rest, other_rest = (
+        meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
+        for pool in (old, new)
+    )
+    if rest != other_rest:
+        texts.append("what watches over a disruption changes")
+    if not texts:
+        return
+    guarded = folders.of_nodes(after, new) if rest != other_rest else ()
+    yield _change(
+        after,
+        new,
+        ChangeClass.METADATA,
+        "; ".join(texts),
+        f"changes of the pool are applied at other times; {NOTHING_RUNS}",
+        REVERT,
+    )._replace(folders=(*guarded, folders.delivered(after) or ""))
+
+
+# --- Parts of all ------------------------------------------------------------------------------------------------
+
+
+def _change(plan: Plan, pool: Pool, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
+    return Change(plan.cluster.name, change_class, Subject("Pool", pool.name), what, effect, undo, pool.at)
+
+
+def _folders(before: Plan, after: Plan, old: Pool | None, new: Pool | None) -> tuple[str, ...]:
+    """What says something else of a pool: to its nodes, to the operator, to the scheduler, and to tenants."""
+    found: set[str] = set(folders.of_resources(before, after))
+    if _configures(before) != _configures(after):
+        found.add(folders.OPERATOR)
+    stays = old is not None and new is not None and old.name == new.name
+    for plan, pool in ((before, old), (after, new)):
+        if pool is not None:
+            if not stays or (old and new and _written(after, old) != _written(after, new)):
+                found.update(folders.of_nodes(after, pool))
+            if not stays or (old and new and _queued(old) != _queued(new)):
+                found.update(folders.of_queues(plan, pool.name))
+            if not stays or (old and new and _asked(old) != _asked(new)):
+                found.update(folders.of_grants(plan, pool.name))
+    return folders.ordered(found)
+
+
+def _written(plan: Plan, pool: Pool) -> object:
+    """What a rule, or the table of node groups, says of a pool."""
+    nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
+    counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node)
+    is_table = plan.cluster.node_labels is not NodeLabels.NFD
+    return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
+
+
+def _queued(pool: Pool) -> object:
+    """What a scheduler knows of a pool."""
+    units = [(unit.asked_as, unit.capacity, unit.gpu_weight) for unit in pool.units]
+    return units, meaning(pool.taints), pool.topology, pool.placement
+
+
+def _configures(plan: Plan) -> tuple[Mapping[str, str], object]:
+    return device_plugin.data(plan), mig_parted.configuration(plan)

@@ -1,0 +1,126 @@
+"""What changes of priority classes do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.changes import folders
+from gpuplan.changes.capacity import pods_of
+from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
+from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+from gpuplan.planning.queues import evicts_within
+
+
+def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    old, new = ({item.name: item for item in plan.priority_classes} for plan in (before, after))
+    for name in sorted({*old, *new}):
+        one, other = old.get(name), new.get(name)
+        if one is None and other is not None:
+            yield _change(
+                after,
+                other,
+                ChangeClass.PREEMPTION_ORDER,
+                f"priority class with the value {other.value} is added",
+                "pods that name it go before those of lower classes" + (", and evict them" if other.preempts else ""),
+                REVERT,
+            )
+        elif one is not None and other is None:
+            yield _change(
+                before,
+                one,
+                ChangeClass.ADMISSION,
+                "priority class is removed",
+                "new pods that name it are refused; those that run keep its value",
+                REVERT,
+            )
+        elif one is not None and other is not None:
+            yield from _changed(before, after, one, other)
+
+
+def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) -> Iterator[Change]:
+    if fixed := _fixed(before, after, old, new):
+        yield _change(
+            after,
+            new,
+            ChangeClass.RECREATE,
+            "; ".join(fixed),
+            "the API server refuses the change: the class must be deleted and made anew, and meanwhile nobody can "
+            "create pods with it; pods that run keep what they had",
+            "reverting is refused in the same way, once the class is made anew",
+        )
+    if old.is_default != new.is_default:
+        yield _change(
+            after,
+            new,
+            ChangeClass.PREEMPTION_ORDER,
+            f"pods that name no class {'get this one' if new.is_default else 'get this one no more'}",
+            f"the priority of new pods without a class is {new.value if new.is_default else 'that of no class'}",
+            REVERT,
+        )._replace(folders=(folders.SCHEDULING,))
+    if old.preemptible != new.preemptible and _obeys_preemptible(before, after, new.name):
+        yield _change(
+            after,
+            new,
+            ChangeClass.PREEMPTION_ORDER,
+            f"pods of the class may {'be evicted' if new.preemptible else 'not be evicted any more'}",
+            "the scheduler evicts other pods than before",
+            REVERT,
+        )._replace(folders=(folders.SCHEDULING,), pods=_pods(before, old))
+    if old.description != new.description:
+        yield _change(after, new, ChangeClass.METADATA, "description changes", NOTHING_RUNS, REVERT)
+
+
+def _fixed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) -> list[str]:
+    """What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`).
+
+    With Kueue, classes never preempt by themselves.
+    """
+    found = []
+    if old.value != new.value:
+        found.append(f"value changes {from_to(old.value, new.value)}")
+    preempted, preempts = _preempts(before, old), _preempts(after, new)
+    if preempted != preempts:
+        found.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
+    return found
+
+
+def _preempts(plan: Plan, priority: PriorityClass) -> bool:
+    return priority.preempts and plan.cluster.scheduler.kind is not SchedulerKind.KUEUE
+
+
+def _obeys_preemptible(before: Plan, after: Plan, name: str) -> bool:
+    """Whether anything that is applied says so: a queue of Kueue, or a label of work for KAI-Scheduler."""
+    match after.cluster.scheduler.kind:
+        case SchedulerKind.KUEUE:
+            old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
+            return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
+        case SchedulerKind.KAI:
+            return any(item.priority_class and item.priority_class.name == name for item in after.workloads)
+        case _:
+            return False
+
+
+def _pods(plan: Plan, priority: PriorityClass) -> int:
+    return sum(
+        pods_of(tenant) for tenant in plan.tenants if priority.name in {found.name for found in tenant.priority_classes}
+    )
+
+
+def _change(
+    plan: Plan, priority: PriorityClass, change_class: ChangeClass, what: str, effect: str, undo: str
+) -> Change:
+    tenants = names(
+        [tenant.name for tenant in plan.tenants if priority.name in {item.name for item in tenant.priority_classes}]
+    )
+    whose = f" (open to {tenants})" if tenants and change_class.rank > ChangeClass.METADATA.rank else ""
+    return Change(
+        plan.cluster.name,
+        change_class,
+        Subject("PriorityClass", priority.name),
+        f"{what}{whose}",
+        effect,
+        undo,
+        priority.at,
+        (folders.SCHEDULING,),
+    )

@@ -1,0 +1,231 @@
+"""Rollouts: one repartition of a pool as small steps, none of which takes what tenants are guaranteed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Amount, Pool, Sharing, Total, Unit
+from gpuplan.planning.pools import clashes, is_alike, moved_to
+
+
+class StepKind(StrEnum):
+    """What a step does."""
+
+    PREPARE = "prepare"
+    """The other way of sharing is made known; nothing changes on nodes."""
+    MOVE = "move"
+    """Some nodes get the other way of sharing, and are away meanwhile."""
+    RETURN = "return"
+    """Some nodes get the pool's own way of sharing back, and are away meanwhile."""
+    SETTLE = "settle"
+    """All nodes have been moved: the other way becomes the pool's own."""
+    FORGET = "forget"
+    """Nothing names what was kept for the rollout: it goes."""
+
+
+class Level(NamedTuple):
+    """How many units a pool has before a step, while its nodes are away, and after it."""
+
+    unit: str
+    before: int
+    during: int
+    after: int
+    guaranteed: Amount
+
+
+class State(NamedTuple):
+    """What the policy says of a pool: its own sharing and, during a rollout, that of the nodes ``moved``.
+
+    ``keeps_config`` says that the device plugin's configuration of a rollout that has ended is still defined.
+    """
+
+    sharing: Sharing
+    rollout: Sharing | None
+    moved: tuple[str, ...]
+    keeps_config: bool
+
+
+class Step(NamedTuple):
+    """One commit: what the policy says after it, and which ``nodes`` are away while it is applied.
+
+    ``becomes`` is the pool as these nodes then have it, None where none is away; then there are no ``levels`` either.
+    """
+
+    kind: StepKind
+    nodes: tuple[str, ...]
+    becomes: Pool | None
+    state: State
+    levels: tuple[Level, ...]
+
+
+class Rollout(NamedTuple):
+    """The way of a pool to another sharing; ``target`` is the pool as it is then. No steps: it is there."""
+
+    pool: Pool
+    target: Pool
+    max_unavailable: int
+    steps: tuple[Step, ...]
+
+
+class Shortage(NamedTuple):
+    """A unit that falls below its guarantees though nodes go one by one: ``left`` when ``moved`` nodes have gone."""
+
+    unit: str
+    left: int
+    guaranteed: Amount
+    moved: int
+    holders: tuple[tuple[str, Amount], ...]
+
+
+class Refusal(NamedTuple):
+    """Why there is no way: units that one pool cannot hand out at once, or guarantees that every order breaks."""
+
+    pool: Pool
+    target: Pool
+    clash: tuple[Unit, Unit] | None
+    shortages: tuple[Shortage, ...]
+
+
+def plan_rollout(
+    pool: Pool,
+    target: Sharing,
+    nodes: Sequence[str],
+    max_unavailable: int,
+    totals: Sequence[Total],
+    *,
+    keeps_config: bool = False,
+) -> Rollout | Refusal:
+    """The steps from where the pool is to the target; ``nodes`` are the names of all of its nodes, in order.
+
+    While nodes are away, the others have what is guaranteed of every unit. A batch is the largest that is safe, and at
+    most ``max_unavailable``. Nodes are alike, so where batches of one fail, every other order does. A rollout under way
+    is continued; to another target, its nodes go back first. ``keeps_config`` is said of an earlier one, as in `State`.
+    """
+    home = pool.parts[0]._replace(nodes=pool.nodes)
+    if pool.rollout and is_alike(pool.rollout.moved.sharing, target):
+        target = pool.rollout.moved.sharing
+    aim = home if is_alike(home.sharing, target) else moved_to(pool, target)
+    clash = next(clashes(home.units, aim.units), None) if aim is not home else None
+    if clash:
+        return Refusal(pool, aim, clash, ())
+    legs = tuple(_legs(pool, home, aim, nodes))
+    guarantees = {total.unit.name: total for total in totals if total.pool.name == pool.name}
+    if shortages := _shortages(legs, guarantees):
+        return Refusal(pool, aim, None, shortages)
+    steps = _steps(_state(pool, keeps_config=keeps_config), home, aim, legs, max_unavailable, guarantees)
+    return Rollout(pool, aim, max_unavailable, tuple(steps))
+
+
+def _state(pool: Pool, *, keeps_config: bool) -> State:
+    rollout = pool.rollout
+    return State(pool.sharing, rollout and rollout.moved.sharing, rollout.nodes if rollout else (), keeps_config)
+
+
+class _Leg(NamedTuple):
+    """Nodes that go one way, in this order, with how many are ``there`` before."""
+
+    kind: StepKind
+    source: Pool
+    goal: Pool
+    nodes: tuple[str, ...]
+    there: int
+
+
+def _legs(pool: Pool, home: Pool, aim: Pool, nodes: Sequence[str]) -> Iterator[_Leg]:
+    moved: tuple[str, ...] = ()
+    if pool.rollout:
+        moved = tuple(name for name in nodes if name in pool.rollout.nodes)
+        if aim is home or aim.sharing is not pool.rollout.moved.sharing:
+            yield _Leg(StepKind.RETURN, pool.rollout.moved, home, moved[::-1], len(nodes) - len(moved))
+            moved = ()
+    if aim is not home:
+        left = tuple(name for name in nodes if name not in moved)
+        yield _Leg(StepKind.MOVE, home, aim, left, len(moved))
+
+
+# --- Capacity ----------------------------------------------------------------------------------------------------
+
+
+def _capacity(leg: _Leg, at_source: int, at_goal: int) -> dict[str, int]:
+    """Units while so many nodes are in service on each side."""
+    found: dict[str, int] = {}
+    for part, count in ((leg.source, at_source), (leg.goal, at_goal)):
+        for unit in part.units:
+            found[unit.name] = found.get(unit.name, 0) + unit.per_node * count
+    return found
+
+
+def _holds(capacity: Mapping[str, int], guarantees: Mapping[str, Total]) -> bool:
+    return all(capacity.get(name, 0) >= total.guaranteed for name, total in guarantees.items())
+
+
+def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[Shortage, ...]:
+    """The units that fall below their guarantees when nodes go one by one, each where it is worst."""
+    worst: dict[str, Shortage] = {}
+    for leg in legs:
+        for gone in range(len(leg.nodes)):
+            capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.there + gone)
+            for name, total in guarantees.items():
+                left = capacity.get(name, 0)
+                if left < total.guaranteed and (name not in worst or left < worst[name].left):
+                    holders = tuple(
+                        (tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed
+                    )
+                    worst[name] = Shortage(name, left, total.guaranteed, gone, holders)
+    return tuple(worst.values())
+
+
+# --- Steps -------------------------------------------------------------------------------------------------------
+
+
+def _steps(
+    state: State,
+    home: Pool,
+    aim: Pool,
+    legs: Sequence[_Leg],
+    max_unavailable: int,
+    guarantees: Mapping[str, Total],
+) -> Iterator[Step]:
+    has_config = aim.labels[DEVICE_PLUGIN_CONFIG_LABEL] != home.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+    for leg in legs:
+        is_move = leg.kind is StepKind.MOVE
+        if is_move and has_config and state.rollout is not aim.sharing:
+            state = State(home.sharing, aim.sharing, (), keeps_config=False)
+            yield _quiet(StepKind.PREPARE, state)
+        for nodes, levels in _batches(leg, max_unavailable, guarantees):
+            moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
+            state = state._replace(rollout=leg.goal.sharing if is_move else state.rollout, moved=moved)
+            yield Step(leg.kind, nodes, leg.goal, state, levels)
+        if is_move:
+            state = State(aim.sharing, None, (), keeps_config=has_config)
+            yield _quiet(StepKind.SETTLE, state)
+    if state.rollout is not None or state.keeps_config:
+        yield _quiet(StepKind.FORGET, State(state.sharing, None, (), keeps_config=False))
+
+
+def _quiet(kind: StepKind, state: State) -> Step:
+    return Step(kind, (), None, state, ())
+
+
+def _batches(
+    leg: _Leg, max_unavailable: int, guarantees: Mapping[str, Total]
+) -> Iterator[tuple[tuple[str, ...], tuple[Level, ...]]]:
+    """The nodes that go together, each time as many as is safe: one always is, or there would be no steps."""
+    gone = 0
+    while gone < len(leg.nodes):
+        left, there = len(leg.nodes) - gone, leg.there + gone
+        size = min(max_unavailable, left)
+        while size > 1 and not _holds(_capacity(leg, left - size, there), guarantees):
+            size -= 1
+        before, after = _capacity(leg, left, there), _capacity(leg, left - size, there + size)
+        yield leg.nodes[gone : gone + size], _levels(before, _capacity(leg, left - size, there), after, guarantees)
+        gone += size
+
+
+def _levels(
+    before: Mapping[str, int], during: Mapping[str, int], after: Mapping[str, int], guarantees: Mapping[str, Total]
+) -> tuple[Level, ...]:
+    promised = {name: total.guaranteed for name, total in guarantees.items()}
+    return tuple(Level(name, before[name], during[name], after[name], promised.get(name, 0)) for name in before)

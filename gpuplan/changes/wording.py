@@ -1,0 +1,71 @@
+"""Turns of phrase that changes share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from gpuplan.changes.model import NodeImpact
+from gpuplan.planning.plan import Amount, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
+from gpuplan.wording import joined, listing
+
+REVERT = "reverting the commit undoes it"
+NOTHING_RUNS = "nothing that runs is disturbed"
+
+
+def shared_as(sharing: Sharing) -> str:
+    """``time-slicing with 3 shares``."""
+    match sharing:
+        case Exclusive():
+            return "whole GPUs"
+        case TimeSlicing():
+            return f"time-slicing with {sharing.replicas} shares"
+        case Mps():
+            return f"MPS with {sharing.replicas} shares"
+        case Mig():
+            slicing = sharing.time_slicing
+            shares = f" with {slicing.replicas} shares of each device" if slicing else ""
+            return f"MIG layout `{sharing.layout.name}`{shares}"
+        case Fraction():
+            return "fractions"
+        case _:
+            assert_never(sharing)
+
+
+def division(layout: Layout) -> str:
+    """``2x 3g.40gb``: what becomes of GPUs, entry by entry."""
+    parts = []
+    for entry in layout.entries:
+        instances = joined([f"{count}x {name}" for name, count in entry.instances.items() if count > 0])
+        found = instances if entry.mig_enabled and instances else "no MIG"
+        where = "" if entry.gpus is None else f" on GPUs {', '.join(map(str, entry.gpus))}"
+        parts.append(f"{found}{where}")
+    return joined(parts) if parts else "no MIG"
+
+
+def nodes_of(nodes: NodeImpact) -> str:
+    """``2 nodes``."""
+    return counted(nodes.count, "node")
+
+
+def verb(nodes: NodeImpact, one: str, several: str) -> str:
+    """``2 nodes leave``, but ``1 node leaves``."""
+    return f"{nodes_of(nodes)} {one if nodes.count == 1 else several}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def names(found: Sequence[str]) -> str:
+    """All of a few names; of many the first ones."""
+    return listing(sorted(found))
+
+
+def from_to(old: object, new: object) -> str:
+    """``from 3 to 4``."""
+    return f"from {old} to {new}"
+
+
+def amount(number: Amount | None) -> str:
+    return "no limit" if number is None else f"{number:f}" if not isinstance(number, int) else str(number)

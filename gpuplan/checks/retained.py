@@ -1,0 +1,235 @@
+"""Checks on what is retained (GPU722-729): it must be what it was, and be found where it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
+from gpuplan.checks.handwritten.reading import inside, text, value_at
+from gpuplan.checks.registry import Check, check
+from gpuplan.diagnostics import Finding, Origin, Path, Severity
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Plan,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedObject,
+    Stage,
+)
+from gpuplan.policy.models import DNS_LABEL
+from gpuplan.wording import closest, listing
+
+# --- Entries that nodes name -------------------------------------------------------------------------------------
+
+
+@check("GPU722", "retained-layout-differs", ignorable=False)
+def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
+    """A retained layout is not the one that its name stands for.
+
+    ## Why
+    The name of a layout's entry ends in a hash of what the layout says, so that a node whose label has the name is
+    divided as the entry says. With anything else under that name, the MIG manager would find such a node to be wrong at
+    its next start and divide it anew, which is what the document is to prevent.
+
+    ## Instead
+    Write the layout as it was when nodes got the name; `gpuplan retain` does.
+    """
+    for what in _layouts(plan):
+        if what.config_name != what.layout.config_name:
+            yield Finding(
+                what.at / "configName",
+                f"`{what.config_name}` is not the name of this layout",
+                label=f"of this one it would be `{what.layout.config_name}`",
+                notes=("the last eight digits are a hash of how the GPUs are divided",),
+                help="write the layout as it was when nodes got the name; `gpuplan retain` finds it in Git",
+            )
+
+
+def _layouts(plan: Plan) -> Iterator[RetainedLayout]:
+    return (item.what for item in plan.retained if isinstance(item.what, RetainedLayout))
+
+
+def _configs(plan: Plan) -> Iterator[RetainedDevicePluginConfig]:
+    return (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
+
+
+@check("GPU723", "retained-name-not-selectable", ignorable=False)
+def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
+    """A retained entry has a name that no node label can have.
+
+    ## Why
+    Nodes choose an entry by the value of a label: at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit
+    at both ends. No node names anything else, and the API server takes few other keys in a ConfigMap.
+
+    ## Instead
+    Write the name as nodes have it: `kubectl get nodes -L nvidia.com/mig.config,nvidia.com/device-plugin.config`.
+    """
+    names = [(what.at / "configName", what.config_name, MIG_CONFIG_LABEL) for what in _layouts(plan)]
+    names += ((what.at / "key", what.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in _configs(plan))
+    for at, name, label in names:
+        if not is_label_value(name):
+            yield Finding(
+                at,
+                f"no node can have the label `{label}: {name}`",
+                label="not the value of a label",
+                notes=("at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",),
+                help=f"write a name that `kubectl get nodes -L {label}` shows",
+            )
+
+
+@check("GPU724", "retained-config-refused")
+def retained_config_refused(plan: Plan) -> Iterator[Finding]:
+    """A retained configuration of the device plugin is one that it refuses.
+
+    ## Why
+    The device plugin checks its file when it starts (`api/config/v1` of NVIDIA/k8s-device-plugin) and exits when it
+    refuses it: nodes that still name the entry hand out no GPUs. gpuplan has never written such an entry.
+
+    ## Instead
+    Write what the entry was; `gpuplan retain` does.
+    """
+    for what in _configs(plan):
+        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.mig_strategy):
+            message = f"`{what.key}`: {problem.message}"
+            yield Finding(
+                _place(what.at / "config", problem.route),
+                message,
+                label=problem.label,
+                notes=("nodes with this entry would hand out no GPUs",),
+                help=problem.help,
+            )
+
+
+def _place(at: Origin, route: Path) -> Origin:
+    for part in route:
+        at = at / part
+    return at
+
+
+# --- Objects -----------------------------------------------------------------------------------------------------
+
+
+@check("GPU725", "retained-object-incomplete", ignorable=False)
+def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
+    """A retained object is no Kubernetes object.
+
+    ## Why
+    What has no `apiVersion`, `kind` and `metadata.name`, or none that an API can have, cannot be applied: kustomize or
+    the API server refuses the whole folder.
+
+    ## Instead
+    Write the object as it was; `gpuplan retain` does.
+    """
+    for what in _objects(plan):
+        for route, is_right in _IDENTITY.items():
+            *above, last = route
+            at, name = _place(what.at / "manifest", route), ".".join(route)
+            if last not in inside(what.manifest, *above):
+                if route not in _OPTIONAL:
+                    message, label = f"the retained object has no `{name}`", "not a Kubernetes object"
+                    yield Finding(at.key, message, label=label, help=f"add `{name}`")
+            elif not is_right(value_at(what.manifest, route)):
+                message, label = f"`{name}` of the retained object is none that an object can have", "no API takes this"
+                yield Finding(at, message, label=label, help=f"write `{name}` as the object had it")
+
+
+def _matches(pattern: str) -> Callable[[object], bool]:
+    matches = re.compile(pattern).fullmatch
+    return lambda value: bool(matches(text(value)))
+
+
+def _is_mapping_of_text(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values())
+
+
+_IDENTITY: Mapping[tuple[str, ...], Callable[[object], bool]] = {
+    ("apiVersion",): _matches(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?v[0-9][a-z0-9]*"),
+    ("kind",): _matches(r"[A-Z][A-Za-z0-9]*"),
+    ("metadata", "name"): _matches(r"(?!\.\.?$)[^/%\s]{1,253}"),
+    ("metadata", "namespace"): _matches(DNS_LABEL),
+    ("metadata", "annotations"): _is_mapping_of_text,
+    ("metadata", "labels"): _is_mapping_of_text,
+}
+"""What every object has in common, and how it is spelt; names of some kinds have colons."""
+_OPTIONAL = (("metadata", "namespace"), ("metadata", "annotations"), ("metadata", "labels"))
+
+
+def _objects(plan: Plan) -> Iterator[RetainedObject]:
+    return (item.what for item in plan.retained if isinstance(item.what, RetainedObject))
+
+
+@check("GPU726", "retained-object-in-no-folder", ignorable=False)
+def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
+    """A retained object is to be applied with a folder that the cluster does not have.
+
+    ## Why
+    Each folder of a cluster is synced by itself. A folder that no stage, pool or tenant's namespace stands for would be
+    synced into nowhere, or by nobody.
+
+    ## Instead
+    Write the folder that the object was in, as `out/` of an earlier revision has it, or `scheduling`.
+    """
+    folders = _folders(plan)
+    for what in _objects(plan):
+        if what.folder not in folders:
+            close = closest(what.folder, folders)
+            yield Finding(
+                what.at / "folder",
+                f"cluster `{plan.cluster.name}` has no folder `{what.folder}`",
+                label=f"did you mean `{close}`" if close else "no such folder",
+                notes=(f"its folders are {listing(folders, 8)}",),
+                help=f"write `folder: {close or Stage.SCHEDULING.value}`",
+            )
+
+
+def _folders(plan: Plan) -> list[str]:
+    """The folders that have a place in the order of syncs, whether or not anything is in them."""
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    pools = [pool.name for pool in plan.pools]
+    return [
+        folder
+        for stage in Stage
+        for folder in (
+            [f"{stage.value}/{part}" for part in (pools if stage.is_by_pool else namespaces)]
+            if stage.has_parts
+            else [stage.value]
+        )
+    ]
+
+
+@check("GPU727", "retained-queue-not-on-hold", Severity.WARNING)
+def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
+    """A retained queue of Kueue goes on taking work.
+
+    ## Why
+    Kueue lets a queue go when nothing that it admitted is left (its finalizer `kueue.x-k8s.io/resource-in-use`). A
+    queue that nothing in the policies stands for any more, and that still admits work, never gets there. `Hold` admits
+    nothing new and lets what runs end; `HoldAndDrain` evicts what runs as well.
+
+    ## Instead
+    Add `stopPolicy: Hold` to the queue's `spec`.
+    """
+    for what in _objects(plan):
+        kind, api = text(what.manifest.get("kind")), text(what.manifest.get("apiVersion"))
+        if kind not in ("ClusterQueue", "LocalQueue") or api.partition("/")[0] != "kueue.x-k8s.io":
+            continue
+        if value_at(what.manifest, ("spec", "stopPolicy")) not in ("Hold", "HoldAndDrain"):
+            name = text(value_at(what.manifest, ("metadata", "name")))
+            yield Finding(
+                what.at / "manifest" / "spec" / "stopPolicy",
+                f"retained {kind} `{name}` goes on taking work",
+                label="not on hold",
+                help="write `stopPolicy: Hold`, or `HoldAndDrain` to evict what runs in it",
+            )
+
+
+CHECKS: tuple[Check, ...] = (
+    retained_layout_differs,
+    retained_name_not_selectable,
+    retained_config_refused,
+    retained_object_incomplete,
+    retained_object_in_no_folder,
+    retained_queue_not_on_hold,
+)

@@ -1,0 +1,188 @@
+"""Checks on pools between two ways of sharing (GPU730-739)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.node_patterns import NodePattern, parse
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Plan, Pool, Rollout, Unit
+from gpuplan.planning.pools import LONGEST_ROLLOUT_NAME, ROLLOUT_SUFFIX, clashes, is_alike
+from gpuplan.wording import closest
+
+
+@check("GPU730", "moved-node-not-in-pool")
+def moved_node_not_in_pool(plan: Plan) -> Iterator[Finding]:
+    """A rollout names a node that is not one of its pool's.
+
+    ## Why
+    The node would get labels of the pool, and be repartitioned, though it belongs to another pool or to none. And the
+    node that was meant keeps the old sharing, while its units are counted as moved.
+
+    ## Instead
+    Use a name that the pool lists, or that its pattern matches.
+    """
+    for pool, rollout in _rollouts(plan):
+        pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+        for index, name in _named(pool):
+            is_listed = name in pool.nodes.names
+            is_matched = not pool.nodes.names and (not isinstance(pattern, NodePattern) or pattern.matches(name))
+            if not is_listed and not is_matched:
+                close = closest(name, pool.nodes.names)
+                yield Finding(
+                    rollout.at / "nodes" / index,
+                    f"node `{name}` is none of pool `{pool.name}`",
+                    label=f"did you mean `{close}`" if close else "not a node of the pool",
+                    related=(
+                        Label((pool.nodes.at / "names").key, "its nodes")
+                        if pool.nodes.names
+                        else Label(pool.nodes.at / "namePattern", "does not match it"),
+                    ),
+                    help=f"write `{close}`" if close else "name a node of the pool",
+                )
+
+
+@check("GPU731", "more-nodes-moved-than-counted")
+def more_nodes_moved_than_counted(plan: Plan) -> Iterator[Finding]:
+    """A rollout names more nodes than its pool counts.
+
+    ## Why
+    Capacity is counted with `nodes.count`: units of the other nodes would be promised although there are none left.
+
+    ## Instead
+    Correct `nodes.count`, or the names.
+    """
+    for pool, rollout in _rollouts(plan):
+        moved = len(rollout.moved.nodes.names)
+        if moved > pool.nodes.count:
+            yield Finding(
+                (rollout.at / "nodes").key,
+                f"the rollout of pool `{pool.name}` names {moved} nodes, and the pool counts {pool.nodes.count}",
+                label=f"{moved} named",
+                related=(Label(pool.nodes.at / "count", f"{pool.nodes.count} counted"),),
+                help=f"write `count: {moved}`, or correct the names",
+            )
+
+
+@check("GPU732", "rollout-mixes-units", ignorable=False)
+def rollout_mixes_units(plan: Plan) -> Iterator[Finding]:
+    """A pool would hand out different units under one name while a rollout is under way.
+
+    ## Why
+    Pods and quotas know units by their resource. While some nodes publish whole GPUs as `nvidia.com/gpu` and others
+    shares or, under the strategy `single`, MIG devices, a pod that asks for one gets either, and a quota counts both as
+    one. So it is with shares of two sizes, which are all `nvidia.com/gpu.shared`.
+
+    ## Instead
+    Go to units with names of their own: strategy `mixed`, shares with `rename: true`. What cannot have one, such as
+    another number of `replicas`, is no matter of nodes: change `sharing` itself, once pods that hold shares may end. Or
+    make a second pool, and move nodes from one to the other.
+    """
+    for pool, rollout in _rollouts(plan):
+        for left, moved in clashes(rollout.left.units, rollout.moved.units):
+            name = moved.asked_as or moved.name
+            yield Finding(
+                rollout.moved.sharing.at.key,
+                f"`{name}` of pool `{pool.name}` would be two things while the rollout is under way",
+                label=unit_text(moved),
+                related=(Label(pool.sharing.at.key, unit_text(left)),),
+                notes=("pods ask for it, and quotas count it, by that name alone",),
+                help="publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool",
+            )
+            break
+
+
+def unit_text(unit: Unit) -> str:
+    """A unit in words, with what tells it from another one of its name."""
+    return f"`{unit.name}`" if unit.memory_mib is None else f"`{unit.name}` of {unit.memory_mib} MiB"
+
+
+@check("GPU733", "rollout-changes-nothing", Severity.WARNING)
+def rollout_changes_nothing(plan: Plan) -> Iterator[Finding]:
+    """A rollout leads to the sharing that the pool has already.
+
+    ## Why
+    No node would change. Most likely `sharing` was changed before the last node had been moved, which moves all that
+    are left at once, or `rollout` was forgotten when it had come to its end.
+
+    ## Instead
+    Remove `rollout` when all nodes have been moved; until then leave `sharing` as it was.
+    """
+    for pool, rollout in _rollouts(plan):
+        if is_alike(pool.sharing, rollout.moved.sharing):
+            yield Finding(
+                (rollout.at / "sharing").key,
+                f"the rollout of pool `{pool.name}` leads to what the pool has",
+                label="the same sharing",
+                related=(Label(pool.sharing.at.key, "shared like this already"),),
+                help="remove `rollout`, or write the sharing that it leads to",
+            )
+
+
+@check("GPU734", "pool-name-too-long-for-rollout")
+def pool_name_too_long_for_rollout(plan: Plan) -> Iterator[Finding]:
+    """A pool's name leaves no room for the label that a rollout puts on nodes.
+
+    ## Why
+    Nodes that were moved have the pool's name and `.rollout` in `nvidia.com/device-plugin.config`, where their
+    configuration differs from the others'. A label's value has at most 63 characters.
+
+    ## Instead
+    Give the pool a shorter name before the rollout. That is a change of labels on all of its nodes, and of its queues.
+    """
+    for pool, rollout in _rollouts(plan):
+        has_suffix = rollout.moved.labels[DEVICE_PLUGIN_CONFIG_LABEL] != pool.name
+        if has_suffix and len(pool.name) > LONGEST_ROLLOUT_NAME:
+            yield Finding(
+                name_of(pool.at),
+                f"the name of pool `{pool.name}` is too long for a rollout",
+                label=f"{len(pool.name)} characters",
+                notes=(f"with `{ROLLOUT_SUFFIX}` at its end it must fit into a label's value, of 63 characters",),
+                help=f"choose a name of at most {LONGEST_ROLLOUT_NAME} characters",
+            )
+
+
+@check("GPU735", "node-moved-twice", Severity.WARNING)
+def node_moved_twice(plan: Plan) -> Iterator[Finding]:
+    """A rollout names a node twice.
+
+    ## Why
+    It is one node and counts once. Most likely another name was meant, whose node stays as it was.
+
+    ## Instead
+    Remove the name, or write the one that was meant.
+    """
+    for pool, rollout in _rollouts(plan):
+        first: dict[str, int] = {}
+        for index, name in _named(pool):
+            if first.setdefault(name, index) != index:
+                yield Finding(
+                    rollout.at / "nodes" / index,
+                    f"the rollout of pool `{pool.name}` names node `{name}` twice",
+                    label="named before",
+                    related=(Label(rollout.at / "nodes" / first[name], "the first time"),),
+                    help="remove it, or write the name that was meant",
+                )
+
+
+def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
+    for pool in plan.pools:
+        if pool.rollout is not None:
+            yield pool, pool.rollout
+
+
+def _named(pool: Pool) -> Iterator[tuple[int, str]]:
+    """The names as they are written, with their places."""
+    return enumerate(pool.rollout.nodes if pool.rollout else ())
+
+
+CHECKS: tuple[Check, ...] = (
+    moved_node_not_in_pool,
+    more_nodes_moved_than_counted,
+    rollout_mixes_units,
+    rollout_changes_nothing,
+    pool_name_too_long_for_rollout,
+    node_moved_twice,
+)

@@ -1,0 +1,153 @@
+"""`gpuplan diff`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.options import Output, OutputType, cluster_option, each_to_its_own
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.changes.pods import Pod
+    from gpuplan.pipeline.comparing import Diff, Platform
+
+FORMATS = ("table", "markdown", "json")
+CLASSES = (
+    "metadata",
+    "quota",
+    "plugin-restart",
+    "admission",
+    "preemption-order",
+    "repartition",
+    "recreate",
+    "two-step",
+    "destructive",
+)
+"""As `gpuplan.changes.model.ChangeClass`, which help must not load; all but `none`."""
+
+
+@click.command("diff", cls=Verb)
+@click.argument("span", metavar="[REV..REV]", default="")
+@option(
+    "--against",
+    default="",
+    metavar="REV|DIR",
+    section="Input",
+    help="Compare the files as they lie there with this revision, or with the platform or the `out/` in this folder"
+    " [default: HEAD].",
+)
+@cluster_option
+@option(
+    "--pods",
+    metavar="FILE",
+    section="Input",
+    help="The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes are named.",
+)
+@option(
+    "--output-format",
+    "outputs",
+    type=OutputType(FORMATS),
+    multiple=True,
+    callback=each_to_its_own,
+    section="Output",
+    help=f"How it is written: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the"
+    " terminal keeps its own; may be repeated [default: table].",
+)
+@option(
+    "--fail-on",
+    type=click.Choice(CLASSES),
+    metavar="CLASS",
+    section="Output",
+    help="End with 1 only when something changes that is of this class or worse.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    span: str,
+    against: str,
+    clusters: tuple[str, ...],
+    pods: str | None,
+    outputs: tuple[Output, ...],
+    fail_on: str | None,
+) -> None:
+    """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
+
+    Each change has a class, least first: none, metadata, quota, plugin-restart, admission, preemption-order,
+    repartition, recreate, two-step, destructive. Revisions are read from Git; the files stay as they are.
+
+    \b
+    Exit codes: 0  nothing differs, or nothing as bad as --fail-on
+                1  something differs, or the later policies, or the step, have errors
+                2  trouble; the earlier policies cannot be planned
+
+    \b
+      gpuplan diff                              # the files against the last commit
+      gpuplan diff main...HEAD                  # a branch, from where it left main
+      gpuplan diff --against ./out              # against what was built, object by object
+      gpuplan diff --fail-on repartition        # in CI
+      kubectl get pods -A -o json | gpuplan diff -c prod --pods -
+    """
+    from gpuplan import pipeline
+
+    if span and against:
+        raise click.UsageError(f"{span!r} names both sides: leave --against out.")
+    terminal = Terminal.of(context)
+    diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods))
+    _write(terminal, diff, outputs)
+    for platform in (diff.earlier, diff.later):
+        _write_errors(terminal, platform)
+    context.exit(_exit_code(diff, fail_on))
+
+
+def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
+    if file is None:
+        return None
+    from gpuplan.changes.pods import read_pods
+
+    stdin = sys.stdin.buffer.read() if file == "-" and sys.stdin is not None else b""  # it may be closed
+    data = stdin if file == "-" else Path(file).read_bytes()
+    return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)
+
+
+def _write(terminal: Terminal, diff: Diff, outputs: tuple[Output, ...]) -> None:
+    """Write the difference in every format asked for, and for people unless another one goes to the terminal."""
+    from gpuplan.views.diff import shown_diff
+    from gpuplan.views.theme import Theme
+
+    on_screen = next((output.format for output in outputs if output.file is None), FORMATS[0])
+    theme = terminal.out_theme
+    terminal.print(shown_diff(diff, on_screen, theme))
+    for output in outputs:
+        if output.file is not None:
+            text = shown_diff(diff, output.format, Theme(width=theme.width, root=theme.root))
+            Path(output.file).write_text(text, encoding="utf-8")
+
+
+def _write_errors(terminal: Terminal, platform: Platform) -> None:
+    if platform.report is None or not platform.errors:
+        return
+    from gpuplan.views.diff_words import seen_from, side_name
+    from gpuplan.views.full import full
+    from gpuplan.views.verdict import verdict
+
+    theme = seen_from(platform.side, terminal.err_theme)
+    report = replace(platform.report, diagnostics=platform.errors)
+    terminal.insist(f"\nerrors in {side_name(platform.side)}:\n\n{full(report, theme)}")
+    terminal.say(verdict(report, theme))
+
+
+def _exit_code(diff: Diff, fail_on: str | None) -> int:
+    from gpuplan.changes.model import ChangeClass
+    from gpuplan.diagnostics import has_errors
+
+    if not diff.is_comparable:
+        return 2
+    least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
+    is_too_much = diff.worst.rank >= least.rank
+    return 1 if is_too_much or diff.later.errors or has_errors(diff.findings) else 0

@@ -1,0 +1,92 @@
+"""`gpuplan retain`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline.retaining import Keeper
+
+
+@click.command("retain", cls=Verb)
+@cluster_option
+@option(
+    "--against",
+    default="HEAD",
+    metavar="REV",
+    section="Input",
+    help="The Git revision that the cluster is at [default: HEAD].",
+)
+@option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
+@option(
+    "--prune",
+    is_flag=True,
+    section="Mode",
+    help="Delete documents that nothing at REV needs and that nobody edited; without --write, say which.",
+)
+@click.pass_context
+def command(context: click.Context, clusters: tuple[str, ...], against: str, *, write: bool, prune: bool) -> None:
+    """Write what must outlive a change of the policies.
+
+    Nodes go on naming a MIG layout, or a configuration of the device plugin, until a person lets the change reach them,
+    and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
+    Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
+
+    \b
+      gpuplan retain                   # what would be missing after this change?
+      gpuplan retain --write
+      gpuplan retain --prune --write   # after the change has reached all nodes
+    """
+    from gpuplan.pipeline.retaining import retain
+    from gpuplan.views import retaining as view
+
+    terminal = Terminal.of(context)
+    retention = retain(terminal.root, clusters, against)
+    if not retention.report.is_valid:
+        write_findings(terminal, retention.report, (), to_stderr=True)
+        terminal.say("nothing was compared\n")
+        context.exit(1)
+    leftovers = [leftover.path for leftover in retention.leftovers if prune and leftover.is_ours]
+    if write:
+        _write(terminal.root, retention.missing)
+        _delete(terminal.root, leftovers)
+        terminal.say(view.written(retention))
+    else:
+        terminal.print(view.documents(retention))
+        terminal.say(view.missing(retention))
+    terminal.say(view.leftovers(retention, prune=prune, write=write))
+    context.exit(0 if write or not (retention.missing or leftovers) else 1)
+
+
+def _write(root: Path, keepers: Iterable[Keeper]) -> None:
+    """Write each file as a whole or not at all, and none over another."""
+    from gpuplan.diagnostics import GpuplanError
+
+    keepers = tuple(keepers)
+    for keeper in keepers:
+        if os.path.lexists(root / keeper.path):
+            raise GpuplanError(f"`{keeper.path}` exists already, so nothing was written", "move it away")
+    for keeper in keepers:
+        target = root / keeper.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f".{target.name}.new")  # hidden, so that nothing reads it
+        unfinished.write_text(keeper.text, encoding="utf-8", newline="\n")
+        unfinished.replace(target)
+
+
+def _delete(root: Path, paths: Iterable[str]) -> None:
+    """Delete files, and their folder when nothing else is in it."""
+    for path in paths:
+        (root / path).unlink()
+        with suppress(OSError):
+            (root / path).parent.rmdir()

@@ -1,0 +1,131 @@
+"""`gpuplan rollout`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuplan.cli.commands import Verb, format_option, option
+from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline.rollouts import Proposal
+
+_SHARE = re.compile(r"[1-9][0-9]{0,5}|(100|[1-9]?[0-9])%")
+
+
+def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> str:
+    if share and not _SHARE.fullmatch(share):
+        raise click.BadParameter("use a number of nodes, or a part of them such as 25%.", param=parameter)
+    return share
+
+
+@click.command("rollout", cls=Verb)
+@click.argument("pool")
+@option(
+    "--to",
+    default="",
+    metavar="SHARING",
+    section="Input",
+    help="A MIG layout, exclusive, time-slicing=N or mps=N [default: that of the rollout under way].",
+)
+@option("--back", is_flag=True, section="Input", help="Take nodes back to the pool's own sharing.")
+@option(
+    "--nodes",
+    metavar="FILE",
+    section="Input",
+    help="Nodes as `kubectl get nodes -o json` lists them, or a name a line; - is stdin [default: the pool's names].",
+)
+@option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="How many nodes go together at most.")
+@option(
+    "--max-unavailable",
+    default="",
+    metavar="N|P%",
+    callback=_check_share,
+    section="Input",
+    help="How many nodes may be away at once, in place of the pool's own `disruption.maxUnavailable`.",
+)
+@cluster_option
+@option("--write", is_flag=True, section="Mode", help="Write the next step into the overlay; the one after it later.")
+@format_option("table", "markdown", "json", what="For people, for a merge request, or for programs")
+@click.pass_context
+def command(
+    context: click.Context,
+    pool: str,
+    to: str,
+    nodes: str | None,
+    batch: int | None,
+    max_unavailable: str,
+    clusters: tuple[str, ...],
+    format_: str,
+    *,
+    back: bool,
+    write: bool,
+) -> None:
+    """Plan how a pool gets another sharing, node by node.
+
+    Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
+    are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, the reason is, and
+    the exit code is 1.
+
+    \b
+      kubectl get nodes -o json | gpuplan rollout a100-shared --cluster prod --to seven-small --nodes -
+      gpuplan rollout a100-shared --cluster prod --write --nodes nodes.txt   the next step
+      gpuplan rollout a100-shared --cluster prod --back --nodes nodes.txt    from the middle, back again
+    """
+    from gpuplan.pipeline.rollouts import Wish, propose
+    from gpuplan.views.rollout import shown_rollout
+
+    if to and back:
+        raise click.UsageError("--to and --back lead to different ends: give one of them.")
+    if batch is not None and max_unavailable:
+        raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
+    terminal = Terminal.of(context)
+    wish = Wish(pool, to, back, batch, max_unavailable, _text(nodes))
+    report, proposal = propose(terminal.root, clusters, wish)
+    if proposal is None:
+        write_findings(terminal, report, (), to_stderr=True)
+        context.exit(1)
+    written = _write_next(terminal, proposal) if write and proposal.edits else ""
+    terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
+    terminal.say(written)
+    if not proposal.is_safe:
+        context.exit(1)
+
+
+def _text(file: str | None) -> str | None:
+    from pathlib import Path
+
+    from gpuplan.diagnostics import GpuplanError
+
+    if file is None:
+        return None
+    try:
+        if file == "-":
+            return "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8-sig")  # it may be closed
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GpuplanError("the list of nodes is not UTF-8", "pass what `kubectl get nodes -o json` prints") from error
+
+
+def _write_next(terminal: Terminal, proposal: Proposal) -> str:
+    """Write the first step, and say so."""
+    from gpuplan.diagnostics import GpuplanError
+    from gpuplan.pipeline.rollouts import Action, find_uncommitted, overlay_path, write
+
+    cluster, pool = proposal.plan.cluster.name, proposal.outcome.pool.name
+    if find_uncommitted(terminal.root, proposal):
+        return f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n"
+    edit = proposal.edits[0]
+    if edit.action is Action.CHANGE:
+        raise GpuplanError(
+            f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
+            "change it there as step 1 says, which `gpuplan rollout` shows without --write",
+        )
+    write(terminal.root, edit)
+    done = "removed" if edit.action is Action.REMOVE else "wrote"
+    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n"

@@ -1,0 +1,510 @@
+"""Compare two platforms: what the step from one to the other changes, whom it disturbs and what applies it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gpuplan.changes import ChangeClass, compare_objects, worst
+from gpuplan.changes import compare as compare_plans
+from gpuplan.changes.model import Change, NodeImpact, ObjectChange
+from gpuplan.delivery import TOOLS
+from gpuplan.delivery.flux.naming import folder_name
+from gpuplan.diagnostics import Diagnostic, GpuplanError
+from gpuplan.documents import find_folders, read_text
+from gpuplan.manifests import Identity
+from gpuplan.manifests.kustomization import FILE_NAME
+from gpuplan.outtree import INVENTORY
+from gpuplan.pipeline.loading import OVERLAYS, load
+from gpuplan.pipeline.revisions import (
+    Revision,
+    find_revision,
+    get_merge_base,
+    get_revision,
+    is_in_git,
+    read_revision,
+)
+from gpuplan.planning.plan import UNREAD, Approval, NodeLabels, Plan, Pool, Stage, Window
+from gpuplan.planning.sync_names import sync_name
+from gpuplan.wording import closest, listing
+
+if TYPE_CHECKING:
+    from gpuplan.changes.pods import Holder, Pod
+    from gpuplan.pipeline import Report
+
+HEAD: Final = "HEAD"
+WORK_TREE: Final = "the working tree"
+KUSTOMIZATION: Final = "Kustomization"
+
+
+class SideKind(StrEnum):
+    """What a platform is read from."""
+
+    WORK_TREE = "work-tree"
+    REVISION = "revision"
+    FOLDER = "folder"
+    OUTPUT = "output"
+    """A tree that `build` wrote: objects, without the policies that they were made of."""
+
+
+class Side(NamedTuple):
+    """One of two platforms that are compared; ``name`` is what the user calls it, ``folder`` where it is read."""
+
+    kind: SideKind
+    name: str
+    folder: Path
+    revision: Revision | None = None
+
+
+class Platform(NamedTuple):
+    """What was found on a side: the clusters that it has of those asked for, and unless it is output, a report."""
+
+    side: Side
+    clusters: tuple[str, ...]
+    report: Report | None
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(item for item in self.report.diagnostics if item.is_error) if self.report else ()
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        return {plan.cluster.name: plan for plan in self.report.plans} if self.report else {}
+
+
+class Applier(NamedTuple):
+    """The object of Argo CD or of Flux that syncs a folder; a ``name`` that ends in ``*`` stands for several.
+
+    ``windows`` are those of the pool whose nodes it changes.
+    """
+
+    kind: str
+    name: str
+    folder: str
+    approval: Approval
+    windows: tuple[Window, ...]
+
+    @property
+    def keeps_windows(self) -> bool:
+        """Flux knows no windows."""
+        return self.kind != KUSTOMIZATION
+
+
+class Impact(NamedTuple):
+    """A change, and what is known of it beside what the plans say.
+
+    ``is_earlier`` says that its place is in the earlier policies. ``holders`` are the pods that hold what it takes
+    away, None where nobody said which pods there are.
+    """
+
+    change: Change
+    is_earlier: bool
+    appliers: tuple[Applier, ...]
+    holders: tuple[Holder, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """All that differs between two platforms, sorted by cluster, worst first.
+
+    ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
+    the step itself.
+    """
+
+    earlier: Platform
+    later: Platform
+    impacts: tuple[Impact, ...]
+    objects: tuple[ObjectChange, ...]
+    skipped: tuple[str, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def worst(self) -> ChangeClass:
+        return worst(self.worst_of(cluster) for cluster in self.clusters)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters in which something differs."""
+        return tuple(
+            sorted({*(item.change.cluster for item in self.impacts), *(item.cluster for item in self.objects)})
+        )
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the earlier side could be planned at all."""
+        earlier = self.earlier
+        return earlier.report is None or not earlier.clusters or bool(earlier.report.plans)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are touched at most; those that several changes touch are counted once."""
+        return sum(self.nodes_of(cluster) for cluster in self.clusters)
+
+    @property
+    def pods(self) -> int:
+        """How many pods are disturbed: exactly where pods are known, otherwise at most."""
+        return sum(self.pods_of(cluster) for cluster in self.clusters)
+
+    @property
+    def knows_pods(self) -> bool:
+        return any(impact.holders is not None for impact in self.impacts)
+
+    def worst_of(self, cluster: str) -> ChangeClass:
+        changes = [impact.change.change_class for impact in self.of(cluster)]
+        return worst((*changes, *(item.change_class for item in self.objects if item.cluster == cluster)))
+
+    def nodes_of(self, cluster: str) -> int:
+        plans = [plan for side in (self.earlier, self.later) if (plan := side.plans.get(cluster))]
+        return _count_nodes(self.of(cluster), plans)
+
+    def pods_of(self, cluster: str) -> int:
+        return _count_pods(self.of(cluster))
+
+    def of(self, cluster: str) -> tuple[Impact, ...]:
+        return tuple(impact for impact in self.impacts if impact.change.cluster == cluster)
+
+
+def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, Side]:
+    """The earlier and the later side: of ``A..B`` or ``A...B``, or the working tree against something, or `HEAD`."""
+    if span:
+        return _ends(root, span)
+    return (_side(root, against) if against else _at(root, get_revision(root, HEAD))), work_tree(root)
+
+
+def work_tree(root: Path) -> Side:
+    """The files as they lie there."""
+    return Side(SideKind.WORK_TREE, WORK_TREE, root)
+
+
+def compare(
+    earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None, *, out: str = "out"
+) -> Diff:
+    """What differs between two sides in the clusters named, or in all of them.
+
+    ``pods`` are those of the one cluster that is compared. ``out`` is the output folder relative to the later root.
+    """
+    before, after = _read(earlier, clusters), _read(later, clusters)
+    _know(clusters, before, after)
+    both = sorted({*before.clusters, *after.clusters})
+    if pods is not None and len(both) > 1:
+        raise GpuplanError(
+            f"pods are those of one cluster, and {len(both)} are compared",
+            f"choose with `--cluster` among {listing(both)}",
+        )
+    if earlier.kind is SideKind.OUTPUT:
+        return _compare_with_output(before, after, clusters, out)
+    skipped = _unplanned(before) | _unplanned(after)
+    old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
+    diff = Diff(before, after, (), (), tuple(sorted(skipped)))
+    if not diff.is_comparable:
+        return diff
+    found = compare_plans(tuple(old.values()), tuple(new.values()))
+    changes = [change for change in found if _is_whole(change, old) and _is_whole(change, new)]
+    objects: Sequence[ObjectChange] = ()
+    if not before.errors and not after.errors:
+        trees = _tree(before, out), _tree(after, out)
+        objects = _compare_trees(*trees, changes)
+        changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
+    impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
+    return Diff(before, after, impacts, tuple(objects), diff.skipped)
+
+
+def _count_nodes(impacts: Iterable[Impact], plans: Iterable[Plan]) -> int:
+    """How many nodes changes touch at most. The same nodes are counted once, and never more than there are."""
+    touched = _most(impact.change.nodes for impact in impacts if impact.change.nodes is not None)
+    pools = (pool.nodes for plan in plans for pool in plan.pools)
+    there = _most(NodeImpact(nodes.count, nodes.names, nodes.name_pattern) for nodes in pools)
+    return min(touched, there or touched)
+
+
+def _most(found: Iterable[NodeImpact]) -> int:
+    most: dict[object, int] = {}
+    for nodes in found:
+        key = nodes.pattern or nodes.names
+        most[key] = max(most.get(key, 0), nodes.count)
+    return sum(most.values())
+
+
+def _count_pods(impacts: Iterable[Impact]) -> int:
+    """How many pods changes disturb: those that are known, otherwise as many as there may be."""
+    most: dict[object, int] = {}
+    known: set[tuple[str, str]] = set()
+    for change, _, _, holders in impacts:
+        if holders is not None:
+            known.update((holder.namespace, holder.name) for holder in holders)
+        else:
+            key = (change.nodes.pattern or change.nodes.names) if change.nodes else change.subject
+            most[key] = max(most.get(key, 0), change.pods)
+    return len(known) + sum(most.values())
+
+
+# --- Which platforms ---------------------------------------------------------------------------------------------
+
+_SPAN: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+
+
+def _ends(root: Path, span: str) -> tuple[Side, Side]:
+    parts = _SPAN.fullmatch(span)
+    if parts is None:
+        raise GpuplanError(
+            f"`{span}` is no range of revisions", f"write `{span}..HEAD`, or `--against {span}` for the working tree"
+        )
+    first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
+    earlier = get_merge_base(root, first, second) if dots == "..." else get_revision(root, first)
+    return _at(root, earlier), _at(root, get_revision(root, second))
+
+
+def _at(root: Path, revision: Revision) -> Side:
+    return Side(SideKind.REVISION, revision.name, root, revision)
+
+
+def _side(root: Path, name: str) -> Side:
+    """A revision, or a folder; what could be either has to be said more clearly."""
+    if _is_path(name):
+        return _folder(name)
+    revision = find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
+    if revision is not None and Path(name).is_dir():
+        raise GpuplanError(
+            f"`{name}` is both a revision and a folder", f"write `./{name}` for the folder, `{name}^0` for the revision"
+        )
+    if revision is not None:
+        return _at(root, revision)
+    return _folder(name) if Path(name).is_dir() else _at(root, get_revision(root, name))
+
+
+def _is_path(name: str) -> bool:
+    return name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/")
+
+
+def _has_git(root: Path, name: str) -> bool:
+    """Whether to ask git at all: a folder can be compared with where there is none."""
+    try:
+        return is_in_git(root)
+    except GpuplanError:
+        if Path(name).is_dir():
+            return False
+        raise
+
+
+def _folder(name: str) -> Side:
+    folder = Path(name)
+    if not folder.is_dir():
+        raise GpuplanError(f"folder `{name}` does not exist", "name one that holds `overlays/`, or a revision")
+    if find_folders(folder, OVERLAYS):
+        return Side(SideKind.FOLDER, name, folder)
+    if (folder / INVENTORY).is_file():
+        return Side(SideKind.OUTPUT, name, folder)
+    raise GpuplanError(
+        f"folder `{name}` is neither a platform nor what `gpuplan build` wrote",
+        f"name the folder that holds `{OVERLAYS}/`, or the one that holds `{INVENTORY}`",
+    )
+
+
+def _read(side: Side, clusters: Sequence[str]) -> Platform:
+    from gpuplan.pipeline import report_on
+
+    if side.kind is SideKind.OUTPUT:
+        return Platform(side, _written(side.folder, clusters), None)
+    if side.revision is not None:
+        report = report_on(read_revision(side.folder, side.revision, clusters))
+        return Platform(side, report.clusters, report)
+    known = find_folders(side.folder, OVERLAYS)
+    chosen = [name for name in clusters if name in known]
+    if clusters and known and not chosen:
+        return Platform(side, (), None)
+    report = report_on(load(side.folder, chosen))
+    return Platform(side, report.clusters, report)
+
+
+def _know(clusters: Sequence[str], *sides: Platform) -> None:
+    """Trouble for a cluster that neither side has."""
+    known = {name for side in sides for name in side.clusters}
+    for name in clusters:
+        if name not in known:
+            folders = {folder for side in sides for folder in _clusters_of(side)}
+            near = closest(name, sorted(folders))
+            hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(sorted(folders))}"
+            raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)
+
+
+def _clusters_of(platform: Platform) -> tuple[str, ...]:
+    side = platform.side
+    return platform.clusters if side.revision else find_folders(side.folder, OVERLAYS)
+
+
+def _unplanned(platform: Platform) -> set[str]:
+    return set(platform.clusters) - platform.plans.keys() if platform.report else set()
+
+
+# --- Plans -------------------------------------------------------------------------------------------------------
+
+_BROKEN: Final = {
+    "Pool": ("pools",),
+    "MigLayout": ("layouts",),
+    "PriorityClass": ("priority_classes",),
+    "Tenant": ("tenants", "incomplete_tenants"),
+    "Workload": ("workloads",),
+}
+
+
+def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
+    """Whether the change is none of a plan that lacks what has errors: that would look as if it were removed."""
+    plan = plans.get(change.cluster)
+    if plan is None:
+        return True
+    broken = {name for field in _BROKEN.get(change.subject.kind, ()) for name in getattr(plan.broken, field)}
+    return change.subject.name not in broken and UNREAD not in broken
+
+
+def _with_folders(changes: Iterable[Change], written: AbstractSet[str]) -> list[Change]:
+    """The changes with those of their folders only that are written on a side."""
+    split = [path.split("/") for path in written]
+    there = {"/".join(parts[:length]) for parts in split for length in range(1, len(parts) + 1)}
+    return [
+        change._replace(folders=tuple(folder for folder in change.folders if _path(change.cluster, folder) in there))
+        for change in changes
+    ]
+
+
+def _path(cluster: str, folder: str) -> str:
+    return f"{folder}/{cluster}" if folder in TOOLS else f"{cluster}/{folder}"
+
+
+def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
+    plan = new or old
+    appliers = tuple(dict.fromkeys(found for folder in change.folders if plan and (found := _applier(plan, folder))))
+    is_earlier = old is not None and id(change.at.source) in _sources(old) and not (new and _has(new, change))
+    holders = None
+    if pods is not None:
+        from gpuplan.changes.pods import find_holders
+
+        holders = find_holders(change, old, pods) if old is not None else ()
+    return Impact(change, is_earlier, appliers, holders)
+
+
+def _has(plan: Plan, change: Change) -> bool:
+    return id(change.at.source) in _sources(plan)
+
+
+def _sources(plan: Plan) -> set[int]:
+    """The documents that a plan is made of."""
+    named = (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.hand_written)
+    origins = [plan.cluster.at, *(part.at for parts in named for part in parts)]
+    origins += [item.at for item in plan.retained]
+    origins += [component.at for component in plan.components if component.at is not None]
+    return {id(at.source) for at in origins}
+
+
+def _applier(plan: Plan, folder: str) -> Applier | None:
+    """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
+    stage, _, part = folder.partition("/")
+    cluster = plan.cluster
+    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
+    if stage not in _STAGES or is_external:
+        return None
+    pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
+    windows = pool.disruption.windows if pool else ()
+    is_several = Stage(stage).has_parts and not part
+    if cluster.argocd is not None:
+        approval = _approval(stage, pool, cluster.argocd.operator_approval)
+        if is_several and stage in (Stage.NAMESPACES, Stage.WORKLOADS):
+            return Applier("ApplicationSet", sync_name(cluster.name, folder), folder, approval, windows)
+        name = sync_name(cluster.name, f"{stage}/*" if is_several else folder)
+        return Applier("Application", name, folder, approval, windows)
+    if cluster.flux is not None:
+        name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
+        return Applier(KUSTOMIZATION, name, folder, _approval(stage, pool, Approval.AUTOMATIC), windows)
+    return None
+
+
+_STAGES: Final = frozenset(stage.value for stage in Stage)
+
+
+def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
+    """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
+    if stage == Stage.PARTITIONS:
+        return pool.disruption.approval if pool else Approval.MANUAL
+    return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
+
+
+# --- Objects -----------------------------------------------------------------------------------------------------
+
+_Body = Mapping[str, Any]
+_Objects = dict[str, dict[tuple[str, Identity], _Body]]
+"""Objects by cluster, and by the folder in it that applies them."""
+
+
+def _tree(platform: Platform, out: str) -> Mapping[str, bytes]:
+    from gpuplan.pipeline.rendering import render
+
+    plans = platform.report.plans if platform.report else ()
+    return render(plans, platform.side.folder.resolve(), out, None, is_whole=False).tree
+
+
+def _compare_trees(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], changes: Sequence[Change]
+) -> Sequence[ObjectChange]:
+    """Only files that differ are read: two that are the same hold the same objects."""
+    differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
+    return compare_objects(_objects(before, differing), _objects(after, differing), changes)
+
+
+def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
+    from gpuplan import outtree
+    from gpuplan.pipeline.rendering import scope
+
+    if after.errors:
+        return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
+    found = outtree.compare(before.side.folder, _tree(after, out), scope=scope(clusters) or None)
+    later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
+    return Diff(before, after, (), tuple(_compare_trees(found.found, later, ())))
+
+
+def _objects(tree: Mapping[str, bytes], paths: Iterable[str]) -> _Objects:
+    """The objects in these files of a tree; lists of what a folder applies say nothing that those do not."""
+    found: _Objects = defaultdict(dict)
+    for path in paths:
+        if path in tree and basename(path) != FILE_NAME:
+            cluster, folder = _owner(path)
+            for identity, body in _bodies(path, tree[path]):
+                found[cluster][folder, identity] = body
+    return found
+
+
+def _owner(path: str) -> tuple[str, str]:
+    """The cluster that a file of the output is for, and the folder in it."""
+    first, *rest = path.split("/")
+    if first in TOOLS and len(rest) > 1:
+        return rest[0], first
+    return first, "/".join(rest[:-1])
+
+
+def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:
+    """The objects of a file; one that holds none, such as Helm values, stands for itself."""
+    text = data.decode(errors="replace")
+    documents = read_text(path, text, strict=False)[0] if path.endswith((".yaml", ".yml")) else ()
+    bodies = [document.data for document in documents if isinstance(document.data, dict)]
+    if not bodies or not all(_is_object(body) for body in bodies):
+        yield Identity("", "File", "", basename(path)), {"data": text}
+        return
+    for body in bodies:
+        metadata = body["metadata"]
+        group = str(body["apiVersion"]).rpartition("/")[0]
+        yield Identity(group, str(body["kind"]), str(metadata.get("namespace", "")), str(metadata["name"])), body
+
+
+def _is_object(body: _Body) -> bool:
+    metadata = body.get("metadata")
+    return bool(body.get("apiVersion") and body.get("kind") and isinstance(metadata, dict) and metadata.get("name"))
+
+
+def _written(folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:
+    """The clusters that an output tree has folders for."""
+    return tuple(name for name in find_folders(folder, ".") if name not in TOOLS and (not clusters or name in clusters))

@@ -1,0 +1,447 @@
+"""Rollouts of pools: from a wish and a repository to steps, and to the text of the overlay that makes each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple, assert_never
+
+from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.rollout import Refusal, Rollout, State, plan_rollout
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.documents import Document, read_text
+from gpuplan.manifests import to_yaml
+from gpuplan.pipeline import Report, validate
+from gpuplan.pipeline.loading import OVERLAYS
+from gpuplan.pipeline.revisions import find_revision, is_in_git, read_revision
+from gpuplan.planning.node_patterns import NodePattern, parse
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    POOL_LABEL,
+    ClusterMigStrategy,
+    Exclusive,
+    Fraction,
+    Layout,
+    Mig,
+    MigStrategy,
+    Mps,
+    Plan,
+    Pool,
+    Sharing,
+    TimeSlicing,
+)
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.policy.models import API_VERSION
+from gpuplan.wording import closest, listing
+
+
+class Wish(NamedTuple):
+    """What is asked for. ``to`` is empty for the target of the rollout under way, and where nodes go ``back``.
+
+    ``listed`` are nodes as text, None where the pool's own names are to do. ``max_unavailable`` is a number of nodes,
+    or a part of them in percent; ``batch`` is at most what the pool's policy allows.
+    """
+
+    pool: str
+    to: str = ""
+    back: bool = False
+    batch: int | None = None
+    max_unavailable: str = ""
+    listed: str | None = None
+
+
+class Action(StrEnum):
+    """What to do with a file."""
+
+    WRITE = "write"
+    """It has this text and no other."""
+    REMOVE = "remove"
+    """It goes."""
+    CHANGE = "change"
+    """It has more than this; this part of it becomes the text."""
+
+
+class Edit(NamedTuple):
+    """How the overlay says a step; ``path`` is relative to the repository's root."""
+
+    path: str
+    action: Action
+    text: str
+
+
+class LeftOver(NamedTuple):
+    """A quota or a workload on a unit that the pool does not have any more in the end."""
+
+    kind: str
+    name: str
+    unit: str
+
+
+class Proposal(NamedTuple):
+    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end."""
+
+    plan: Plan
+    outcome: Rollout | Refusal
+    edits: tuple[Edit, ...]
+    left_over: tuple[LeftOver, ...]
+
+    @property
+    def is_safe(self) -> bool:
+        return isinstance(self.outcome, Rollout)
+
+
+def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Proposal | None]:
+    """The way of a pool of one cluster to another sharing; no proposal where the cluster's policies have errors."""
+    report = validate(root, clusters, kustomize="off")
+    if not report.is_valid:
+        return report, None
+    plan, pool = _find_pool(report.plans, wish.pool)
+    names = _node_names(pool, wish.listed)
+    keeps_config = any(retained.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
+    target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
+    outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
+    edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, Rollout) else ()
+    return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
+
+
+def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
+    found = [(plan, pool) for plan in plans if (pool := plan.find_pool(name))]
+    if len(found) > 1:
+        clusters = [plan.cluster.name for plan, _ in found]
+        raise GpuplanError(
+            f"pool `{name}` is in {len(found)} clusters: {listing(clusters)}",
+            f"each goes its own way: `--cluster {clusters[0]}`",
+        )
+    if not found:
+        known = sorted({pool.name for plan in plans for pool in plan.pools})
+        close = closest(name, known)
+        raise GpuplanError(
+            f"there is no pool `{name}`", f"did you mean `{close}`?" if close else f"the pools are {listing(known)}"
+        )
+    return found[0]
+
+
+def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
+    there = {unit.name for unit in target.units}
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            if quota.pool is pool and quota.unit.name not in there:
+                yield LeftOver("Tenant", tenant.name, quota.unit.name)
+    for workload in plan.workloads:
+        if workload.pool is pool and workload.unit.name not in there:
+            yield LeftOver("Workload", workload.name, workload.unit.name)
+
+
+# --- How many at once --------------------------------------------------------------------------------------------
+
+
+def _limit(pool: Pool, wish: Wish) -> int:
+    """How many nodes may be away at once; a part of the nodes is rounded down, but one always may."""
+    if wish.max_unavailable:
+        number = int(wish.max_unavailable.rstrip("%"))
+        return max(number * pool.nodes.count // 100, 1) if wish.max_unavailable.endswith("%") else number
+    allowed = pool.disruption.max_unavailable
+    if wish.batch is not None and wish.batch > allowed:
+        raise GpuplanError(
+            f"`--batch {wish.batch}` is more than the {allowed} that `disruption.maxUnavailable` of pool "
+            f"`{pool.name}` allows",
+            f"write `--batch {allowed}`, or raise it for this rollout: `--max-unavailable {wish.batch}`",
+        )
+    return wish.batch or allowed
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+_LIST_NODES: Final = "kubectl get nodes -o json"
+
+
+def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
+    """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
+    names = sorted({*pool.nodes.names} if listed is None else set(_of_pool(pool, listed)), key=_natural)
+    if not names and listed is None:
+        raise GpuplanError(
+            f"pool `{pool.name}` does not say which nodes it has",
+            f"pass them: `{_LIST_NODES} | gpuplan rollout {pool.name} ... --nodes -`",
+        )
+    if len(names) != pool.nodes.count:
+        seen = f": {listing(names)}" if names else ""
+        raise GpuplanError(
+            f"pool `{pool.name}` counts {pool.nodes.count} nodes, and {len(names)} are listed{seen}",
+            f"correct `nodes.count`, or list them all: `{_LIST_NODES}`",
+        )
+    lost = [name for name in (pool.rollout.nodes if pool.rollout else ()) if name not in names]
+    if lost:
+        raise GpuplanError(
+            f"{listing(lost)} of the rollout of pool `{pool.name}` cannot be found among the nodes",
+            "correct `rollout.nodes`, or list all of the pool's nodes",
+        )
+    return tuple(names)
+
+
+def _of_pool(pool: Pool, listed: str) -> Iterator[str]:
+    """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
+    pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+    for name, labels in _listed(listed):
+        if pool.nodes.names:
+            is_its = name in pool.nodes.names
+        elif isinstance(pattern, NodePattern):
+            is_its = pattern.matches(name)
+        else:
+            is_its = labels is None or labels.get(POOL_LABEL) == pool.name
+        if is_its:
+            yield name
+
+
+def _listed(text: str) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    """The nodes of a list as `kubectl` writes it, with their labels, or one name a line."""
+    if not text.lstrip().startswith("{"):
+        yield from ((line.strip().removeprefix("node/"), None) for line in text.splitlines() if line.strip())
+        return
+    try:
+        body = json.loads(text)
+        for item in body.get("items", [body]):
+            yield str(item["metadata"]["name"]), dict(item["metadata"].get("labels") or {})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise GpuplanError(
+            "the list of nodes is not what kubectl writes", f"pass what `{_LIST_NODES}` prints"
+        ) from error
+
+
+def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((index % 2 == 1, int(part) if index % 2 else 0, part) for index, part in enumerate(parts))
+
+
+# --- The target --------------------------------------------------------------------------------------------------
+
+_COUNTED: Final = re.compile(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
+
+
+def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:
+    if wish.to:
+        return _named(plan, pool, wish.to)
+    if pool.rollout is None:
+        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
+    return pool.rollout.moved.sharing
+
+
+def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
+    """The sharing that a word, or the name of a layout, stands for; options that are not said stay as they are."""
+    at, now = pool.at / "sharing", pool.sharing
+    if name == "exclusive":
+        return Exclusive(at)
+    if counted := _COUNTED.fullmatch(name):
+        replicas = int(counted[2])
+        if counted[1] == "mps":
+            return now._replace(replicas=replicas) if isinstance(now, Mps) else Mps(at, replicas, rename=True)
+        if isinstance(now, TimeSlicing):
+            return now._replace(replicas=replicas)
+        return TimeSlicing(at, replicas, rename=True, fail_requests_greater_than_one=True)
+    layout = next((layout for layout in plan.layouts if layout.name == name), None)
+    if layout is None:
+        close = closest(name, [layout.name for layout in _layouts(plan, pool)])
+        raise GpuplanError(
+            f"`{name}` is no layout, nor another way of sharing",
+            f"did you mean `{close}`?" if close else _ways(plan, pool),
+        )
+    if layout.gpu is not pool.gpu:
+        raise GpuplanError(
+            f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
+        )
+    return Mig(at, layout, at, _strategy(plan, now), None)
+
+
+def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
+    if isinstance(now, Mig):
+        return now.strategy
+    is_single = plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.SINGLE
+    return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+
+
+def _ways(plan: Plan, pool: Pool) -> str:
+    names = [f"`--to {layout.name}`" for layout in _layouts(plan, pool)]
+    return f"there are {', '.join([*names, '`--to exclusive`', '`--to time-slicing=4`'])}"
+
+
+def _layouts(plan: Plan, pool: Pool) -> list[Layout]:
+    return [layout for layout in plan.layouts if layout.gpu is pool.gpu]
+
+
+# --- Edits -------------------------------------------------------------------------------------------------------
+
+_ABOUT: Final = "# A step of `gpuplan rollout`, which replaces this file by the next one.\n"
+
+
+def overlay_path(cluster: str, pool: str) -> str:
+    """The file that steps are written to."""
+    return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
+
+
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: Rollout) -> Iterator[Edit]:
+    """What the overlay must say after each step.
+
+    An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
+    """
+    own = overlay_path(plan.cluster.name, pool.name)
+    theirs = _written_by_hand(root / own, pool)
+    layers = _document(pool).layers
+    layer = layers[-1] if layers[-1].file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
+    base = {} if layer is layers[0] else _parts(layers[0].data)
+    by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
+    for step in outcome.steps:
+        patch = _patch(base, _said(pool, step.state))
+        kept = [_retained(plan, pool, outcome.target)] if step.state.keeps_config else []
+        if by_hand:
+            gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
+            yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
+        elif documents := [*([_head("Pool", pool.name) | {"spec": patch}] if patch else []), *kept]:
+            yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
+        else:
+            yield Edit(own, Action.REMOVE, "")
+
+
+def _document(pool: Pool) -> Document:
+    if not isinstance(pool.at.source, Document):
+        raise TypeError(pool.at.source)
+    return pool.at.source
+
+
+def _head(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
+
+
+_PARTS: Final = ("sharing", "rollout")
+"""The fields of a pool that a rollout changes."""
+
+
+def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
+    spec = data.get("spec") or {}
+    return {key: spec[key] for key in _PARTS if key in spec}
+
+
+def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the one of the other by RFC 7386; empty where they are the same."""
+    found: dict[str, Any] = {key: None for key in base if key not in wanted}
+    for key, value in wanted.items():
+        before = base.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inner := _patch(before, value):
+                found[key] = inner
+        elif value != before or key not in base:
+            found[key] = value
+    return found
+
+
+def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
+    """What the pool's document has to say, beside whatever else it says."""
+    text = to_yaml(_head("Pool", pool.name) | {"spec": patch} if patch else _head("Pool", pool.name))
+    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+    return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
+
+
+def _written_by_hand(path: Path, pool: Pool) -> bool:
+    """Whether the file says more than steps of a rollout do."""
+    if not os.path.lexists(path):
+        return False
+    documents, _ = read_text(str(path), path.read_text(encoding="utf-8"))
+    return not all(_is_own(document, pool) for document in documents)
+
+
+def _is_own(document: Document, pool: Pool) -> bool:
+    spec = document.data.get("spec")
+    if document.kind == "Pool":
+        return document.name == pool.name and isinstance(spec, dict) and not set(spec) - set(_PARTS)
+    return document.kind == "Retained" and document.name == _kept_name(pool)
+
+
+# --- Sharing as a policy says it ---------------------------------------------------------------------------------
+
+
+def _said(pool: Pool, state: State) -> dict[str, Any]:
+    said = {"sharing": _spelt(pool, state.sharing)}
+    if state.rollout is not None:
+        said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+    return said
+
+
+def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
+    """A way of sharing as the policy has it, if it has it, otherwise as short as can be."""
+    spec = _document(pool).data["spec"]
+    if sharing is pool.sharing:
+        return dict(spec["sharing"])
+    if pool.rollout and sharing is pool.rollout.moved.sharing:
+        return dict(spec["rollout"]["sharing"])
+    match sharing:
+        case Exclusive():
+            return {"exclusive": {}}
+        case Fraction():
+            return {"fraction": {}}
+        case TimeSlicing():
+            return {"timeSlicing": _time_slicing(sharing)}
+        case Mps():
+            return {"mps": {"replicas": sharing.replicas, **({} if sharing.rename else {"rename": False})}}
+        case Mig():
+            strategy = {} if sharing.strategy is MigStrategy.MIXED else {"strategy": sharing.strategy.value}
+            return {"mig": {"layout": sharing.layout.name, **strategy}}
+        case _:
+            assert_never(sharing)
+
+
+def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
+    said: dict[str, Any] = {"replicas": sharing.replicas}
+    if not sharing.rename:
+        said["rename"] = False
+    if not sharing.fail_requests_greater_than_one:
+        said["failRequestsGreaterThanOne"] = False
+    return said
+
+
+def _kept_name(pool: Pool) -> str:
+    return f"{pool.name}-rollout"
+
+
+def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
+    """The device plugin's configuration that nodes name until they have the label of the pool's own."""
+    key = f"{pool.name}{ROLLOUT_SUFFIX}"
+    kept = next((item.config for item in plan.retained_plugin_configs if item.key == key), None)
+    config = device_plugin.configuration(target, plan.cluster.gpu_operator.mig_strategy) if kept is None else kept
+    until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
+    spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
+    return _head("Retained", _kept_name(pool)) | {"spec": spec}
+
+
+# --- Writing -----------------------------------------------------------------------------------------------------
+
+
+def find_uncommitted(root: Path, proposal: Proposal) -> bool:
+    """Whether the step that the policies say is in no commit yet, so that nothing can have come of it."""
+    if shutil.which("git") is None or not is_in_git(root):
+        return False
+    head = find_revision(root, "HEAD")
+    if head is None:
+        return False
+    cluster, name = proposal.plan.cluster.name, proposal.outcome.pool.name
+    plans = read_revision(root, head, (cluster,)).plans
+    before = plans[0].find_pool(name) if plans else None
+    if before is None:
+        return False
+    return _parts(_document(before).data) != _parts(_document(proposal.outcome.pool).data)
+
+
+def write(root: Path, edit: Edit) -> None:
+    """Make the edit, at once or not at all."""
+    path = root / edit.path
+    if edit.action is Action.REMOVE:
+        path.unlink(missing_ok=True)
+        return
+    temporary = path.with_name(f".{path.name}.new")  # hidden names are not read
+    try:
+        temporary.write_text(edit.text, encoding="utf-8", newline="\n")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Resolve what is retained: definitions that the policies say no more and the cluster still holds on to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.context import Context
+from gpuplan.planning.layouts import make_layout
+from gpuplan.planning.plan import (
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedObject,
+    Stage,
+    Tenant,
+)
+from gpuplan.policy import models
+
+
+def resolve_retained(
+    context: Context, at: Origin, policy: models.Retained, tenants: Iterable[Tenant]
+) -> Retained | None:
+    """What a document retains, or None when its GPU model cannot be found."""
+    spec = policy.spec
+    what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject | None = None
+    if spec.mig_layout is not None:
+        what = _layout(context, at / "migLayout", spec.mig_layout)
+    elif spec.device_plugin_config is not None:
+        plugin = spec.device_plugin_config
+        config = plugin.config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin.key, config)
+    elif spec.object is not None:
+        manifest = spec.object.manifest
+        what = RetainedObject(at / "object", spec.object.folder or _folder(manifest, tenants), manifest)
+    return None if what is None else Retained(at, policy.metadata.name, what, spec.until)
+
+
+def _layout(context: Context, at: Origin, spec: models.RetainedLayout) -> RetainedLayout | None:
+    gpu = context.find_gpu(spec.gpu, at / "gpu")
+    if gpu is None:
+        return None
+    name = spec.config_name.rpartition("-")[0] or spec.config_name
+    layout = make_layout(at, name, gpu, spec.instances, spec.devices)
+    return RetainedLayout(at, spec.config_name, layout, spec.gpus_per_node or 0)
+
+
+def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
+    """The folder of the object's namespace where a tenant has it, else that of what the whole cluster shares."""
+    metadata = manifest.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    if any(namespace in tenant.namespaces for tenant in tenants):
+        return f"{Stage.NAMESPACES.value}/{namespace}"
+    return Stage.SCHEDULING.value

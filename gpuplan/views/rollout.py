@@ -1,0 +1,349 @@
+"""Rollouts of pools: the steps, what to type at each, and how capacity goes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from gpuplan.changes.rollout import Level, Refusal, Rollout, Shortage, Step, StepKind
+from gpuplan.checks.rollout import unit_text
+from gpuplan.checks.wording import number, total_text
+from gpuplan.pipeline.rollouts import Action, Edit, Proposal
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Amount,
+    Approval,
+    NodeLabels,
+    Plan,
+    Pool,
+    Stage,
+)
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.planning.sync_names import sync_name
+from gpuplan.views.json_findings import json_text
+from gpuplan.views.markdown import escape
+from gpuplan.views.plan import sharing_of, sharing_text
+from gpuplan.views.text import count, indent, printable, table
+from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import joined, listing
+
+FORMAT_VERSION: Final = "1.0"
+"""A minor step only adds keys; lists are never null or absent."""
+
+
+def shown_rollout(proposal: Proposal, format_: str, theme: Theme) -> str:
+    """A proposal as ``table``, ``markdown`` or ``json``."""
+    match format_:
+        case "json":
+            return json_text(rollout_as_data(proposal))
+        case "markdown":
+            return _markdown(proposal)
+        case _:
+            return _page(proposal, theme)
+
+
+# --- For people --------------------------------------------------------------------------------------------------
+
+
+def _page(proposal: Proposal, theme: Theme) -> str:
+    outcome = proposal.outcome
+    heading = theme.paint(printable(_heading(proposal)), Style.STRONG)
+    if isinstance(outcome, Refusal):
+        return f"{heading}\n{_printable_lines(_reasons(outcome))}"
+    parts = [f"{heading}\n{_summary(outcome)}\n"]
+    if rows := list(_capacity_rows(outcome)):
+        drawn = indent(table(_HEADINGS, rows, right=range(2, 6)))
+        parts.append(f"{theme.paint('Capacity, in units', Style.STRONG)}\n{drawn}")
+    for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
+        title = printable(f"Step {index} of {len(outcome.steps)}: {_title(outcome, step)}")
+        blocks = "".join(_block(name, text) for name, text in _blocks(proposal, step, edit))
+        parts.append(f"{theme.paint(title, Style.STRONG)}\n{indent(blocks)}")
+    return "\n".join(parts)
+
+
+def _block(name: str, text: str) -> str:
+    return f"{printable(name)}\n{indent(_printable_lines(text.splitlines()))}"
+
+
+def _printable_lines(lines: Iterable[str]) -> str:
+    return _lines([printable(line) for line in lines])
+
+
+def _heading(proposal: Proposal) -> str:
+    outcome = proposal.outcome
+    return (
+        f"Pool {outcome.pool.name} of cluster {proposal.plan.cluster.name}: from {sharing_of(outcome.pool)} "
+        f"to {sharing_text(outcome.target.sharing)}"
+    )
+
+
+def _summary(outcome: Rollout) -> str:
+    if not outcome.steps:
+        return "nothing is left to do"
+    away = max((len(step.nodes) for step in outcome.steps), default=0)
+    moved = len(outcome.pool.rollout.moved.nodes.names) if outcome.pool.rollout else 0
+    done = f", {moved} moved already" if moved else ""
+    together = f", {away} at a time" if away else ""
+    return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
+
+
+def _title(outcome: Rollout, step: Step) -> str:
+    names = joined(step.nodes)
+    target = sharing_text(outcome.target.sharing)
+    match step.kind:
+        case StepKind.PREPARE:
+            return f"make {target} known; nothing changes on nodes"
+        case StepKind.MOVE:
+            return f"move {names} to {target}"
+        case StepKind.RETURN:
+            return f"take {names} back to {sharing_text(outcome.pool.sharing)}"
+        case StepKind.SETTLE:
+            return f"{target} becomes the pool's own; no node is repartitioned"
+        case StepKind.FORGET:
+            return "drop what the rollout needed; nothing changes on nodes"
+
+
+def _reasons(refusal: Refusal) -> Iterator[str]:
+    name = refusal.pool.name
+    if refusal.clash:
+        old, new = refusal.clash
+        yield (
+            f"no safe way: `{new.asked_as or new.name}` would be two things while nodes move, {unit_text(old)} and "
+            f"{unit_text(new)}, and pods and quotas know them by that name alone"
+        )
+        yield "instead: publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool"
+    for shortage in refusal.shortages:
+        gone = f", {shortage.moved} moved," if shortage.moved else ""
+        yield (
+            f"no safe way: with one node away{gone} pool `{name}` has {shortage.left} `{shortage.unit}`, and "
+            f"{number(shortage.guaranteed)} are guaranteed"
+        )
+        yield f"  {total_text(shortage.holders)}"
+        yield f"instead: {_instead(refusal, shortage)}"
+
+
+def _instead(refusal: Refusal, shortage: Shortage) -> str:
+    missing = number(shortage.guaranteed - shortage.left)
+    lower = f"lower these guarantees by {missing} first, or move them to another pool"
+    if refusal.target.find_unit(shortage.unit) is None:
+        kept = listing([unit.name for unit in refusal.target.units])
+        return f"{lower}: in the end the pool has no `{shortage.unit}`, but {kept}"
+    return f"{lower}, or add a node"
+
+
+# --- Capacity ----------------------------------------------------------------------------------------------------
+
+_HEADINGS: Final = ("UNIT", "STEP", "BEFORE", "AWAY", "AFTER", "GUARANTEED", "WHILE NODES ARE AWAY")
+_WIDTH: Final = 32
+
+
+def _capacity_rows(outcome: Rollout) -> Iterator[tuple[str, ...]]:
+    """Unit by unit, one row for each step that takes nodes away."""
+    curve = [(index, level) for index, step in enumerate(outcome.steps, start=1) for level in step.levels]
+    for unit in dict.fromkeys(level.unit for _, level in curve):
+        levels = [(index, level) for index, level in curve if level.unit == unit]
+        most = max(max(level.before, level.after) for _, level in levels)
+        for index, level in levels:
+            numbers = (level.before, level.during, level.after)
+            yield unit, str(index), *map(str, numbers), number(level.guaranteed), _bar(level, most)
+
+
+def _bar(level: Level, most: int) -> str:
+    """What there is as ``#``, what there may be at most as ``.``, and ``|`` where the guarantees end."""
+    filled = level.during * _WIDTH // most if most else 0
+    mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
+    cells = "#" * filled + "." * (_WIDTH - filled)
+    return f"{cells[:mark]}|{cells[mark:]}"
+
+
+# --- What to type ------------------------------------------------------------------------------------------------
+
+
+def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, str]]:
+    """What to do at a step, in order: what it is, and the text or the commands.
+
+    Where a merge is applied without a person, the nodes must be empty before it.
+    """
+    plan, pool, before = proposal.plan, proposal.outcome.pool, _before(step)
+    is_delivered = bool(plan.cluster.argocd or plan.cluster.flux)
+    applies_itself = is_delivered and pool.disruption.approval is Approval.AUTOMATIC
+    if before and applies_itself:
+        yield "take their pods off", _lines(before)
+    if edit.action is Action.REMOVE:
+        yield f"remove {edit.path}", ""
+    else:
+        yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
+    if proposal.left_over and _is_end_of_mix(proposal.outcome, step):
+        yield "in the same commit, take out what the pool hands out no more", _lines(_left_over(proposal))
+    yield "build, commit, and merge", "gpuplan build\n"
+    if before and not applies_itself:
+        yield "take their pods off", _lines(before)
+    yield "apply in this order", _lines(_apply(plan, pool, step))
+    if wait := _wait(proposal, step):
+        yield "wait", _lines(wait)
+    if step.nodes:
+        yield "let pods in again", _lines([f"kubectl uncordon {' '.join(step.nodes)}"])
+
+
+def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:
+    """Whether it is with this step that the pool hands out the units of one way of sharing alone."""
+    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    return step is next((other for other in steps if other.state.rollout is None), None)
+
+
+def _lines(commands: Sequence[str]) -> str:
+    return "".join(f"{command}\n" for command in commands)
+
+
+def _before(step: Step) -> list[str]:
+    if not step.nodes:
+        return []
+    names = " ".join(step.nodes)
+    return [f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"]
+
+
+def _left_over(proposal: Proposal) -> list[str]:
+    return [
+        f"{item.kind} {item.name}: {'quota on' if item.kind == 'Tenant' else 'runs on'} {item.unit}"
+        for item in proposal.left_over
+    ]
+
+
+def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
+    """The GPU Operator's files come first: a node must not name what they do not say yet."""
+    cluster, is_external = plan.cluster.name, plan.cluster.node_labels is NodeLabels.EXTERNAL
+    applied = [Stage.GPU_OPERATOR.value]
+    if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
+        applied.append(f"{Stage.PARTITIONS}/{pool.name}")
+    commands: list[str] = []
+    if plan.cluster.argocd:
+        for folder in applied:
+            name = sync_name(cluster, folder)
+            commands += [f"argocd app sync {name}", f"argocd app wait {name} --health"]
+    elif plan.cluster.flux:
+        from gpuplan.delivery.flux.naming import folder_name
+
+        commands += [f"flux resume kustomization {folder_name(cluster, folder)}" for folder in applied]
+    else:
+        commands += [f"kubectl apply --server-side -k out/{cluster}/{folder}" for folder in applied]
+    if is_external and step.becomes:
+        labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
+        commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
+    return commands
+
+
+_SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
+
+
+def _wait(proposal: Proposal, step: Step) -> list[str]:
+    if step.becomes:
+        return list(_wait_for_nodes(step, step.becomes))
+    if step.kind is StepKind.SETTLE and step.state.keeps_config:
+        key = f"{proposal.outcome.pool.name}{ROLLOUT_SUFFIX}"
+        return [f"kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}   # until there are none"]
+    namespace = proposal.plan.cluster.gpu_operator.namespace
+    return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
+
+
+def _wait_for_nodes(step: Step, becomes: Pool) -> Iterator[str]:
+    """The label comes first: until mig-manager has seen it, the state is that of the last change."""
+    nodes = " ".join(f"node/{name}" for name in step.nodes)
+    if config := becomes.labels.get(MIG_CONFIG_LABEL):
+        yield _wait_for(nodes, ".metadata.labels", MIG_CONFIG_LABEL, config)
+        yield _wait_for(nodes, ".metadata.labels", f"{MIG_CONFIG_LABEL}.state", "success")
+    for unit in becomes.units:
+        if unit.resource:
+            yield _wait_for(nodes, ".status.allocatable", unit.resource, str(unit.per_node))
+
+
+def _wait_for(nodes: str, where: str, key: str, value: str) -> str:
+    path = key.replace(".", "\\.")
+    return f"kubectl wait --timeout=30m --for=jsonpath='{{{where}.{path}}}'={value} {nodes}"
+
+
+# --- For a merge request -----------------------------------------------------------------------------------------
+
+
+def _markdown(proposal: Proposal) -> str:
+    outcome = proposal.outcome
+    start = f"## {escape(_heading(proposal))}\n\n"
+    if isinstance(outcome, Refusal):
+        return start + "".join(f"- {escape(line.strip())}\n" for line in _reasons(outcome))
+    parts = [f"{start}{_summary(outcome)}\n"]
+    if rows := list(_capacity_rows(outcome)):
+        headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
+        lines = [headings, ["---"] * len(headings), *(map(escape, row[:-1]) for row in rows)]
+        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
+        blocks = "".join(
+            f"{escape(name).capitalize()}:\n\n{_fenced(text)}" if text else f"{escape(name).capitalize()}.\n\n"
+            for name, text in _blocks(proposal, step, edit)
+        )
+        parts.append(f"### {index}. {escape(_title(outcome, step))}\n\n{blocks}".rstrip("\n") + "\n")
+    return "\n".join(parts)
+
+
+def _fenced(text: str) -> str:
+    """A block that nothing in the text can end."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}{fence}\n\n"
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+
+def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
+    """A contract, `rollout.schema.json`: ``steps`` where there is a safe way, else ``refusal``."""
+    outcome = proposal.outcome
+    is_refused = isinstance(outcome, Refusal)
+    steps = () if isinstance(outcome, Refusal) else zip(outcome.steps, proposal.edits, strict=True)
+    return {
+        "format_version": FORMAT_VERSION,
+        "cluster": proposal.plan.cluster.name,
+        "pool": outcome.pool.name,
+        "from": sharing_of(outcome.pool),
+        "to": sharing_text(outcome.target.sharing),
+        "safe": not is_refused,
+        "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],
+        "refusal": _refusal(outcome) if isinstance(outcome, Refusal) else None,
+        "left_over": [item._asdict() for item in proposal.left_over],
+    }
+
+
+def _step(proposal: Proposal, index: int, step: Step, edit: Edit) -> dict[str, Any]:
+    return {
+        "step": index,
+        "kind": step.kind.value,
+        "nodes": list(step.nodes),
+        "moved": list(step.state.moved),
+        "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+        "before": _before(step),
+        "apply": _apply(proposal.plan, proposal.outcome.pool, step),
+        "wait": _wait(proposal, step),
+        "after": [f"kubectl uncordon {' '.join(step.nodes)}"] if step.nodes else [],
+        "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    clash = refusal.clash
+    return {
+        "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},
+        "shortages": [
+            {
+                "unit": shortage.unit,
+                "left": shortage.left,
+                "guaranteed": _plain(shortage.guaranteed),
+                "moved": shortage.moved,
+                "holders": [{"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders],
+            }
+            for shortage in refusal.shortages
+        ],
+    }
+
+
+def _plain(amount: Amount) -> int | float:
+    return amount if isinstance(amount, int) else float(amount)

@@ -1,0 +1,65 @@
+"""While a rollout is under way, what is planned of a node depends on the half that it is in."""
+
+from __future__ import annotations
+
+from gpuplan.backends.monitoring import observed, planned
+from gpuplan.backends.monitoring.rules import Group, Recording
+from gpuplan.planning.plan import Plan
+from tests.plans import a_plan
+
+
+def a_rollout(sharing: str, target: str, moved: str) -> Plan:
+    return a_plan(f"""
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {{name: p}}
+spec:
+  gpu: A100-80GB
+  nodes: {{count: 3, gpusPerNode: 1, namePattern: 'n[0-9]+'}}
+  sharing: {{{sharing}}}
+  rollout: {{sharing: {{{target}}}, nodes: {moved}}}
+""")
+
+
+SHARED, LARGE = "timeSlicing: {replicas: 3}", "mig: {instances: {3g.40gb: 2}}"
+MIXED = "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}"
+
+
+def recorded(group: Group, metric: str) -> list[tuple[str, str]]:
+    rules = [rule for rule in group.rules if isinstance(rule, Recording) and rule.record == metric]
+    return [(rule.labels.get("unit", rule.labels.get("mig_config", "")), rule.expr) for rule in rules]
+
+
+def node_units(plan: Plan) -> list[tuple[str, str]]:
+    return recorded(observed.pool_group(plan), "node:gpuplan_planned_units:sum")
+
+
+NODE = "node:gpuplan_pool:info"
+
+
+def test_a_unit_of_one_half_is_planned_for_its_nodes() -> None:
+    assert node_units(a_rollout(SHARED, LARGE, "[n1, n2]")) == [
+        ("shared", f'{NODE}{{pool="p",node!~"n1|n2"}} * 3'),
+        ("3g.40gb", f'{NODE}{{pool="p",node=~"n1|n2"}} * 2'),
+    ]
+
+
+def test_a_unit_of_both_is_one_rule() -> None:
+    units = dict(node_units(a_rollout(LARGE, MIXED, "[n1]")))
+    assert units["3g.40gb"] == f'{NODE}{{pool="p",node!~"n1"}} * 2\nor\n{NODE}{{pool="p",node=~"n1"}} * 1'
+
+
+def test_nothing_is_planned_where_there_are_no_nodes() -> None:
+    assert node_units(a_rollout(SHARED, LARGE, "[]")) == [("shared", f'{NODE}{{pool="p"}} * 3')]
+    assert node_units(a_rollout(SHARED, LARGE, "[n1, n2, n3]")) == [("3g.40gb", f'{NODE}{{pool="p"}} * 2')]
+
+
+def test_a_node_may_have_the_layout_of_either_half() -> None:
+    plan = a_rollout(SHARED, LARGE, "[n1]")
+    found = [config for config, _ in recorded(planned.pool_group(plan), "pool:gpuplan_mig_config:info")]
+    assert found == [part.labels["nvidia.com/mig.config"] for part in plan.parts]
+
+
+def test_capacity_is_that_of_both_halves() -> None:
+    found = recorded(planned.pool_group(a_rollout(SHARED, LARGE, "[n1]")), "pool:gpuplan_planned_units:sum")
+    assert found == [("shared", "vector(6)"), ("3g.40gb", "vector(2)")]

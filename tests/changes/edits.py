@@ -1,0 +1,651 @@
+"""Edits to the example platform, each with the class that it must get and what it must name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import yaml
+
+from gpuplan.changes import ChangeClass, Subject
+from tests.changes.platform import Edit, Platform, original
+
+NONE = ChangeClass.NONE
+METADATA = ChangeClass.METADATA
+QUOTA = ChangeClass.QUOTA
+PLUGIN_RESTART = ChangeClass.PLUGIN_RESTART
+ADMISSION = ChangeClass.ADMISSION
+PREEMPTION_ORDER = ChangeClass.PREEMPTION_ORDER
+REPARTITION = ChangeClass.REPARTITION
+RECREATE = ChangeClass.RECREATE
+TWO_STEP = ChangeClass.TWO_STEP
+DESTRUCTIVE = ChangeClass.DESTRUCTIVE
+
+
+class Case(NamedTuple):
+    """An edit of a platform; ``worst`` is the class of all that comes of it, where that is not the subject's."""
+
+    edit: Edit
+    change_class: ChangeClass
+    subject: Subject | None
+    before: Edit = original
+    worst: ChangeClass | None = None
+
+    @property
+    def name(self) -> str:
+        return self.edit.__name__
+
+
+# --- Nothing that is applied -------------------------------------------------------------------------------------
+
+
+def rename_a_file(platform: Platform) -> None:
+    platform.files["policies/pools/time-slicing.yaml"] = platform.files.pop("policies/pools/shared.yaml")
+
+
+def reorder_documents(platform: Platform) -> None:
+    for documents in platform.files.values():
+        documents.reverse()
+
+
+def reformat(platform: Platform) -> None:
+    for path, documents in platform.files.items():
+        flow = yaml.safe_dump_all(documents, default_flow_style=True, sort_keys=True, width=60)
+        platform.text[path] = f"# rewritten\n\n{flow}"
+
+
+def move_a_document_to_another_file(platform: Platform) -> None:
+    platform.files["policies/layouts.yaml"] += platform.files.pop("policies/priority-classes.yaml")
+
+
+def change_workload_types(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["workloadTypes"].append("notebooks")
+    platform.spec("Tenant", "research")["workloadTypes"].append("notebooks")
+
+
+def change_max_unavailable(platform: Platform) -> None:
+    platform.spec("Pool", "a100-production")["disruption"]["maxUnavailable"] = 2
+
+
+# --- Metadata ----------------------------------------------------------------------------------------------------
+
+
+def change_a_description(platform: Platform) -> None:
+    platform.spec("PriorityClass", "training")["description"] = "Runs with checkpoints."
+
+
+def change_a_window(platform: Platform) -> None:
+    platform.spec("Pool", "a100-production")["disruption"]["windows"][0]["duration"] = "6h"
+
+
+def change_an_approval(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["disruption"] = {"approval": "automatic"}
+
+
+def change_labels_of_applications(platform: Platform) -> None:
+    platform.cluster("prod")["argocd"]["labels"] = {"team": "platform"}
+
+
+def change_labels_of_monitoring(platform: Platform) -> None:
+    platform.cluster("prod")["monitoring"]["labels"] = {"release": "prometheus"}
+
+
+def disable_an_alert(platform: Platform) -> None:
+    platform.cluster("prod")["monitoring"]["disabledAlerts"] = ["GpuFragmentation"]
+
+
+def stop_monitoring(platform: Platform) -> None:
+    del platform.cluster("prod")["monitoring"]
+
+
+def add_a_node_label(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["nodeLabels"] = {"example.com/rack": "r1"}
+
+
+# --- Quota -------------------------------------------------------------------------------------------------------
+
+
+def add_a_node(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training")["nodes"]["count"] = 3
+
+
+def take_a_node(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["nodes"]["count"] = 3
+
+
+def raise_a_quota(platform: Platform) -> None:
+    platform.spec("Tenant", "research")["quotas"][0]["guaranteed"] = 40
+
+
+def cut_a_quota_under_use(platform: Platform) -> None:
+    platform.spec("Tenant", "model-services")["quotas"][0]["guaranteed"] = 4
+
+
+def raise_a_limit(platform: Platform) -> None:
+    platform.spec("Tenant", "batch-inference")["quotas"][0]["limit"] = 20
+
+
+def add_a_tenant(platform: Platform) -> None:
+    spec = {"namespaces": ["robotics"], "quotas": [{"pool": "a100-shared", "guaranteed": 2}]}
+    platform.add("Tenant", "robotics", spec, "overlays/prod")
+
+
+def add_a_namespace(platform: Platform) -> None:
+    platform.spec("Tenant", "batch-inference")["namespaces"].append("batch-inference-test")
+
+
+def change_replicas_of_a_workload(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["replicas"] = 6
+
+
+def change_autoscaling_of_a_workload(platform: Platform) -> None:
+    platform.spec("Workload", "chat")["inference"]["autoscaling"]["maxReplicas"] = 6
+
+
+def add_a_workload(platform: Platform) -> None:
+    spec = {"tenant": "batch-inference", "training": {}, "pool": "a100-shared", "image": "registry.example.com/x:1.0.0"}
+    platform.add("Workload", "scoring", spec, "overlays/prod")
+
+
+# --- Restarts ----------------------------------------------------------------------------------------------------
+
+
+def change_replicas_of_a_pool(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["sharing"]["timeSlicing"]["replicas"] = 4
+
+
+def time_slicing_to_mps(platform: Platform) -> None:
+    sharing = {"timeSlicing": None, "mps": {"replicas": 2}}
+    platform.add("Pool", "h100-training", {"sharing": sharing}, "overlays/prod")
+
+
+def add_an_unused_layout(platform: Platform) -> None:
+    platform.add("MigLayout", "whole", {"gpu": "A100-80GB", "instances": {"7g.80gb": 1}})
+
+
+def edit_an_unused_layout(platform: Platform) -> None:
+    platform.spec("MigLayout", "whole")["instances"] = {"4g.40gb": 1}
+
+
+def remove_an_unused_layout(platform: Platform) -> None:
+    platform.remove("MigLayout", "whole")
+
+
+def add_a_spare_pool(platform: Platform) -> None:
+    platform.add("Pool", "spare", _SPARE, "overlays/prod")
+
+
+def upgrade_an_operator_with_its_driver_pinned(platform: Platform) -> None:
+    platform.cluster("openshift")["gpuOperator"]["version"] = "v26.7.1"
+
+
+def change_helm_values(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["values"] = {"gfd": {"resources": {"limits": {"memory": "200Mi"}}}}
+
+
+def change_the_mig_strategy(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["migStrategy"] = "mixed"
+
+
+def stop_reboots(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["rebootOnMigChange"] = False
+
+
+# --- Admission ---------------------------------------------------------------------------------------------------
+
+
+def change_a_taint(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["taints"][0]["value"] = "agents"
+
+
+def remove_a_taint(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["taints"] = []
+
+
+def change_a_node_label(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["nodeLabels"] = {"example.com/rack": "r2"}
+
+
+def remove_a_node_label(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-mixed")["nodeLabels"]
+
+
+def open_a_class_to_a_tenant(platform: Platform) -> None:
+    platform.add("Tenant", "agents", {"priorityClasses": ["production-inference", "research"]}, "overlays/openshift")
+
+
+def let_work_of_a_tenant_evict_its_own(platform: Platform) -> None:
+    platform.add("Tenant", "agents", {"priorityClasses": ["production-inference", "research"]}, "overlays/prod")
+
+
+def change_members(platform: Platform) -> None:
+    platform.spec("Tenant", "agents")["members"].append("agents-oncall")
+
+
+def change_pod_security(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["allow"] = {"podSecurity": "restricted"}
+
+
+def change_units_per_container(platform: Platform) -> None:
+    platform.spec("Tenant", "agents")["allow"] = {"unitsPerContainer": 2}
+
+
+def allow_several_shares(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["sharing"]["timeSlicing"]["failRequestsGreaterThanOne"] = False
+
+
+def add_an_urgent_class(platform: Platform) -> None:
+    platform.add("PriorityClass", "urgent", {"value": 2000, "description": "Incidents."})
+
+
+def remove_a_class(platform: Platform) -> None:
+    platform.remove("PriorityClass", "urgent")
+
+
+def allow_more_than_is_guaranteed(platform: Platform) -> None:
+    platform.spec("Tenant", "development", "overlays/dev")["quotas"][0]["limit"] = 6
+
+
+def cap_what_is_guaranteed(platform: Platform) -> None:
+    platform.cluster("dev")["scheduler"] = {"kind": "kubernetes", "cap": "guaranteed"}
+
+
+def queue_by_kueue(platform: Platform) -> None:
+    platform.cluster("dev")["scheduler"] = {"kind": "kueue"}
+
+
+def share_whole_gpus(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["sharing"] = {"timeSlicing": {"replicas": 2}}
+
+
+# --- Who goes first ----------------------------------------------------------------------------------------------
+
+
+def make_a_class_the_default(platform: Platform) -> None:
+    platform.spec("PriorityClass", "research")["default"] = True
+
+
+def protect_a_class(platform: Platform) -> None:
+    platform.spec("PriorityClass", "training")["preemptible"] = False
+
+
+def add_parents(platform: Platform) -> None:
+    for name in ("science", "industry"):
+        platform.add("Tenant", name, {"namespaces": []}, "overlays/prod")
+    platform.spec("Tenant", "research")["parent"] = "science"
+    platform.spec("Tenant", "training")["parent"] = "industry"
+    for name in ("dev", "openshift"):
+        platform.remove("Cluster", name)
+        platform.files = {path: found for path, found in platform.files.items() if f"overlays/{name}/" not in path}
+
+
+def move_a_tenant_to_another_parent(platform: Platform) -> None:
+    platform.spec("Tenant", "research")["parent"] = "industry"
+
+
+def change_a_weight(platform: Platform) -> None:
+    platform.spec("Tenant", "research")["surplus"] = {"weight": 3}
+
+
+# --- Partitions --------------------------------------------------------------------------------------------------
+
+
+def swap_a_layout(platform: Platform) -> None:
+    platform.spec("Pool", "a100-small")["sharing"]["mig"]["layout"] = "three-medium"
+    platform.spec("Workload", "embeddings")["unit"] = "1g.10gb"
+
+
+def partition_the_spare_pool(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["sharing"] = {"mig": {"layout": "seven-small"}}
+
+
+def make_the_spare_pool_whole(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["sharing"] = {"exclusive": {}}
+
+
+def add_a_partitioned_pool(platform: Platform) -> None:
+    platform.add("Pool", "spare", {**_SPARE, "sharing": {"mig": {"layout": "seven-small"}}}, "overlays/prod")
+
+
+def change_the_driver(platform: Platform) -> None:
+    platform.cluster("openshift")["gpuOperator"]["driver"]["version"] = "595.91.08"
+
+
+def upgrade_an_operator_with_its_own_driver(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["version"] = "v26.7.1"
+
+
+def edit_a_layout_and_retain_the_old_one(platform: Platform) -> None:
+    edit_a_layout(platform)
+    was = {"configName": "seven-small-2d7d978e", "gpu": "A100-80GB", "instances": {"1g.10gb": 7}}
+    for cluster in ("openshift", "prod"):
+        platform.add("Retained", "seven-small", {"migLayout": was, "until": "no node names it"}, f"overlays/{cluster}")
+
+
+def move_nodes_between_pools(platform: Platform) -> None:
+    platform.spec("Pool", "left", "overlays/prod")["nodes"].update(count=1, names=["gpu-1"])
+    platform.spec("Pool", "right", "overlays/prod")["nodes"].update(count=2, names=["gpu-2", "gpu-3"])
+
+
+def add_pools_by_name(platform: Platform) -> None:
+    mig = {"mig": {"layout": "seven-small"}}
+    for name, nodes, sharing in (("left", ["gpu-1", "gpu-2"], {"exclusive": {}}), ("right", ["gpu-3"], mig)):
+        nodes_spec = {"count": len(nodes), "gpusPerNode": 8, "names": nodes}
+        spec = {"gpu": "A100-80GB", "nodes": nodes_spec, "sharing": sharing, "workloadTypes": ["tests"]}
+        platform.add("Pool", name, spec, "overlays/prod")
+
+
+# --- Made anew ---------------------------------------------------------------------------------------------------
+
+
+def change_the_value_of_a_class(platform: Platform) -> None:
+    platform.spec("PriorityClass", "training")["value"] = 600
+
+
+def let_a_class_preempt(platform: Platform) -> None:
+    platform.spec("PriorityClass", "research")["preempts"] = True
+
+
+def change_a_training(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["env"]["EPOCHS"] = "4"
+
+
+def change_the_image_of_a_service(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["image"] = "registry.example.com/inference/embeddings:5.1.0"
+
+
+def state_a_topology(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training")["topology"] = ["example.com/rack", "kubernetes.io/hostname"]
+
+
+def change_a_topology(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training")["topology"] = ["example.com/row", "kubernetes.io/hostname"]
+
+
+def rename_the_cluster_policy(platform: Platform) -> None:
+    platform.cluster("openshift")["gpuOperator"]["clusterPolicy"] = "gpus"
+
+
+def hand_out_whole_gpus_on_dev(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared", "overlays/dev")["sharing"] = {"timeSlicing": None, "exclusive": {}}
+    for name in ("development", "research"):
+        platform.spec("Tenant", name, "overlays/dev")["quotas"][0]["guaranteed"] = 1
+    for kind, name in (("Pool", "a100-mixed"), ("Tenant", "model-services"), ("Workload", "chat")):
+        body = platform.document(kind, name, "overlays/dev")
+        body["metadata"]["$patch"] = "delete"
+        del body["spec"]
+
+
+def claim_devices(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared", "overlays/dev")["allocation"] = "dra"
+
+
+# --- In two steps ------------------------------------------------------------------------------------------------
+
+
+def edit_a_layout(platform: Platform) -> None:
+    platform.spec("MigLayout", "seven-small")["instances"] = {"1g.10gb": 5, "2g.20gb": 1}
+    platform.spec("Workload", "embeddings")["unit"] = "1g.10gb"
+
+
+def rename_a_layout(platform: Platform) -> None:
+    platform.rename("MigLayout", "two-large", "halves")
+    platform.spec("Pool", "a100-production")["sharing"]["mig"]["layout"] = "halves"
+
+
+def swap_a_layout_and_remove_the_old_one(platform: Platform) -> None:
+    swap_a_layout(platform)
+    platform.remove("MigLayout", "seven-small")
+
+
+def rename_a_pool(platform: Platform) -> None:
+    platform.rename("Pool", "a100-agents", "a100-assistants")
+    for quota in platform.spec("Tenant", "agents")["quotas"]:
+        quota["pool"] = "a100-assistants"
+
+
+def rename_a_tenant(platform: Platform) -> None:
+    platform.rename("Tenant", "agents", "assistants")
+
+
+def give_a_namespace_to_another_tenant(platform: Platform) -> None:
+    platform.add("Tenant", "training", {"namespaces": ["training-new"]}, "overlays/prod")
+    platform.add("Tenant", "batch-inference", {"namespaces": ["batch-inference", "training"]}, "overlays/prod")
+
+
+def leave_kueue(platform: Platform) -> None:
+    del platform.cluster("prod")["scheduler"]
+
+
+def go_from_kueue_to_kai(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kai"}
+
+
+# --- What does not come back -------------------------------------------------------------------------------------
+
+
+def remove_the_spare_pool(platform: Platform) -> None:
+    platform.remove("Pool", "spare")
+
+
+def add_spare_nodes(platform: Platform) -> None:
+    spec = {**_SPARE, "sharing": {"mig": {"layout": "seven-small"}}}
+    spec["nodes"] = {"count": 2, "gpusPerNode": 8, "namePattern": "gpu-spare-[0-9]+"}
+    platform.add("Pool", "spare", spec, "overlays/prod")
+
+
+def leave_nodes_out_of_a_pattern(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["nodes"]["namePattern"] = "gpu-spare-[0-4]"
+
+
+def match_more_nodes(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["nodes"]["namePattern"] = "gpu-spare-[0-9a-f]+"
+
+
+def evict_by_a_taint(platform: Platform) -> None:
+    taint = {"key": "example.com/maintenance", "effect": "NoExecute"}
+    platform.spec("Pool", "a100-agents")["taints"].append(taint)
+
+
+def remove_a_tenant(platform: Platform) -> None:
+    platform.remove("Tenant", "batch-inference")
+
+
+def remove_a_namespace(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["namespaces"] = ["training-new"]
+
+
+def remove_a_workload(platform: Platform) -> None:
+    platform.remove("Workload", "embeddings")
+
+
+def remove_a_cluster(platform: Platform) -> None:
+    platform.files = {path: found for path, found in platform.files.items() if "overlays/dev/" not in path}
+
+
+def add_a_cluster(platform: Platform) -> None:
+    operator = {"install": "helm", "version": "v26.7.0"}
+    platform.add("Cluster", "staging", {"kubernetes": "1.34", "gpuOperator": operator}, "overlays/staging")
+
+
+def leave_argocd(platform: Platform) -> None:
+    del platform.cluster("prod")["argocd"]
+
+
+def go_from_argocd_to_flux(platform: Platform) -> None:
+    del platform.cluster("prod")["argocd"]
+    platform.cluster("prod")["flux"] = {"source": {"kind": "GitRepository", "name": "gpu"}}
+
+
+def sync_another_cluster(platform: Platform) -> None:
+    platform.cluster("prod")["argocd"]["destination"] = {"name": "prod-2"}
+
+
+def label_nodes_elsewhere(platform: Platform) -> None:
+    platform.cluster("prod")["nodeLabels"] = "external"
+
+
+def install_elsewhere(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["namespace"] = "nvidia"
+
+
+def install_by_others(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["install"] = "external"
+
+
+_SPARE: dict[str, Any] = {
+    "gpu": "A100-80GB",
+    "nodes": {"count": 1, "gpusPerNode": 8, "namePattern": "gpu-spare-[0-9]+"},
+    "sharing": {"exclusive": {}},
+    "workloadTypes": ["tests"],
+}
+
+
+def pool(name: str) -> Subject:
+    return Subject("Pool", name)
+
+
+def tenant(name: str) -> Subject:
+    return Subject("Tenant", name)
+
+
+def cluster(name: str) -> Subject:
+    return Subject("Cluster", name)
+
+
+def workload(name: str) -> Subject:
+    return Subject("Workload", name)
+
+
+def priority(name: str) -> Subject:
+    return Subject("PriorityClass", name)
+
+
+def layout(name: str) -> Subject:
+    return Subject("MigLayout", name)
+
+
+CASES = (
+    Case(rename_a_file, NONE, None),
+    Case(reorder_documents, NONE, None),
+    Case(reformat, NONE, None),
+    Case(move_a_document_to_another_file, NONE, None),
+    Case(change_workload_types, NONE, None),
+    Case(change_max_unavailable, NONE, None),
+    Case(change_a_description, METADATA, priority("training")),
+    Case(change_a_window, METADATA, pool("a100-production")),
+    Case(change_an_approval, METADATA, pool("a100-agents")),
+    Case(change_labels_of_applications, METADATA, cluster("prod")),
+    Case(change_labels_of_monitoring, METADATA, cluster("prod")),
+    Case(disable_an_alert, METADATA, cluster("prod")),
+    Case(stop_monitoring, METADATA, cluster("prod")),
+    Case(add_a_node_label, METADATA, pool("a100-mixed")),
+    Case(add_a_node, QUOTA, pool("h100-training")),
+    Case(take_a_node, QUOTA, pool("a100-shared")),
+    Case(match_more_nodes, QUOTA, pool("spare"), before=add_spare_nodes),
+    Case(raise_a_quota, QUOTA, tenant("research")),
+    Case(cut_a_quota_under_use, QUOTA, tenant("model-services")),
+    Case(raise_a_limit, QUOTA, tenant("batch-inference")),
+    Case(add_a_tenant, QUOTA, tenant("robotics")),
+    Case(add_a_namespace, QUOTA, tenant("batch-inference")),
+    Case(change_replicas_of_a_workload, QUOTA, workload("embeddings")),
+    Case(change_autoscaling_of_a_workload, QUOTA, workload("chat")),
+    Case(add_a_workload, QUOTA, workload("scoring")),
+    Case(change_replicas_of_a_pool, PLUGIN_RESTART, pool("a100-shared")),
+    Case(time_slicing_to_mps, PLUGIN_RESTART, pool("h100-training")),
+    Case(add_an_unused_layout, PLUGIN_RESTART, layout("whole")),
+    Case(edit_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
+    Case(remove_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
+    Case(add_a_spare_pool, PLUGIN_RESTART, pool("spare")),
+    Case(upgrade_an_operator_with_its_driver_pinned, PLUGIN_RESTART, cluster("openshift")),
+    Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
+    Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
+    Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(change_a_taint, ADMISSION, pool("a100-agents")),
+    Case(remove_a_taint, ADMISSION, pool("a100-agents")),
+    Case(change_a_node_label, ADMISSION, pool("a100-mixed"), before=add_a_node_label),
+    Case(remove_a_node_label, ADMISSION, pool("a100-mixed"), before=add_a_node_label),
+    Case(open_a_class_to_a_tenant, ADMISSION, tenant("agents")),
+    Case(change_members, ADMISSION, tenant("agents")),
+    Case(change_pod_security, ADMISSION, tenant("training")),
+    Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(allow_several_shares, ADMISSION, pool("a100-shared")),
+    Case(share_whole_gpus, ADMISSION, pool("spare"), before=add_a_spare_pool),
+    Case(remove_a_class, ADMISSION, priority("urgent"), before=add_an_urgent_class),
+    Case(cap_what_is_guaranteed, ADMISSION, cluster("dev"), before=allow_more_than_is_guaranteed),
+    # Classes that preempt do not with Kueue, and no class can change that; pods get another queue.
+    Case(queue_by_kueue, ADMISSION, cluster("dev"), worst=RECREATE),
+    Case(add_an_urgent_class, PREEMPTION_ORDER, priority("urgent")),
+    Case(make_a_class_the_default, PREEMPTION_ORDER, priority("research")),
+    Case(protect_a_class, PREEMPTION_ORDER, priority("training")),
+    Case(move_a_tenant_to_another_parent, PREEMPTION_ORDER, tenant("research"), before=add_parents),
+    Case(let_work_of_a_tenant_evict_its_own, PREEMPTION_ORDER, tenant("agents")),
+    Case(change_a_weight, PREEMPTION_ORDER, tenant("research")),
+    Case(swap_a_layout, REPARTITION, pool("a100-small")),
+    Case(partition_the_spare_pool, REPARTITION, pool("spare"), before=add_a_spare_pool),
+    Case(make_the_spare_pool_whole, REPARTITION, pool("spare"), before=add_a_partitioned_pool),
+    Case(add_a_partitioned_pool, REPARTITION, pool("spare")),
+    Case(move_nodes_between_pools, REPARTITION, pool("left"), before=add_pools_by_name),
+    Case(change_the_driver, REPARTITION, cluster("openshift")),
+    Case(upgrade_an_operator_with_its_own_driver, REPARTITION, cluster("prod")),
+    Case(edit_a_layout_and_retain_the_old_one, REPARTITION, pool("a100-small")),
+    Case(add_a_cluster, REPARTITION, cluster("staging")),
+    Case(change_the_value_of_a_class, RECREATE, priority("training")),
+    Case(let_a_class_preempt, RECREATE, priority("research")),
+    Case(change_a_training, RECREATE, workload("support-tuning")),
+    Case(change_the_image_of_a_service, RECREATE, workload("embeddings")),
+    Case(change_a_topology, RECREATE, pool("h100-training"), before=state_a_topology),
+    Case(rename_the_cluster_policy, RECREATE, cluster("openshift")),
+    Case(claim_devices, RECREATE, pool("a100-shared"), before=hand_out_whole_gpus_on_dev),
+    Case(edit_a_layout, TWO_STEP, pool("a100-small")),
+    Case(rename_a_layout, TWO_STEP, pool("a100-production")),
+    Case(swap_a_layout_and_remove_the_old_one, TWO_STEP, pool("a100-small")),
+    Case(rename_a_pool, TWO_STEP, pool("a100-assistants")),
+    Case(rename_a_tenant, TWO_STEP, tenant("assistants")),
+    Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
+    Case(leave_kueue, TWO_STEP, cluster("prod")),
+    Case(go_from_kueue_to_kai, TWO_STEP, cluster("prod")),
+    Case(remove_the_spare_pool, DESTRUCTIVE, pool("spare"), before=add_a_spare_pool),
+    Case(leave_nodes_out_of_a_pattern, DESTRUCTIVE, pool("spare"), before=add_spare_nodes),
+    Case(evict_by_a_taint, DESTRUCTIVE, pool("a100-agents")),
+    Case(remove_a_tenant, DESTRUCTIVE, tenant("batch-inference")),
+    Case(remove_a_namespace, DESTRUCTIVE, tenant("training")),
+    Case(remove_a_workload, DESTRUCTIVE, workload("embeddings")),
+    Case(remove_a_cluster, DESTRUCTIVE, cluster("dev")),
+    Case(leave_argocd, DESTRUCTIVE, cluster("prod")),
+    Case(go_from_argocd_to_flux, DESTRUCTIVE, cluster("prod")),
+    Case(sync_another_cluster, DESTRUCTIVE, cluster("prod")),
+    Case(label_nodes_elsewhere, DESTRUCTIVE, cluster("prod")),
+    Case(install_elsewhere, DESTRUCTIVE, cluster("prod")),
+    Case(install_by_others, DESTRUCTIVE, cluster("prod")),
+)
+
+INDEPENDENT: tuple[Edit, ...] = (
+    rename_a_file,
+    reorder_documents,
+    change_workload_types,
+    change_a_description,
+    change_a_window,
+    change_labels_of_applications,
+    add_a_node_label,
+    add_a_node,
+    cut_a_quota_under_use,
+    raise_a_limit,
+    add_a_tenant,
+    change_autoscaling_of_a_workload,
+    add_a_workload,
+    change_replicas_of_a_pool,
+    add_an_unused_layout,
+    add_a_spare_pool,
+    change_helm_values,
+    change_members,
+    change_pod_security,
+    add_an_urgent_class,
+    change_a_weight,
+    change_the_driver,
+    change_the_value_of_a_class,
+    change_a_training,
+    rename_a_layout,
+    evict_by_a_taint,
+    label_nodes_elsewhere,
+)
+"""Edits that can be made together, in any order: no two change the same field."""

@@ -1,0 +1,212 @@
+"""What a change says beside its class: nodes, capacity, grants, pods, drains, reboots, folders, windows and texts."""
+
+from __future__ import annotations
+
+from gpuplan.changes import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, Subject, compare
+from tests.changes import edits
+from tests.changes.platform import Edit, Platform, original, state
+
+
+def change(before: Edit, edit: Edit, kind: str, name: str, cluster: str = "prod") -> Change:
+    """The worst change of a subject."""
+    return changes(before, edit, kind, name, cluster)[0]
+
+
+def changes(before: Edit, edit: Edit, kind: str, name: str, cluster: str = "prod") -> list[Change]:
+    found = compare(state(before).plans, state(before, edit).plans)
+    return [item for item in found if (item.cluster, *item.subject) == (cluster, kind, name)]
+
+
+def test_a_layout_edited_in_place_says_who_must_end_and_what_vanishes() -> None:
+    found = change(original, edits.edit_a_layout, "Pool", "a100-small")
+    assert found.change_class is ChangeClass.TWO_STEP
+    assert found.what == "layout `seven-small` is edited: from 7x 1g.10gb to 5x 1g.10gb and 1x 2g.20gb"
+    assert found.effect == (
+        "`seven-small-2d7d978e` vanishes while nodes still name it: one that restarts before its label moves fails; "
+        "mig-manager sets up the GPUs of 1 node at once and drains none: pods that hold them must end first"
+    )
+    assert found.nodes == NodeImpact(1, (), "gpu-a100-small-[0-9]+")
+    assert found.capacity == (
+        CapacityChange("a100-small", "1g.10gb", 56, 40),
+        CapacityChange("a100-small", "2g.20gb", 0, 8),
+    )
+    assert found.pods == 56
+    assert found.needs_drain
+    assert found.folders == ("gpu-operator", "namespaces/small-inference", "partitions/a100-small", "scheduling")
+
+
+def test_mig_stays_on_from_one_layout_to_another_so_that_nothing_reboots() -> None:
+    assert not change(original, edits.swap_a_layout, "Pool", "a100-small").needs_reboot
+
+
+def test_a_switch_of_mig_reboots_nodes_where_the_policy_lets_it() -> None:
+    def partition_on_dev(platform: Platform) -> None:
+        platform.add(
+            "Pool", "spare", {"sharing": {"mig": {"layout": "seven-small"}, "exclusive": None}}, "overlays/dev"
+        )
+
+    def spare(platform: Platform) -> None:
+        nodes = {"count": 1, "gpusPerNode": 8, "namePattern": "gpu-spare-[0-9]+"}
+        spec = {"gpu": "A100-80GB", "nodes": nodes, "sharing": {"exclusive": {}}, "workloadTypes": ["tests"]}
+        platform.add("Pool", "spare", spec)
+
+    on_prod = change(edits.add_a_spare_pool, edits.partition_the_spare_pool, "Pool", "spare")
+    on_dev = change(spare, partition_on_dev, "Pool", "spare", "dev")
+    assert (on_prod.needs_reboot, on_dev.needs_reboot) == (True, False)
+    assert on_prod.needs_drain
+    assert on_dev.needs_drain
+
+
+def test_pods_at_risk_are_no_more_than_tenants_may_have() -> None:
+    """Two nodes of a100-mixed hand out 48 units, of which model-services may have what it is granted."""
+
+    def move(platform: Platform) -> None:
+        cut(platform)
+        platform.spec("MigLayout", "one-large-two-medium")["instances"] = {"3g.40gb": 1, "2g.20gb": 1, "1g.10gb": 2}
+
+    def cut(platform: Platform) -> None:
+        platform.spec("Tenant", "model-services")["quotas"][0]["guaranteed"] = 10
+
+    assert change(cut, move, "Pool", "a100-mixed").pods == 10 + 32
+
+
+def test_windows_of_a_repartition_are_the_pools() -> None:
+    def swap(platform: Platform) -> None:
+        platform.spec("MigLayout", "two-large")["instances"] = {"4g.40gb": 1, "3g.40gb": 1}
+
+    found = change(original, swap, "Pool", "a100-production")
+    assert [(window.schedule, window.duration) for window in found.windows] == [("0 2 * * 6", "4h")]
+
+
+def test_replicas_change_capacity_and_touch_no_node_label() -> None:
+    found = change(original, edits.change_replicas_of_a_pool, "Pool", "a100-shared")
+    assert found.what == "GPUs are shared otherwise: from time-slicing with 3 shares to time-slicing with 4 shares"
+    assert found.capacity == (CapacityChange("a100-shared", "shared", 96, 128),)
+    assert (found.pods, found.needs_drain, found.windows) == (0, False, ())
+    assert found.folders == ("gpu-operator", "scheduling")
+
+
+def test_one_restart_of_the_operators_pods_stands_for_all_its_causes() -> None:
+    def edit(platform: Platform) -> None:
+        edits.change_replicas_of_a_pool(platform)
+        edits.add_an_unused_layout(platform)
+        edits.change_helm_values(platform)
+
+    (found,) = changes(original, edit, "Cluster", "prod")
+    assert found.what == (
+        "the device plugin's configuration of `a100-shared` changes; mig-manager's file gets `whole-bc86fb93`; "
+        "settings of `gfd` change"
+    )
+    assert found.nodes == NodeImpact(12, (), None)
+    assert found.pods == 0
+
+
+def test_a_layout_more_restarts_mig_manager_alone() -> None:
+    def h100_without_mig(platform: Platform) -> None:
+        platform.spec("Pool", "h100-training")["gpu"] = "L40S-48GB"
+
+    (found,) = changes(h100_without_mig, edits.add_an_unused_layout, "Cluster", "prod")
+    assert found.nodes == NodeImpact(10, (), None)
+
+
+def test_a_quota_says_both_numbers_and_that_what_runs_goes_on() -> None:
+    found = change(original, edits.cut_a_quota_under_use, "Tenant", "model-services")
+    assert found.what == "a100-mixed 3g.40gb: guarantee from 16 to 4, limit from 16 to 4"
+    assert found.effect == "pods that run go on, even beyond a quota; new ones wait or are refused"
+    assert found.grants == (GrantChange("model-services", "a100-mixed", "3g.40gb", 16, 4, 16, 4),)
+    assert found.folders == ("namespaces/model-services", "scheduling")
+
+
+def test_a_removed_tenant_loses_all_of_its_grants() -> None:
+    found = change(original, edits.remove_a_tenant, "Tenant", "batch-inference")
+    assert found.grants == (GrantChange("batch-inference", "a100-shared", "shared", 12, 0, 12, 0),)
+    assert found.pods == 12
+    assert found.at.locate().file.path == "policies/tenants/science.yaml"
+
+
+def test_a_renamed_pool_is_no_change_of_its_tenants_quotas() -> None:
+    found = compare(state(original).plans, state(edits.rename_a_pool).plans)
+    assert [item for item in found if item.subject == Subject("Tenant", "agents")] == []
+
+
+def test_a_renamed_pool_says_so() -> None:
+    found = change(original, edits.rename_a_pool, "Pool", "a100-assistants")
+    assert found.what == "pool `a100-agents` is called `a100-assistants`"
+    assert found.folders == (
+        "gpu-operator",
+        "namespaces/agents",
+        "partitions/a100-agents",
+        "partitions/a100-assistants",
+        "scheduling",
+    )
+
+
+def test_nodes_that_go_to_another_pool_are_named() -> None:
+    found = change(edits.add_pools_by_name, edits.move_nodes_between_pools, "Pool", "left")
+    assert found.what == "1 node goes to pool `right`"
+    assert found.nodes == NodeImpact(1, ("gpu-2",), None)
+    assert found.folders == ("partitions/left", "partitions/right", "scheduling")
+
+
+def test_nodes_that_leave_for_no_pool_lose_their_partitions() -> None:
+    found = change(edits.add_spare_nodes, edits.leave_nodes_out_of_a_pattern, "Pool", "spare")
+    assert found.what == "2 nodes leave the pool for none"
+    assert found.nodes == NodeImpact(2, (), "gpu-spare-[0-9]+")
+
+
+def test_a_pattern_that_other_pools_take_over_moves_nodes() -> None:
+    def divide(platform: Platform) -> None:
+        platform.spec("Pool", "spare", "overlays/prod")["nodes"].update(count=1, namePattern="gpu-spare-[0-4]+")
+        nodes = {"count": 1, "gpusPerNode": 8, "namePattern": "gpu-spare-[0-9]*[5-9][0-9]*"}
+        spec = {"gpu": "A100-80GB", "nodes": nodes, "sharing": {"exclusive": {}}, "workloadTypes": ["tests"]}
+        platform.add("Pool", "other", spec, "overlays/prod")
+
+    found = change(edits.add_spare_nodes, divide, "Pool", "spare")
+    assert found.what == "1 node goes to pool `other`"
+    assert found.change_class is ChangeClass.REPARTITION
+
+
+def test_a_rollout_repartitions_the_nodes_that_it_moves() -> None:
+    def roll_out(platform: Platform) -> None:
+        spec = platform.spec("Pool", "left", "overlays/prod")
+        spec["rollout"] = {"sharing": {"mig": {"layout": "seven-small"}}, "nodes": ["gpu-1"]}
+
+    found = change(edits.add_pools_by_name, roll_out, "Pool", "left")
+    assert found.change_class is ChangeClass.REPARTITION
+    assert found.nodes == NodeImpact(1, ("gpu-1",), None)
+
+
+def test_the_end_of_a_rollout_repartitions_what_was_left() -> None:
+    target = {"mig": {"layout": "seven-small"}}
+
+    def begin(platform: Platform) -> None:
+        edits.add_pools_by_name(platform)
+        platform.spec("Pool", "left", "overlays/prod")["rollout"] = {"sharing": target, "nodes": ["gpu-1"]}
+
+    def end(platform: Platform) -> None:
+        spec = platform.spec("Pool", "left", "overlays/prod")
+        spec["sharing"] = spec.pop("rollout")["sharing"]
+
+    found = [item for item in changes(begin, end, "Pool", "left") if item.change_class is ChangeClass.REPARTITION]
+    assert [item.nodes for item in found] == [NodeImpact(1, ("gpu-2",), None)]
+
+
+def test_what_is_removed_is_shown_where_it_was() -> None:
+    found = change(edits.add_a_spare_pool, edits.remove_the_spare_pool, "Pool", "spare")
+    assert found.at.locate().file.path == "overlays/prod/more.yaml"
+
+
+def test_an_inline_layout_edited_in_place_vanishes_too() -> None:
+    def inline(platform: Platform) -> None:
+        platform.spec("Pool", "a100-small")["sharing"]["mig"] = {"instances": {"1g.10gb": 7}}
+
+    def edit(platform: Platform) -> None:
+        platform.spec("Pool", "a100-small")["sharing"]["mig"] = {"instances": {"1g.10gb": 6}}
+
+    assert change(inline, edit, "Pool", "a100-small").change_class is ChangeClass.TWO_STEP
+
+
+def test_a_layout_that_keeps_its_content_under_another_name_needs_no_drain() -> None:
+    found = change(original, edits.rename_a_layout, "Pool", "a100-production")
+    assert found.what == "layout `two-large` is called `halves`"
+    assert (found.needs_drain, found.pods) == (False, 0)

@@ -1,0 +1,266 @@
+"""`gpuplan retain`: what a change leaves behind is named, written once, and cleared away when nothing needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.platforms import a_broken_platform, a_platform, write
+from tests.cli.runs import Run, run
+from tests.git import a_repository, commit
+
+LAYOUT = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: halves}
+spec:
+  gpu: A100-80GB
+  instances: {3g.40gb: 2}
+"""
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: spare}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, namePattern: "spare-[0-9]+"}
+  sharing: {mig: {layout: halves}}
+"""
+KEPT = "overlays/dev/retained/halves-d9c2814c.yaml"
+OLD_ENTRY = """\
+      halves-d9c2814c:
+      - devices: all
+        mig-enabled: true
+        mig-devices:
+          "3g.40gb": 2
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform whose layout was edited in place since it was committed."""
+    root = a_platform(a_repository(tmp_path))
+    write(root / "policies/layout.yaml", LAYOUT)
+    write(root / "policies/spare.yaml", POOL)
+    commit(root)
+    write(root / "policies/layout.yaml", LAYOUT.replace("{3g.40gb: 2}", "{1g.10gb: 7}"))
+    return root
+
+
+def retain(root: Path, *options: str) -> Run:
+    return run("retain", "-C", str(root), *options)
+
+
+# --- Writing -----------------------------------------------------------------------------------------------------
+
+
+def test_without_write_the_documents_are_printed(root: Path) -> None:
+    done = retain(root)
+
+    assert done.code == 1
+    assert done.out.splitlines()[0] == f"# {KEPT}"
+    assert "    configName: halves-d9c2814c\n" in done.out
+    assert done.err == (
+        "`nvidia.com/mig.config: halves-d9c2814c` would be gone\n"
+        "1 document missing; `gpuplan retain --write` writes them\n"
+    )
+    assert not (root / KEPT).exists()
+
+
+def test_the_old_entry_is_built_as_it_was(root: Path) -> None:
+    done = retain(root, "--write")
+    run("build", "-C", str(root))
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"created {KEPT}: `nvidia.com/mig.config: halves-d9c2814c` stays\n"
+    [config_map] = (root / "out/dev/gpu-operator").glob("configmap-gpuplan-mig-parted-*.yaml")
+    assert OLD_ENTRY in config_map.read_text()
+    assert "      halves-2d7d978e:\n" in config_map.read_text()
+
+
+def test_what_is_printed_is_what_is_written(root: Path) -> None:
+    printed = retain(root).out
+    retain(root, "--write")
+
+    assert printed == f"# {KEPT}\n{(root / KEPT).read_text()}"
+
+
+def test_a_second_run_writes_nothing(root: Path) -> None:
+    retain(root, "--write")
+    first = (root / KEPT).read_bytes()
+
+    done = retain(root, "--write")
+
+    assert (done.code, done.err) == (0, "nothing to retain: what nodes and queues go by at HEAD stays\n")
+    assert (root / KEPT).read_bytes() == first
+    assert [path.name for path in (root / "overlays/dev/retained").iterdir()] == ["halves-d9c2814c.yaml"]
+
+
+def test_a_document_that_was_edited_is_left_alone(root: Path) -> None:
+    retain(root, "--write")
+    text = (root / KEPT).read_text().replace("lists no node", "lists no node, and the team agrees")
+    write(root / KEPT, text)
+
+    assert retain(root, "--write").code == 0
+    assert (root / KEPT).read_text() == text
+
+
+def test_only_the_clusters_named_are_compared(tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path), "dev", "prod")
+    write(root / "policies/layout.yaml", LAYOUT)
+    write(root / "policies/spare.yaml", POOL)
+    commit(root)
+    write(root / "policies/layout.yaml", LAYOUT.replace("{3g.40gb: 2}", "{1g.10gb: 7}"))
+
+    retain(root, "--write", "--cluster", "prod")
+
+    assert not (root / KEPT).exists()
+    assert (root / KEPT.replace("dev", "prod")).exists()
+
+
+def test_another_revision_can_be_named(root: Path) -> None:
+    commit(root)
+
+    assert retain(root).code == 0
+    assert retain(root, "--against", "HEAD~1").code == 1
+
+
+def test_a_new_cluster_leaves_nothing_behind(root: Path) -> None:
+    a_platform(root, "new")
+
+    assert retain(root, "--cluster", "new").code == 0
+
+
+# --- Clearing away -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def done_with(root: Path) -> Path:
+    """The platform after the change and its documents are committed."""
+    retain(root, "--write")
+    commit(root)
+    return root
+
+
+def test_what_nothing_names_is_named_with_what_to_look_at(done_with: Path) -> None:
+    done = retain(done_with)
+
+    assert done.code == 0
+    assert done.err.splitlines()[1:] == [
+        f"{KEPT}: the policies of HEAD do not name `nvidia.com/mig.config: halves-d9c2814c`",
+        "  it may go once `kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no node",
+    ]
+
+
+def test_what_the_revision_names_is_not_left_over(root: Path) -> None:
+    retain(root, "--write")
+
+    assert KEPT not in retain(root).err
+
+
+def test_prune_alone_deletes_nothing(done_with: Path) -> None:
+    done = retain(done_with, "--prune")
+
+    assert done.code == 1
+    assert f"would delete {KEPT}: `nvidia.com/mig.config: halves-d9c2814c`\n" in done.err
+    assert (done_with / KEPT).exists()
+
+
+def test_prune_and_write_delete_what_nobody_edited(done_with: Path) -> None:
+    done = retain(done_with, "--prune", "--write")
+
+    assert done.code == 0
+    assert f"deleted {KEPT}: `nvidia.com/mig.config: halves-d9c2814c`\n" in done.err
+    assert not (done_with / "overlays/dev/retained").exists()
+    assert run("validate", "-C", str(done_with)).code == 0
+
+
+def test_prune_spares_what_was_edited(done_with: Path) -> None:
+    write(done_with / KEPT, (done_with / KEPT).read_text() + "# until Easter\n")
+
+    done = retain(done_with, "--prune", "--write")
+
+    assert (done_with / KEPT).exists()
+    assert "it was edited, so it is yours to delete" in done.err
+
+
+def test_prune_spares_what_lies_elsewhere(done_with: Path) -> None:
+    (done_with / KEPT).rename(done_with / "policies/halves.yaml")
+
+    retain(done_with, "--prune", "--write")
+
+    assert (done_with / "policies/halves.yaml").exists()
+
+
+def test_prune_knows_its_files_by_more_than_their_line_ends(done_with: Path) -> None:
+    (done_with / KEPT).write_bytes((done_with / KEPT).read_bytes().replace(b"\n", b"\r\n"))
+
+    retain(done_with, "--prune", "--write")
+
+    assert not (done_with / KEPT).exists()
+
+
+def test_what_the_policies_say_again_is_left_over(root: Path) -> None:
+    retain(root, "--write")
+    write(root / "policies/layout.yaml", LAYOUT)
+
+    assert retain(root, "--prune", "--write").code == 0
+    assert not (root / KEPT).exists()
+
+
+# --- What stands in the way --------------------------------------------------------------------------------------
+
+
+def test_policies_with_errors_are_not_compared(tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path))
+    commit(root)
+    a_broken_platform(root)
+
+    done = retain(root, "--write")
+
+    assert (done.code, done.out) == (1, "")
+    assert "error[GPU101]" in done.err
+    assert done.err.endswith("nothing was compared\n")
+
+
+def test_a_revision_with_errors_says_nothing_about_nodes(tmp_path: Path) -> None:
+    root = a_broken_platform(a_repository(tmp_path))
+    commit(root)
+    a_platform(root)
+
+    done = retain(root)
+
+    assert done.code == 2
+    assert (
+        "the policies at `HEAD` have errors; the first, in `policies/tenant.yaml`: unknown Pool `reserch`" in done.err
+    )
+    assert "--against REV" in done.err
+
+
+def test_errors_that_the_revision_ignores_are_none(tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path))
+    too_long = LAYOUT.replace("{3g.40gb: 2}", "{4g.40gb: 2} # gpuplan: ignore[GPU203,GPU208] a test\n")
+    write(root / "policies/layout.yaml", too_long)
+    write(root / "policies/spare.yaml", POOL)
+    assert run("validate", "-C", str(root)).code == 0
+    commit(root)
+
+    assert retain(root).code == 0
+
+
+def test_without_git_nobody_knows_what_was_before(tmp_path: Path) -> None:
+    done = retain(a_platform(tmp_path))
+
+    assert done.code == 2
+    assert "is in no Git repository" in done.err
+
+
+def test_a_file_in_the_way_is_not_overwritten(root: Path) -> None:
+    write(root / KEPT, "# mine\n")
+
+    done = retain(root, "--write")
+
+    assert done.code == 2
+    assert f"`{KEPT}` exists already, so nothing was written" in done.err
+    assert (root / KEPT).read_text() == "# mine\n"

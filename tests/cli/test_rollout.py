@@ -1,0 +1,162 @@
+"""`gpuplan rollout`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
+
+from gpuplan.cli.main import main
+from gpuplan.views.schemas import schema
+from tests.cli.platforms import a_platform, write
+from tests.cli.runs import run
+
+LAYOUT = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: small}
+spec: {gpu: A100-80GB, instances: {1g.10gb: 7}}
+"""
+TENANT = """\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: research}
+spec:
+  quotas:
+  - {pool: research, guaranteed: 0, limit: none}
+"""
+PLANNED = ("rollout", "research", "--to", "small", "--nodes", "nodes.txt")
+STEP = "overlays/dev/rollout-research.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform with one pool of two nodes, of which nothing is guaranteed."""
+    a_platform(tmp_path)
+    write(tmp_path / "policies/layout.yaml", LAYOUT)
+    write(tmp_path / "overlays/dev/tenant.yaml", TENANT)
+    write(tmp_path / "nodes.txt", "research-1\nresearch-2\n")
+    return tmp_path
+
+
+def test_a_rollout_for_people(root: Path, snapshot: SnapshotAssertion) -> None:
+    done = run(*PLANNED, cwd=root)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == snapshot
+
+
+def test_a_rollout_for_a_merge_request(root: Path, snapshot: SnapshotAssertion) -> None:
+    assert run(*PLANNED, "--output-format", "markdown", cwd=root).out == snapshot
+
+
+def test_a_rollout_for_programs(root: Path) -> None:
+    body = json.loads(run(*PLANNED, "--output-format", "json", cwd=root).out)
+    jsonschema.validate(body, schema("rollout"))
+    assert [(step["kind"], step["nodes"]) for step in body["steps"]] == [
+        ("prepare", []),
+        ("move", ["research-1"]),
+        ("move", ["research-2"]),
+        ("settle", []),
+        ("forget", []),
+    ]
+    assert body["steps"][1]["capacity"] == [
+        {"unit": "shared", "before": 48, "during": 24, "after": 24, "guaranteed": 0},
+        {"unit": "1g.10gb", "before": 0, "during": 0, "after": 56, "guaranteed": 0},
+    ]
+    assert yaml.safe_load(body["steps"][1]["edit"]["text"])["spec"]["rollout"]["nodes"] == ["research-1"]
+
+
+def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
+    (root / "overlays/dev/tenant.yaml").unlink()
+    done = run(*PLANNED, cwd=root)
+    assert done.code == 1
+    assert done.out == (
+        "Pool research of cluster dev: from time-slicing, 3 shares to MIG small (mixed)\n"
+        "no safe way: with one node away, 1 moved, pool `research` has 0 `shared`, and 16 are guaranteed\n"
+        "  `research` 16\n"
+        "instead: lower these guarantees by 16 first, or move them to another pool: in the end the pool has no "
+        "`shared`, but `1g.10gb`\n"
+    )
+    body = json.loads(run(*PLANNED, "--output-format", "json", cwd=root).out)
+    jsonschema.validate(body, schema("rollout"))
+    assert (body["safe"], body["steps"]) == (False, [])
+
+
+def test_units_of_one_name_are_refused_by_their_sizes(root: Path) -> None:
+    done = run("rollout", "research", "--to", "time-slicing=4", "--nodes", "nodes.txt", cwd=root)
+    assert done.code == 1
+    assert "two things while nodes move, `shared` of 27306 MiB and `shared` of 20480 MiB" in done.out
+    body = json.loads(
+        run(
+            *("rollout", "research", "--to", "time-slicing=4", "--nodes", "nodes.txt", "--output-format", "json"),
+            cwd=root,
+        ).out
+    )
+    jsonschema.validate(body, schema("rollout"))
+
+
+def test_a_step_is_written_and_the_next_one_follows(root: Path) -> None:
+    done = run(*PLANNED, "--write", cwd=root)
+    assert (done.code, done.err) == (0, f"wrote {STEP}: step 1\n")
+    assert yaml.safe_load((root / STEP).read_text(encoding="utf-8"))["spec"]["rollout"]["nodes"] == []
+
+    assert run("rollout", "research", "--nodes", "nodes.txt", "--write", cwd=root).code == 0
+    assert yaml.safe_load((root / STEP).read_text(encoding="utf-8"))["spec"]["rollout"]["nodes"] == ["research-1"]
+
+    assert run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root).code == 0
+    done = run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root)
+    assert done.err == f"removed {STEP}: step 1\n"
+    assert not (root / STEP).exists()
+
+
+def test_nodes_may_come_from_standard_input(root: Path) -> None:
+    arguments = ("-C", str(root), "rollout", "research", "--to", "small", "--nodes", "-")
+    assert CliRunner().invoke(main, arguments, input="research-1\nresearch-2\n").exit_code == 0
+
+
+def test_nothing_is_written_into_a_file_of_the_users_own(root: Path) -> None:
+    text = TENANT + "---\napiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: research}\nspec: {topology: []}\n"
+    write(root / "overlays/dev/tenant.yaml", text)
+    done = run(*PLANNED, "--write", cwd=root)
+    assert done.code == 2
+    assert "`overlays/dev/tenant.yaml` says other things too" in done.err
+    assert "change in overlays/dev/tenant.yaml" in run(*PLANNED, cwd=root).out
+    assert (root / "overlays/dev/tenant.yaml").read_text(encoding="utf-8") == text
+
+
+def test_at_the_target_nothing_is_left_to_do(root: Path) -> None:
+    done = run("rollout", "research", "--to", "time-slicing=3", "--nodes", "nodes.txt", "--write", cwd=root)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "nothing is left to do")
+    assert not (root / STEP).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--to", "small", "--back"), "--to and --back lead to different ends"),
+        (("--batch", "2", "--max-unavailable", "2"), "--batch and --max-unavailable both say"),
+        (("--max-unavailable", "0"), "use a number of nodes, or a part of them such as 25%"),
+        (("--max-unavailable", "101%"), "use a number of nodes, or a part of them such as 25%"),
+    ],
+)
+def test_bad_usage(root: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run("rollout", "research", *arguments, cwd=root)
+    assert (done.code, message in done.err) == (2, True)
+
+
+def test_a_list_that_is_no_text_is_refused(root: Path) -> None:
+    (root / "nodes.txt").write_bytes(b"\xff\xfe")
+    done = run(*PLANNED, cwd=root)
+    assert (done.code, "the list of nodes is not UTF-8" in done.err) == (2, True)
+
+
+def test_errors_in_the_policies_come_first(root: Path) -> None:
+    write(root / "overlays/dev/tenant.yaml", TENANT.replace("pool: research", "pool: reserch"))
+    done = run(*PLANNED, cwd=root)
+    assert (done.code, done.out) == (1, "")
+    assert "reserch" in done.err

@@ -1,0 +1,222 @@
+"""Platforms are read as they were at a revision, and what stands in the way is said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline.revisions import Revision, get_merge_base, get_revision, is_in_git, read_revision
+from tests.cli.platforms import POOL, TENANT, a_platform, write
+from tests.git import a_repository, commit, git
+
+
+def nodes(root: Path, revision: Revision) -> int:
+    [plan] = read_revision(root, revision).plans
+    return plan.pools[0].nodes.count
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform whose pool has 2 nodes in the first commit, 3 in the second and 4 in the working tree."""
+    root = a_platform(a_repository(tmp_path / "platform"))
+    commit(root)
+    write(root / "policies/pool.yaml", POOL.replace("count: 2", "count: 3"))
+    commit(root)
+    write(root / "policies/pool.yaml", POOL.replace("count: 2", "count: 4"))
+    return root
+
+
+# --- What is read ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "count"), [("HEAD", 3), ("HEAD~1", 2), ("main", 3), ("main^", 2)])
+def test_a_revision_is_read_as_it_was(root: Path, name: str, count: int) -> None:
+    assert nodes(root, get_revision(root, name)) == count
+
+
+def test_tags_and_commits_are_revisions(root: Path) -> None:
+    git(root, "tag", "--annotate", "v1", "--message", "first", "HEAD~1")
+
+    assert nodes(root, get_revision(root, "v1")) == 2
+    assert nodes(root, get_revision(root, git(root, "rev-parse", "HEAD")[:8])) == 3
+
+
+def test_neither_the_files_nor_the_index_change(root: Path) -> None:
+    write(root / "policies/new.yaml", "kind: nothing\n")
+    git(root, "add", "policies/new.yaml")
+    before = (git(root, "status", "--porcelain"), (root / ".git/index").read_bytes())
+
+    read_revision(root, get_revision(root, "HEAD~1"))
+
+    assert (git(root, "status", "--porcelain"), (root / ".git/index").read_bytes()) == before
+
+
+def test_the_platform_may_be_a_folder_of_the_repository(tmp_path: Path) -> None:
+    top = a_repository(tmp_path / "everything")
+    a_platform(top / "infra/gpu")
+    write(top / "other/broken.yaml", "{")
+    commit(top)
+    write(top / "infra/gpu/policies/pool.yaml", "broken: [")
+
+    revision = get_revision(top / "infra/gpu", "HEAD")
+
+    assert revision.folder == "infra/gpu/"
+    assert nodes(top / "infra/gpu", revision) == 2
+
+
+def test_a_hook_may_ask_for_a_folder_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = a_repository(tmp_path)
+    a_platform(top / "gpu")
+    commit(top)
+    monkeypatch.chdir(top)
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+
+    assert nodes(Path("gpu"), get_revision(Path("gpu"), "HEAD")) == 2
+
+
+def test_what_git_archive_leaves_out_is_read(root: Path) -> None:
+    write(root / ".gitattributes", "policies export-ignore\n* export-subst\n")
+    commit(root)
+
+    assert nodes(root, get_revision(root, "HEAD")) == 4
+
+
+def test_links_are_followed_as_in_the_files(root: Path) -> None:
+    (root / "policies/tenant.yaml").rename(root / "tenant.txt")
+    (root / "policies/tenant.yaml").symlink_to("../tenant.txt")
+    commit(root)
+
+    repository = read_revision(root, get_revision(root, "HEAD"))
+
+    assert repository.diagnostics == ()
+    assert [tenant.name for tenant in repository.plans[0].tenants] == ["research"]
+
+
+def test_a_link_out_of_the_repository_is_refused_there_too(root: Path, tmp_path: Path) -> None:
+    write(tmp_path / "secret.yaml", "kind: Pool\n")
+    (root / "policies/link.yaml").symlink_to(tmp_path / "secret.yaml")
+    commit(root)
+
+    [found] = read_revision(root, get_revision(root, "HEAD")).diagnostics
+
+    assert found.finding.message == "link `policies/link.yaml` leaves the repository"
+
+
+def test_names_need_not_be_plain(root: Path) -> None:
+    write(
+        root / "policies/ä b\tc.yaml",
+        TENANT.replace("research\nspec", "other\nspec").replace("[research]\n", "[o]\n", 1),
+    )
+    commit(root)
+
+    plans = read_revision(root, get_revision(root, "HEAD")).plans
+
+    assert [tenant.name for tenant in plans[0].tenants] == ["other", "research"]
+
+
+def test_of_the_clusters_named_only_those_are_read_that_there_were(root: Path) -> None:
+    assert read_revision(root, get_revision(root, "HEAD"), ["dev", "prod"]).clusters == ("dev",)
+    assert read_revision(root, get_revision(root, "HEAD"), ["prod"]).clusters == ()
+
+
+def test_the_merge_base_is_where_two_branches_part(root: Path) -> None:
+    git(root, "branch", "side")
+    commit(root, "main goes on")
+    git(root, "checkout", "--quiet", "side")
+    commit(root, "so does side")
+
+    base = get_merge_base(root, "main", "side")
+
+    assert nodes(root, base) == 3
+    assert base.commit.startswith(base.name)
+
+
+# --- What stands in the way --------------------------------------------------------------------------------------
+
+
+def trouble(root: Path, name: str) -> tuple[str, str]:
+    with pytest.raises(GpuplanError) as caught:
+        read_revision(root, get_revision(root, name))
+    return caught.value.message, caught.value.hint
+
+
+def test_a_misspelt_revision_is_answered_with_the_nearest(root: Path) -> None:
+    assert trouble(root, "mian") == ("there is no revision `mian` here", "did you mean `main`?")
+
+
+@pytest.mark.parametrize("name", ["--output=x", "-1", "main:policies", "a b", "main^{tree}"])
+def test_no_name_is_an_option_or_anything_but_a_commit(root: Path, name: str) -> None:
+    assert trouble(root, name)[0] == f"there is no revision `{name}` here"
+
+
+def test_a_repository_without_commits_has_no_head(tmp_path: Path) -> None:
+    assert trouble(a_platform(a_repository(tmp_path)), "HEAD")[1] == "commit once: there is no commit yet"
+
+
+def test_outside_of_git_there_are_no_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", os.fspath(tmp_path.parent))
+    a_platform(tmp_path)
+
+    assert not is_in_git(tmp_path)
+    assert trouble(tmp_path, "main") == (
+        f"`main` is looked for in Git, and `{tmp_path}` is in no Git repository",
+        "compare with a folder instead: `--against ./DIR`",
+    )
+
+
+def test_without_git_one_is_told_so(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+
+    assert trouble(root, "HEAD") == (
+        "there is no git on the path to read revisions with",
+        "install git, or compare with a folder instead: `--against ./DIR`",
+    )
+
+
+def test_a_shallow_clone_names_the_way_to_the_rest(root: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--depth=1", root.as_uri(), "shallow")
+
+    message, hint = trouble(tmp_path / "shallow", "HEAD~1")
+
+    assert message == "there is no revision `HEAD~1` here"
+    assert hint == "this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0` in CI"
+
+
+def test_a_revision_without_a_platform_is_no_empty_one(tmp_path: Path) -> None:
+    root = a_repository(tmp_path)
+    write(root / "gpu/README.md", "soon\n")
+    commit(root)
+    a_platform(root / "gpu")
+
+    assert trouble(root / "gpu", "HEAD") == (
+        "no cluster found at `HEAD`: there is no folder below `gpu/overlays/` in that commit",
+        "name a revision that has the platform",
+    )
+
+
+@pytest.mark.parametrize("folder", ["policies", "policies/shared", "overlays"])
+def test_a_submodule_is_not_taken_for_an_empty_folder(tmp_path: Path, folder: str) -> None:
+    other = a_repository(tmp_path / "other")
+    commit(other)
+    root = a_platform(a_repository(tmp_path / "platform"))
+    if folder in ("policies", "overlays"):
+        (root / folder).rename(tmp_path / "away")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.as_uri(), folder)
+    commit(root)
+
+    message, hint = trouble(root, "HEAD")
+
+    assert message == f"`{folder}` is a submodule at `HEAD`, and only what is in the commit itself is read"
+    assert hint.endswith("`--against ./DIR`")
+
+
+def test_branches_without_a_common_commit_have_no_base(root: Path) -> None:
+    git(root, "checkout", "--quiet", "--orphan", "lonely")
+    commit(root)
+
+    with pytest.raises(GpuplanError, match="`main` and `lonely` have no commit in common here"):
+        get_merge_base(root, "main", "lonely")

@@ -1,0 +1,315 @@
+"""Steps of a rollout as files: each of them loads, is valid and builds, and the next begins where it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.changes.rollout import Refusal, Rollout, StepKind
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline import build
+from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
+
+REPOSITORY = Path(__file__).parents[2]
+SHARED = tuple(f"gpu-a100-shared-{number}" for number in range(1, 5))
+OVERLAY = "overlays/prod/rollout-a100-shared.yaml"
+NO_GUARANTEES = "".join(
+    f"""\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {{name: {tenant}}}
+spec:
+  quotas:
+    - {{pool: a100-shared, guaranteed: 0, limit: none}}
+"""
+    for tenant in ("research", "development", "batch-inference")
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The example platform, where nobody is guaranteed shares of `a100-shared`."""
+    for folder in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
+    (tmp_path / "overlays/prod/guarantees.yaml").write_text(NO_GUARANTEES, encoding="utf-8")
+    return tmp_path
+
+
+def a_wish(to: str = "", *, back: bool = False, at_once: int = 2, pool: str = "a100-shared") -> Wish:
+    return Wish(pool, to, back=back, max_unavailable=str(at_once), listed="\n".join(SHARED))
+
+
+def proposed(root: Path, wish: Wish, cluster: str = "prod") -> Proposal:
+    report, proposal = propose(root, (cluster,), wish)
+    assert proposal is not None, report.diagnostics
+    return proposal
+
+
+def kinds(proposal: Proposal) -> list[str]:
+    assert isinstance(proposal.outcome, Rollout)
+    return [step.kind.value for step in proposal.outcome.steps]
+
+
+def go(root: Path, wish: Wish, steps: int = 99) -> list[dict[str, dict[str, str]]]:
+    """The labels of the nodes after each step; every step is written, judged and built."""
+    seen = []
+    for _ in range(steps):
+        proposal = proposed(root, wish)
+        if not proposal.edits:
+            break
+        write(root, proposal.edits[0])
+        built = build(root, ("prod",))
+        assert [item.code for item in built.report.diagnostics if item.severity != "note"] == []
+        seen.append(labels_of_nodes(built.tree, "prod/partitions/a100-shared/"))
+    return seen
+
+
+def labels_of_nodes(tree: Mapping[str, bytes], folder: str) -> dict[str, dict[str, str]]:
+    """What NFD makes of the rules: every node has the labels of exactly one."""
+    (text,) = (data for path, data in tree.items() if path.startswith(folder) and "nodefeaturerule" in path)
+    rules = yaml.safe_load(text)["spec"]["rules"]
+    found = {}
+    for name in SHARED:
+        (rule,) = (rule for rule in rules if matches(rule, name))
+        found[name] = rule["labels"]
+    return found
+
+
+def matches(rule: dict[str, Any], name: str) -> bool:
+    names = [term for term in rule["matchFeatures"] if term["feature"] == "system.name"]
+    return all(holds(term["matchExpressions"]["nodename"], name) for term in names)
+
+
+def holds(match: dict[str, Any], name: str) -> bool:
+    if match["op"] == "InRegexp":
+        return any(re.search(pattern, name) for pattern in match["value"])
+    return bool((name in match["value"]) == (match["op"] == "In"))
+
+
+def values(labels: dict[str, dict[str, str]], key: str) -> list[str]:
+    return [
+        labels[name][f"nvidia.com/{key}"].rpartition("-")[0] or labels[name][f"nvidia.com/{key}"] for name in SHARED
+    ]
+
+
+def test_from_shares_to_partitions_step_by_step(root: Path) -> None:
+    first = proposed(root, a_wish("seven-small"))
+    assert kinds(first) == ["prepare", "move", "move", "settle", "forget"]
+    write(root, first.edits[0])
+
+    seen = go(root, a_wish(), 1) + go(root, a_wish(), 1) + go(root, a_wish("seven-small"))
+    configs = [values(labels, "mig.config") for labels in seen]
+    keys = [[labels[name]["nvidia.com/device-plugin.config"] for name in SHARED] for labels in seen]
+
+    assert configs == [
+        ["seven-small", "seven-small", "all", "all"],
+        ["seven-small"] * 4,
+        ["seven-small"] * 4,
+        ["seven-small"] * 4,
+    ]
+    moved, own = "a100-shared.rollout", "a100-shared"
+    assert keys == [[moved, moved, own, own], [moved] * 4, [own] * 4, [own] * 4]
+    assert proposed(root, a_wish("seven-small")).edits == ()
+
+
+def test_no_label_names_a_configuration_that_is_not_there(root: Path) -> None:
+    write(root, proposed(root, a_wish("seven-small")).edits[0])
+    while (proposal := proposed(root, a_wish("seven-small"))).edits:
+        write(root, proposal.edits[0])
+        tree = build(root, ("prod",)).tree
+        labels = labels_of_nodes(tree, "prod/partitions/a100-shared/")
+        maps = [yaml.safe_load(data) for path, data in tree.items() if "gpu-operator/configmap" in path]
+        keys = {key for body in maps for key in body["data"]}
+        layouts = {
+            name
+            for body in maps
+            if "config.yaml" in body["data"]
+            for name in yaml.safe_load(body["data"]["config.yaml"]).get("mig-configs", ())
+        }
+        assert {found["nvidia.com/device-plugin.config"] for found in labels.values()} <= keys
+        assert {found["nvidia.com/mig.config"] for found in labels.values()} <= layouts
+
+
+def test_between_the_first_and_the_last_move_the_operators_files_stay(root: Path) -> None:
+    """So that no pod of the operator restarts on nodes that a step does not touch."""
+    files = []
+    for wish in (a_wish("seven-small"), a_wish(), a_wish()):
+        write(root, proposed(root, wish).edits[0])
+        tree = build(root, ("prod",)).tree
+        files.append({path: data for path, data in tree.items() if path.startswith("prod/gpu-operator/")})
+    assert files[0] == files[1] == files[2]
+
+
+def test_back_from_the_middle_leaves_nothing_behind(root: Path) -> None:
+    before = build(root, ("prod",)).tree
+    go(root, a_wish("seven-small"), 2)
+
+    assert kinds(proposed(root, a_wish(back=True))) == ["return", "forget"]
+    go(root, a_wish(back=True), 2)
+
+    assert not (root / OVERLAY).exists()
+    assert build(root, ("prod",)).tree == before
+
+
+def test_back_from_the_end_leaves_nothing_behind(root: Path) -> None:
+    before = build(root, ("prod",)).tree
+    go(root, a_wish("seven-small"))
+    assert (root / OVERLAY).exists()
+
+    go(root, a_wish("time-slicing=3"))
+
+    assert not (root / OVERLAY).exists()
+    assert build(root, ("prod",)).tree == before
+
+
+def test_what_a_step_writes(root: Path) -> None:
+    go(root, a_wish("seven-small"), 2)
+    assert (root / OVERLAY).read_text(encoding="utf-8") == (
+        "# A step of `gpuplan rollout`, which replaces this file by the next one.\n"
+        "apiVersion: gpuplan.dev/v1\n"
+        "kind: Pool\n"
+        "metadata:\n"
+        "  name: a100-shared\n"
+        "spec:\n"
+        "  rollout:\n"
+        "    sharing:\n"
+        "      mig:\n"
+        "        layout: seven-small\n"
+        "    nodes:\n"
+        "    - gpu-a100-shared-1\n"
+        "    - gpu-a100-shared-2\n"
+    )
+
+
+def test_the_same_step_is_proposed_as_long_as_it_is_not_written(root: Path) -> None:
+    assert proposed(root, a_wish("seven-small")).edits == proposed(root, a_wish("seven-small")).edits
+
+
+def test_guarantees_on_what_goes_are_named(root: Path) -> None:
+    (root / "overlays/prod/guarantees.yaml").unlink()
+    refusal = proposed(root, a_wish("seven-small")).outcome
+    assert isinstance(refusal, Refusal)
+    (shortage,) = refusal.shortages
+    assert (shortage.unit, shortage.guaranteed) == ("shared", 72)
+    assert shortage.holders == (("batch-inference", 12), ("development", 24), ("research", 36))
+
+
+def test_what_names_a_unit_that_goes_is_listed(root: Path) -> None:
+    left = proposed(root, a_wish("seven-small")).left_over
+    assert {(item.kind, item.name, item.unit) for item in left} == {
+        ("Tenant", "batch-inference", "shared"),
+        ("Tenant", "development", "shared"),
+        ("Tenant", "research", "shared"),
+        ("Workload", "evaluation", "shared"),
+    }
+
+
+# --- Files of the user's own -----------------------------------------------------------------------------------------
+
+
+def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> None:
+    """`dev` changes the pool already, and an overlay has one document for it."""
+    wish = Wish("a100-shared", "seven-small", listed="gpu-a100-shared-1")
+    for tenant in ("development", "research"):
+        path = root / "overlays/dev/policies.yaml"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(rf"(name: {tenant}\n(?:.*\n){{2}}.*guaranteed: )[0-9]+", r"\g<1>0, limit: 2", text))
+    proposal = proposed(root, wish, "dev")
+    assert {edit.path for edit in proposal.edits} == {"overlays/dev/policies.yaml"}
+    assert {edit.action for edit in proposal.edits} == {Action.CHANGE}
+    assert yaml.safe_load(proposal.edits[1].text)["spec"] == {
+        "rollout": {"sharing": {"mig": {"layout": "seven-small"}}, "nodes": ["gpu-a100-shared-1"]}
+    }
+
+
+def test_a_file_that_says_more_than_a_step_is_not_replaced(root: Path) -> None:
+    head = "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: a100-shared}\n"
+    (root / OVERLAY).write_text(f"{head}spec: {{nodeLabels: {{example.com/a: b}}}}\n", encoding="utf-8")
+    edit = proposed(root, a_wish("seven-small")).edits[0]
+    assert (edit.path, edit.action) == (OVERLAY, Action.CHANGE)
+
+
+def test_a_file_is_written_at_once_or_not_at_all(root: Path) -> None:
+    write(root, Edit("overlays/prod/new.yaml", Action.WRITE, "a: b\n"))
+    assert (root / "overlays/prod/new.yaml").read_text(encoding="utf-8") == "a: b\n"
+    assert [path.name for path in (root / "overlays/prod").iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_step_that_is_not_committed_is_known(root: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
+
+    assert not find_uncommitted(root, proposed(root, a_wish("seven-small")))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "platform")
+    assert not find_uncommitted(root, proposed(root, a_wish("seven-small")))
+    go(root, a_wish("seven-small"), 1)
+    assert find_uncommitted(root, proposed(root, a_wish()))
+    git("add", ".")
+    git("commit", "-qm", "step")
+    assert not find_uncommitted(root, proposed(root, a_wish()))
+
+
+# --- Nodes -----------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(root: Path) -> None:
+    names = ["gpu-a100-shared-10", "gpu-a100-shared-9", "gpu-other-1", "gpu-a100-shared-2", "gpu-a100-shared-1"]
+    items = [{"metadata": {"name": name, "labels": {}}} for name in names]
+    wish = a_wish("seven-small", at_once=1)._replace(listed=json.dumps({"kind": "List", "items": items}))
+    outcome = proposed(root, wish).outcome
+    assert isinstance(outcome, Rollout)
+    assert [name for step in outcome.steps if step.kind is StepKind.MOVE for name in step.nodes] == [
+        "gpu-a100-shared-1",
+        "gpu-a100-shared-2",
+        "gpu-a100-shared-9",
+        "gpu-a100-shared-10",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"listed": None}, "pool `a100-shared` does not say which nodes it has"),
+        ({"listed": "gpu-a100-shared-1\nother\n"}, "pool `a100-shared` counts 4 nodes, and 1 are listed"),
+        ({"listed": "{"}, "the list of nodes is not what kubectl writes"),
+        ({"listed": '{"items": [1]}'}, "the list of nodes is not what kubectl writes"),
+        ({"to": "seven-smal"}, "`seven-smal` is no layout"),
+        ({"to": "time-slicing=0"}, "`time-slicing=0` is no layout"),
+        ({"to": ""}, "pool `a100-shared` has no rollout to go on with"),
+        ({"pool": "a100-shard"}, "there is no pool `a100-shard`"),
+        ({"max_unavailable": "", "batch": 2}, "`--batch 2` is more than the 1"),
+    ],
+)
+def test_a_wish_that_cannot_be_understood(root: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(GpuplanError, match=re.escape(message)):
+        propose(root, ("prod",), a_wish("seven-small")._replace(**change))
+
+
+def test_a_pool_of_several_clusters_goes_its_way_in_one(root: Path) -> None:
+    with pytest.raises(GpuplanError, match=r"pool `a100-shared` is in 3 clusters"):
+        propose(root, (), a_wish("seven-small"))
+
+
+@pytest.mark.parametrize(("share", "batch"), [("50%", 2), ("25%", 1), ("10%", 1), ("100%", 4), ("3", 3), ("9", 4)])
+def test_how_many_go_together(root: Path, share: str, batch: int) -> None:
+    outcome = proposed(root, a_wish("seven-small")._replace(max_unavailable=share)).outcome
+    assert isinstance(outcome, Rollout)
+    assert len(outcome.steps[1].nodes) == batch
+
+
+def test_nothing_is_proposed_on_policies_with_errors(root: Path) -> None:
+    (root / "overlays/prod/guarantees.yaml").write_text(NO_GUARANTEES.replace("a100-shared", "a100-shard"))
+    report, proposal = propose(root, ("prod",), a_wish("seven-small"))
+    assert (report.is_valid, proposal) == (False, None)

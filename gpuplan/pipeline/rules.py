@@ -1,4 +1,4 @@
-"""Rules on the repository (GPU11x), on clusters together (GPU659), on what is retained (GPU72x) or rendered (GPU68x-69x)."""
+"""Rules on the repository (GPU11x), clusters together (GPU659), what is retained (GPU72x) or rendered (GPU68x-69x)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
-    """The ConfigMap's data: a file for each pool, by its name, one for what a rollout has moved, and what is retained."""
+    """The ConfigMap's data: a file for each pool, by its name, one for what a rollout moved, and what is retained."""
     strategy = plan.cluster.gpu_operator.mig_strategy
     pools = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: to_yaml(configuration(part, strategy))

@@ -261,8 +261,9 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     """A quota counts parts of a unit that is only handed out whole.
 
     ## Why
-    Devices are whole numbers: the API server refuses `requests.nvidia.com/gpu: 0.5`. Only the unit `fraction` can be
-    divided; a share of a time-sliced GPU is a unit already, so that half a GPU of four replicas is two of them.
+    Devices are whole numbers: a ResourceQuota takes `requests.nvidia.com/gpu: 500m`, and lets no pod have a GPU. Only
+    the unit `fraction` can be divided; a share of a time-sliced GPU is a unit already, so that half a GPU of four
+    replicas is two of them.
 
     ## Instead
     Write a whole number of units.

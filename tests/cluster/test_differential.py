@@ -172,6 +172,43 @@ def test_valid_policies_apply_and_judge_pods_as_gpuplan_does(
     record(f"{name}: random pods that are let in", text, "; ".join(differing) or text)
 
 
+def test_tenants_are_judged_that_come_when_all_others_have_gone(
+    server: ControlPlane, record: Record, tmp_path: Path
+) -> None:
+    """An API server without bindings for a second reads no parameters any more, until it is started anew.
+
+    (https://github.com/kubernetes/kubernetes/issues/130887)
+    """
+    api = server.api
+    bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+    for name in ("first-to-come", "last-to-come"):
+        for binding in api.list(bindings):
+            if binding["metadata"]["name"].startswith(("gpuplan-grants-", "gpuplan-queues-")):
+                api.delete(f"{bindings}/{binding['metadata']['name']}")
+        apply_all(api, compiled(tmp_path / name, CLUSTERS["kubernetes"], lone_tenant(name)).bodies)
+        pod = plain_pod(name, {"nvidia.com/gpu.of-nobody": "1"})
+        answer = until(partial(refusal_of, partial(api.create, pod, dry_run=True)), f"pods of {name} are judged")
+        planned = f"tenant {name} has no quota on nvidia.com/gpu.of-nobody; it may ask for nvidia.com/gpu in pool whole"
+        record(f"what is said to tenant {name}", planned, str(answer).rpartition("denied request: ")[2])
+        until(partial(is_settled_down, api, bindings, name, pod), "the policy is not in force any more")
+
+
+def is_settled_down(api: Api, bindings: str, name: str, pod: Body) -> bool:
+    """Whether the tenant is judged no longer, once its binding is away."""
+    path = f"{bindings}/gpuplan-grants-{name}"
+    if api.find(path):
+        api.delete(path)
+    return takes(api, pod)
+
+
+def lone_tenant(name: str) -> list[Body]:
+    nodes = {"count": 1, "gpusPerNode": 8, "names": [f"{name}-1"]}
+    return [
+        document("Pool", "whole", gpu="A100-80GB", nodes=nodes, sharing={"exclusive": {}}),
+        document("Tenant", name, namespaces=[name], quotas=[{"pool": "whole", "guaranteed": 8}]),
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """What a policy means: the plan, and the objects that are made of it."""

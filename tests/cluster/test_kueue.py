@@ -51,6 +51,10 @@ apiVersion: gpuplan.dev/v1
 kind: PriorityClass
 metadata: {name: training}
 spec: {preempts: false}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: evaluation, $patch: delete}
 """
 """On top of `prod`: tenants that borrow without a bound and with one, one that keeps half, and a class that waits."""
 
@@ -200,18 +204,20 @@ def test_idle_units_are_borrowed_up_to_the_limit(borrowing: ExampleCluster, tena
 
 
 def test_lender_takes_back(borrowing: ExampleCluster, record: Record) -> None:
-    """It evicts for what it lent and for no more: the borrower keeps what others lend, and what is nobody's."""
+    """It evicts for what it lent and for no more: the borrower keeps what others lend, and what is nobody's.
+
+    Which Jobs have to go is open where they were admitted in the same second, so that they are all alike.
+    """
     lender, borrower = _queue_of(borrowing, "development"), _queue_of(borrowing, "research")
-    lent = lender.quota["lendable"]
-    most = _most(borrowing, borrower)
+    lent, most = lender.quota["lendable"], _most(borrowing, borrower)
     planned = _guaranteed(lender), most - lent
-    with borrower.running(_room(borrowing, borrower, most) - lent, *[1] * lent) as jobs:
+    with borrower.running(*[lent] * (_room(borrowing, borrower, most) // lent)) as jobs:
         until(lambda: borrower.used() == most, f"{borrower} has borrowed all that is idle", seconds=60)
         with lender.running(_guaranteed(lender)):
             observed = in_the_end(planned, lambda: (lender.used(), borrower.used()))
-            evicted = sum(job.state() == "evicted" for job in jobs)
+            evicted = sum(job.size for job in jobs if job.state() == "evicted")
     record("borrowing: units of development and of research when development comes", planned, observed)
-    record("borrowing: Jobs of research that are evicted for it", lent, evicted)
+    record("borrowing: units of the Jobs of research that are evicted for it", lent, evicted)
 
 
 @pytest.mark.parametrize("case", _cases("GPU541", "GPU542", "GPU543", "GPU544"), ids=_id)
@@ -282,9 +288,11 @@ def _guaranteed(queue: Queue) -> int:
 
 @contextmanager
 def _filled(cluster: ExampleCluster, queue: Queue, units: int) -> Iterator[list[Job]]:
-    """Jobs for as many units as a queue should let in, and one more."""
-    with queue.running(_room(cluster, queue, units) - 1, 1, 1) as jobs:
-        yield jobs
+    """Jobs for as many units as a queue should let in, and one more; of two that are alike either may wait."""
+    with queue.running(_room(cluster, queue, units) - 1) as most:
+        in_the_end("admitted", most[0].state)
+        with queue.running(1, 1) as rest:
+            yield [*most, *rest]
 
 
 def _room(cluster: ExampleCluster, queue: Queue, units: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
-from gpuplan.backends.scheduling.grants import grants_policy
+from gpuplan.backends.scheduling.grants import grants_binding, grants_policy
 from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
@@ -30,7 +30,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
         yield Manifest(_FOLDER, _system_namespace())
         for policy in (grants_policy(plan), devices_policy(plan)):
             yield Manifest(_FOLDER, policy)
-        yield Manifest(_FOLDER, devices_binding())
+        for binding in (grants_binding(), devices_binding()):
+            yield Manifest(_FOLDER, binding)
         if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
             yield Manifest(_FOLDER, jobs_policy())
             yield Manifest(_FOLDER, tenants_binding(JOBS_POLICY))

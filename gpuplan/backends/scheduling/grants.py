@@ -28,7 +28,7 @@ from gpuplan.backends.scheduling.kai import KAI_RULES, KAI_VARIABLES
 from gpuplan.backends.scheduling.kueue import KUEUE_RULES, KUEUE_VARIABLES
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.grants import FRACTION, GRANTS_POLICY
+from gpuplan.planning.grants import FRACTION, GRANTS_POLICY, SYSTEM_NAMESPACE
 from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
 
 _VARIABLES = {
@@ -75,6 +75,27 @@ def grants_policy(plan: Plan) -> dict[str, Any]:
         variables = variables | KUEUE_VARIABLES
     match = {"pods": ["CREATE"]}
     return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
+
+
+def grants_binding() -> dict[str, Any]:
+    """A binding in no namespace, so that there is one while no tenant has a namespace.
+
+    An API server that finds no binding with parameters of a kind stops to read that kind, for good: parameters that
+    come later do not exist for it, and those that it has seen stay in force until it is started anew
+    (https://github.com/kubernetes/kubernetes/issues/130887). The kind is ConfigMap for all policies of gpuplan.
+    """
+    nowhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": GRANTS_POLICY},
+        "spec": {
+            "policyName": GRANTS_POLICY,
+            "paramRef": {"name": "grants", "namespace": SYSTEM_NAMESPACE, "parameterNotFoundAction": "Deny"},
+            "matchResources": {"namespaceSelector": nowhere},
+            "validationActions": ["Deny", "Audit"],
+        },
+    }
 
 
 def _rules(plan: Plan) -> Iterator[AdmissionRule]:

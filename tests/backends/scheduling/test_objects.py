@@ -53,6 +53,7 @@ def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:
         ("Namespace", "gpuplan-system"),
         ("ValidatingAdmissionPolicy", "gpuplan-grants"),
         ("ValidatingAdmissionPolicy", "gpuplan-devices"),
+        ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-devices"),
     ]
     assert {item.folder for item in scheduling.render(platform())} == {"scheduling"}
@@ -66,17 +67,27 @@ def test_the_stage_does_not_grow_with_tenants() -> None:
     assert names(a_plan("---\n".join(tenants))) == names(a_plan(tenants[0]))
 
 
-def test_the_binding_holds_for_namespaces_of_tenants_alone() -> None:
-    (binding,) = [
-        item.body for item in scheduling.render(platform()) if item.kind == "ValidatingAdmissionPolicyBinding"
-    ]
-    assert binding["spec"] == {
+def binding(name: str) -> dict[str, Any]:
+    kind = "ValidatingAdmissionPolicyBinding"
+    [spec] = [item.body["spec"] for item in scheduling.render(platform()) if (item.kind, item.name) == (kind, name)]
+    return dict(spec)
+
+
+def test_the_policy_on_devices_holds_for_namespaces_of_tenants_alone() -> None:
+    assert binding("gpuplan-devices") == {
         "policyName": "gpuplan-devices",
         "matchResources": {
             "namespaceSelector": {"matchExpressions": [{"key": "gpuplan.dev/tenant", "operator": "Exists"}]}
         },
         "validationActions": ["Deny", "Audit"],
     }
+
+
+def test_the_policy_with_parameters_is_bound_without_tenants_to_no_namespace() -> None:
+    selector = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+    found = binding("gpuplan-grants")
+    assert found["matchResources"] == {"namespaceSelector": selector}
+    assert found["paramRef"]["parameterNotFoundAction"] == "Deny"
 
 
 def test_an_old_cluster_has_priority_classes_alone() -> None:
@@ -87,7 +98,7 @@ def test_an_old_cluster_has_priority_classes_alone() -> None:
 
 def test_a_default_class_bounds_what_pods_may_have_unasked() -> None:
     plan = a_class("value: 50, default: true")
-    (grants,) = [item.body for item in scheduling.render(plan) if item.name == "gpuplan-grants"]
+    grants, _ = [item.body for item in scheduling.render(plan) if item.name == "gpuplan-grants"]
     assert any("object.spec.priority <= 50)" in rule["expression"] for rule in grants["spec"]["validations"])
 
 

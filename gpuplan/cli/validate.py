@@ -18,6 +18,14 @@ from gpuplan.cli.terminal import Terminal
 
 
 @click.command("validate", cls=Verb)
+@option(
+    "--against",
+    default="",
+    metavar="REV|DIR",
+    section="Input",
+    help="Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
+    " way, though both ends are right.",
+)
 @cluster_option
 @kustomize_option
 @findings_option
@@ -26,6 +34,7 @@ from gpuplan.cli.terminal import Terminal
 @click.pass_context
 def command(
     context: click.Context,
+    against: str,
     clusters: tuple[str, ...],
     outputs: tuple[Output, ...],
     kustomize: str,
@@ -39,11 +48,12 @@ def command(
 
     \b
       gpuplan validate
+      gpuplan validate --against origin/main    # for a branch that is to be merged
       gpuplan validate --output-format sarif=gpuplan.sarif
     """
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize)
+    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against)
     write_findings(terminal, report, outputs)
     context.exit(0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1)

@@ -192,6 +192,12 @@ def _cluster_policy(_folder: str, before: Body, after: Body) -> ChangeClass:
     return class_of_settings(_section(before, "spec"), _section(after, "spec"))
 
 
+def _nfd(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Which labels and taints its master sets is no matter of its workers on nodes."""
+    old, new = (_without(_section(body, "spec"), "extraLabelNs", "enableTaints") for body in (before, after))
+    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
+
+
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
     """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart."""
     old, new = (_without(_section(settings, "driver"), "upgradePolicy") for settings in (before, after))
@@ -365,6 +371,7 @@ _CHANGED: Final[Mapping[_Kind, Callable[[str, Body, Body], ChangeClass]]] = {
     ("kai.scheduler", "Topology"): _RECREATE,
     ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule,
     ("nfd.openshift.io", "NodeFeatureRule"): _rule,
+    ("nfd.openshift.io", "NodeFeatureDiscovery"): _nfd,
     ("nvidia.com", "ClusterPolicy"): _cluster_policy,
     ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
     ("resource.k8s.io", "ResourceClaimTemplate"): _RECREATE,

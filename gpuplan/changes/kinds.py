@@ -21,7 +21,7 @@ _OPERANDS_THAT_WATCH: Final = ("dcgmExporter", "nodeStatusExporter")
 def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
     """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
     key = identity.group, identity.kind
-    if identity.kind == "ConfigMap" and identity.name.startswith(_METRICS):
+    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after or {}):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
     if before is None:
         return _ADDED.get(key, _added)(folder, after or {})
@@ -34,6 +34,13 @@ def class_of(folder: str, identity: Identity, before: Body | None, after: Body |
     return _CHANGED.get(key, _changed)(folder, before, after)
 
 
+def _guards(body: Body) -> bool:
+    """Whether an object runs when something is synced, and is none of what is applied."""
+    annotations = _section(_section(body, "metadata"), "annotations")
+    return "argocd.argoproj.io/hook" in annotations or str(_section(body, "metadata").get("name")).startswith(_GUARD)
+
+
+_GUARD: Final = "gpuplan-guard"
 _METRICS: Final = "gpuplan-dcgm-metrics-"
 """Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
 

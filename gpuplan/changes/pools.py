@@ -533,7 +533,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
         for pool in (old, new)
     )
-    if rest != other_rest:
+    if after.cluster.argocd is not None and rest != other_rest:
         texts.append("what watches over a disruption changes")
     if not texts:
         return

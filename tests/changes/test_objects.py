@@ -119,6 +119,13 @@ def test_annotations_alone_are_metadata() -> None:
     assert (found.change_class, found.verb) == (ChangeClass.METADATA, "changed")
 
 
+def test_what_guards_a_sync_disturbs_nothing() -> None:
+    head = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x, annotations: {%s: PreSync}}, spec: %s}"
+    hook = "argocd.argoproj.io/hook"
+    (found,) = differences("partitions/x", head % (hook, "a"), head % (hook, "b"))
+    assert found.change_class is ChangeClass.METADATA
+
+
 def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
     head = "{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plugin-%s, namespace: x}, data: {a: b}}"
     (found,) = differences("gpu-operator", head % "01234567", head % "89abcdef")

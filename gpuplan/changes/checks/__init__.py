@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import nodes, repartitions
+from gpuplan.changes.checks import clusters, immutable, nodes, queues, repartitions, tenants
 from gpuplan.changes.checks.registry import Step, StepCheck
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[StepCheck, ...] = (*nodes.CHECKS, *repartitions.CHECKS)
+CHECKS: tuple[StepCheck, ...] = (
+    *nodes.CHECKS,
+    *queues.CHECKS,
+    *immutable.CHECKS,
+    *tenants.CHECKS,
+    *repartitions.CHECKS,
+    *clusters.CHECKS,
+)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

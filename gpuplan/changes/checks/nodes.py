@@ -288,8 +288,8 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     device for free, and gives those that pods of the other one hold to new pods as well.
 
     ## Instead
-    Drain the nodes first, and say so in a comment. Or move nodes one by one into another pool that has the other
-    `allocation`, each when it is empty.
+    Drain the nodes first, and say so in a comment. Pods that are listed with `--pods` are looked up: where nothing runs
+    on the nodes there is no finding.
     """
     for old, new in pairs(step.before, step.after):
         if old is None or new is None or old.allocation is new.allocation or not old.nodes.count:

@@ -18,6 +18,7 @@ from gpuplan.cli.terminal import Terminal
 
 
 @click.command("validate", cls=Verb)
+@cluster_option
 @option(
     "--against",
     default="",
@@ -26,7 +27,6 @@ from gpuplan.cli.terminal import Terminal
     help="Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
     " way, though both ends are right.",
 )
-@cluster_option
 @kustomize_option
 @findings_option
 @strictness_option
@@ -34,8 +34,8 @@ from gpuplan.cli.terminal import Terminal
 @click.pass_context
 def command(
     context: click.Context,
-    against: str,
     clusters: tuple[str, ...],
+    against: str,
     outputs: tuple[Output, ...],
     kustomize: str,
     *,

@@ -85,7 +85,7 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
         if identity in earlier and (found := changed_fields(identity, earlier[identity][0], body)):
             fields = joined([f"`{'.'.join(route)}`" for route in found])
             yield Finding(
-                at if at is not None else _place(step.after, identity, body),
+                at if at is not None else _place(step.after, identity, body, found[0]),
                 f"{fields} of {identity.kind} `{identity.name}` cannot be changed",
                 label="the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
@@ -157,10 +157,11 @@ def _identity(body: object) -> Identity | None:
     return Identity(str(version).rpartition("/")[0], str(kind), str(metadata.get("namespace", "")), str(name))
 
 
-def _place(plan: Plan, identity: Identity, body: Body) -> Origin:
+def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
     """Where the policies say what an object is made of."""
     if identity.kind == "PriorityClass":
-        found = next((item.at for item in plan.priority_classes if item.name == identity.name), None)
+        field = "value" if route == ("value",) else "preempts"
+        found = next((item.at / field for item in plan.priority_classes if item.name == identity.name), None)
     elif identity.kind in ("Topology", "ResourceFlavor"):
         pool = plan.find_pool(identity.name)
         found = (pool.at / "topology").key if pool is not None else None

@@ -1,8 +1,8 @@
 """The back end of guards: Jobs that Argo CD runs before it changes the labels of a pool's nodes, and after.
 
 mig-manager drains nothing and coordinates nothing: it partitions a node as soon as its label changes, fails while pods
-hold the GPUs, and does not try again (NVIDIA/gpu-operator#262). The first Job fails the sync before that, and the second
-one while it is so. Both only read.
+hold the GPUs, and does not try again (NVIDIA/gpu-operator#262). The first Job fails the sync before that; the second
+waits until it is done, or fails. Both only read.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Final
 from gpuplan.backends import (
     dra,
     gpu_operator,
+    guard,
     kai,
     kueue,
     monitoring,
@@ -22,6 +23,7 @@ from gpuplan.backends.base import Artifact, Backend
 BACKENDS: Final[tuple[Backend, ...]] = (
     gpu_operator,
     partitions,
+    guard,
     scheduling,
     dra,
     kueue,

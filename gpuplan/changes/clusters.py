@@ -156,8 +156,8 @@ def _labeller(owner: NodeLabels) -> str:
 
 # --- Who syncs and who watches -----------------------------------------------------------------------------------
 
-_MOVES: Final = ("namespace", "server", "cluster_name", "kube_config_secret")
-"""Where the tool's objects are, and where they lead."""
+MOVES: Final = ("namespace", "server", "cluster_name", "kube_config_secret")
+"""Fields that say where the tool's objects are, and where they lead."""
 
 
 def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
@@ -190,7 +190,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _synced_otherwise(after: Plan, old: Argocd | Flux, new: Argocd | Flux, tool: str, key: str) -> Change:
-    moved = any(getattr(old, name, None) != getattr(new, name, None) for name in _MOVES)
+    moved = any(getattr(old, name, None) != getattr(new, name, None) for name in MOVES)
     return _change(
         after,
         ChangeClass.DESTRUCTIVE if moved else ChangeClass.METADATA,

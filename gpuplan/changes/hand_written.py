@@ -23,7 +23,7 @@ def hand_written_changes(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = (_by_name(plan.hand_written) for plan in (before, after))
     for key in sorted({*old, *new}):
         one, other = old.get(key, []), new.get(key, [])
-        if [item.body for item in one] != [item.body for item in other]:
+        if [_content(item.body) for item in one] != [_content(item.body) for item in other]:
             yield _document(after, key, one, other)
 
 
@@ -46,11 +46,20 @@ def _identity(body: object) -> Identity:
     return Identity(group, str(body.get("kind", "")), str(metadata.get("namespace", "")), str(metadata.get("name", "")))
 
 
+def _content(body: object) -> object:
+    """A kustomization without the names of files beside it: what is in them is compared by itself."""
+    if not isinstance(body, Mapping) or body.get("kind") not in _KUSTOMIZATIONS:
+        return body
+    resources = body.get("resources")
+    remote = [item for item in resources if "://" in str(item)] if isinstance(resources, list) else resources
+    return {**body, "resources": remote}
+
+
 def _document(after: Plan, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
     stage, identity = key
     verb = "is added" if not old else "is removed" if not new else "changes"
     if identity.kind in _KUSTOMIZATIONS:
-        return _change(after, class_of_stage(stage), stage, f"the {identity.kind} {verb}", (new or old)[0])
+        return _change(after, class_of_stage(stage), stage, f"{identity.kind} {verb}", (new or old)[0])
     return _change(
         after,
         worst(_classes(stage, identity, old, new)),

@@ -21,7 +21,7 @@ _OPERANDS_THAT_WATCH: Final = ("dcgmExporter", "nodeStatusExporter")
 def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
     """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
     key = identity.group, identity.kind
-    if identity.kind == "ConfigMap" and identity.name.startswith(_METRICS):
+    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after or {}):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
     if before is None:
         return _ADDED.get(key, _added)(folder, after or {})
@@ -34,6 +34,13 @@ def class_of(folder: str, identity: Identity, before: Body | None, after: Body |
     return _CHANGED.get(key, _changed)(folder, before, after)
 
 
+def _guards(body: Body) -> bool:
+    """Whether an object runs when something is synced, and is none of what is applied."""
+    annotations = _section(_section(body, "metadata"), "annotations")
+    return "argocd.argoproj.io/hook" in annotations or str(_section(body, "metadata").get("name")).startswith(_GUARD)
+
+
+_GUARD: Final = "gpuplan-guard"
 _METRICS: Final = "gpuplan-dcgm-metrics-"
 """Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
 
@@ -190,6 +197,12 @@ def _node_removed(_folder: str, before: Body) -> ChangeClass:
 
 def _cluster_policy(_folder: str, before: Body, after: Body) -> ChangeClass:
     return class_of_settings(_section(before, "spec"), _section(after, "spec"))
+
+
+def _nfd(_folder: str, before: Body, after: Body) -> ChangeClass:
+    """Which labels and taints its master sets is no matter of its workers on nodes."""
+    old, new = (_without(_section(body, "spec"), "extraLabelNs", "enableTaints") for body in (before, after))
+    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
 
 
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
@@ -365,6 +378,7 @@ _CHANGED: Final[Mapping[_Kind, Callable[[str, Body, Body], ChangeClass]]] = {
     ("kai.scheduler", "Topology"): _RECREATE,
     ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule,
     ("nfd.openshift.io", "NodeFeatureRule"): _rule,
+    ("nfd.openshift.io", "NodeFeatureDiscovery"): _nfd,
     ("nvidia.com", "ClusterPolicy"): _cluster_policy,
     ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
     ("resource.k8s.io", "ResourceClaimTemplate"): _RECREATE,

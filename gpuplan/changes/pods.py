@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from gpuplan.changes.model import Change, ChangeClass, NodeImpact
@@ -78,6 +78,15 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
             tenant = pod.tenant or owners.get(pod.namespace, "")
             found.append(Holder(pod.namespace, pod.name, pod.node, tenant, units))
     return tuple(found)
+
+
+def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[str, int]]]:
+    """Each pod that holds units of a pool, with the pool, or the part of one, and how many of each unit."""
+    places = _Places(plan.pools)
+    for pod in pods:
+        pool = places.find_pool(pod)
+        if pool is not None and (units := _units(pod, pool, None)):
+            yield pod, pool, units
 
 
 # --- Which pods a change is about --------------------------------------------------------------------------------

@@ -309,10 +309,9 @@ def _asked(pool: Pool) -> dict[str, bool]:
 
 def is_partitioned_anew(moved: Transition) -> bool:
     """Whether the nodes' GPUs are set up anew; a layout that only has another name changes nothing of them."""
-    configs = {_mig_config(moved.before), _mig_config(moved.after)}
-    return (
-        len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(moved.before) != _division(moved.after)
-    )
+    old, new = moved.before, moved.after
+    configs = {_mig_config(old), _mig_config(new)}
+    return len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(old) != _division(new)
 
 
 def _mig_config(pool: Pool) -> str | None:
@@ -534,7 +533,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
         for pool in (old, new)
     )
-    if rest != other_rest:
+    if after.cluster.argocd is not None and rest != other_rest:
         texts.append("what watches over a disruption changes")
     if not texts:
         return

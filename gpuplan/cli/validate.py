@@ -19,6 +19,14 @@ from gpuplan.cli.terminal import Terminal
 
 @click.command("validate", cls=Verb)
 @cluster_option
+@option(
+    "--against",
+    default="",
+    metavar="REV|DIR",
+    section="Input",
+    help="Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
+    " way, though both ends are right.",
+)
 @kustomize_option
 @findings_option
 @strictness_option
@@ -27,6 +35,7 @@ from gpuplan.cli.terminal import Terminal
 def command(
     context: click.Context,
     clusters: tuple[str, ...],
+    against: str,
     outputs: tuple[Output, ...],
     kustomize: str,
     *,
@@ -39,11 +48,12 @@ def command(
 
     \b
       gpuplan validate
+      gpuplan validate --against origin/main    # for a branch that is to be merged
       gpuplan validate --output-format sarif=gpuplan.sarif
     """
     from gpuplan import pipeline
 
     terminal = Terminal.of(context)
-    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize)
+    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against)
     write_findings(terminal, report, outputs)
     context.exit(0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1)

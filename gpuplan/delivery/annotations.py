@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from gpuplan.manifests import Manifest
+from gpuplan.manifests import Hook, Manifest
 from gpuplan.planning.plan import Cluster, Stage
 
 SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS: Final = "argocd.argoproj.io/compare-options"
+HOOK: Final = "argocd.argoproj.io/hook"
+HOOK_DELETE_POLICY: Final = "argocd.argoproj.io/hook-delete-policy"
 SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
 FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
 FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
@@ -102,16 +104,35 @@ _CONFIG_MAPS: Final = {
 
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     """The object with the annotations for the tool that syncs the cluster, or for both."""
+    if manifest.hook is not None:
+        return _with_annotations(manifest, _HOOKS[manifest.hook])
     body, is_partial = manifest.body, manifest.is_partial
     stage = _stage(manifest) if body["kind"] == "ConfigMap" else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
     order = manifest.order
     annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
-    if not annotations:
-        return manifest
-    metadata = body["metadata"]
+    return _with_annotations(manifest, annotations) if annotations else manifest
+
+
+def _with_annotations(manifest: Manifest, annotations: Mapping[str, str]) -> Manifest:
+    metadata = manifest.body["metadata"]
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    return Manifest(manifest.folder, {**body, "metadata": merged}, is_partial, order)
+    body = {**manifest.body, "metadata": merged}
+    return Manifest(manifest.folder, body, manifest.is_partial, manifest.order, manifest.hook)
+
+
+_HOOKS: Final[Mapping[Hook, Mapping[str, str]]] = {
+    Hook.SUPPORT: {
+        HOOK: "PreSync",
+        HOOK_DELETE_POLICY: "BeforeHookCreation,HookSucceeded,HookFailed",
+        SYNC_WAVE: "-1",
+    },
+    Hook.BEFORE: {HOOK: "PreSync", HOOK_DELETE_POLICY: "BeforeHookCreation"},
+    Hook.AFTER: {HOOK: "PostSync", HOOK_DELETE_POLICY: "BeforeHookCreation"},
+}
+"""Argo CD prunes no hooks, so what they need is deleted at the end of the sync, whatever its outcome: `Sync` deletes
+hooks in no other place (`gitops-engine/pkg/sync/sync_context.go` there). The Jobs stay until the next, for their logs.
+"""
 
 
 def _stage(manifest: Manifest) -> str:

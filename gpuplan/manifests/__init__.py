@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.manifests.admission import AdmissionRule, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
-from gpuplan.manifests.model import File, Gvk, Identity, Manifest
+from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas
@@ -18,6 +18,7 @@ __all__ = [
     "Checked",
     "File",
     "Gvk",
+    "Hook",
     "Identity",
     "Manifest",
     "Problem",

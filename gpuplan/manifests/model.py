@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 
@@ -31,6 +32,17 @@ class Identity(NamedTuple):
         return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 
 
+class Hook(StrEnum):
+    """What an object is for that is no part of what a folder applies, but of a sync that applies it."""
+
+    SUPPORT = "support"
+    """It is there before the Jobs of a sync, and no longer than the sync takes."""
+    BEFORE = "before"
+    """A Job that must succeed before anything is applied."""
+    AFTER = "after"
+    """A Job that must succeed when everything is applied."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """A Kubernetes object and the folder that it belongs in.
@@ -39,13 +51,15 @@ class Manifest:
     itself. ``body`` is the object in the order in which it should be read, with ``apiVersion``, ``kind`` and
     ``metadata.name``; an object of the cluster has no ``metadata.namespace``. ``is_partial`` says that it is a part of
     an object that somebody else makes, for server-side apply: what its schema requires may be missing. What has a
-    lower ``order`` is to be applied before others of its kind, and before kinds that are applied along with it.
+    lower ``order`` is to be applied before others of its kind, and before kinds that are applied along with it. What
+    has a ``hook`` is for Argo CD alone.
     """
 
     folder: str
     body: Mapping[str, Any]
     is_partial: bool = False
     order: int = 0
+    hook: Hook | None = None
 
     @property
     def api_version(self) -> str:

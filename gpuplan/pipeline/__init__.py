@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "rules", "validate"]
 
 _OUT = "out"
+STEPS: Final = ("GPU70", "GPU71")
+"""How the codes begin of rules on steps from one state to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +58,21 @@ class Build:
     scope: tuple[str, ...] = ()
 
 
-def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "") -> Report:
+def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", against: str = "") -> Report:
     """Judge the clusters named, or all: everything that one run can find.
 
     Where there are hand-written Components, what kustomize makes of them is judged, too. ``kustomize`` is the program,
-    `off`, or empty for whichever is on the path.
+    `off`, or empty for whichever is on the path. ``against`` is a revision, or a folder with a platform: the step from
+    there is judged as well.
     """
     repository = load(root, clusters)
     found = _check(repository)
     report = _report(repository, found)
+    if against:
+        from gpuplan.pipeline.steps import judge_step_from
+
+        found += judge_step_from(root, against, clusters, report)
+        report = _report(repository, found, is_step=True)
     patched = [plan for plan in report.plans if plan.components]
     if not patched or not report.is_valid:
         return report
@@ -74,7 +82,7 @@ def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "") -
     rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
     judged = judge(rendered.clusters, found, root=root.resolve(), out=_OUT, program=kustomize)
     found += (*rendered.diagnostics, *judged.diagnostics)
-    return _report(repository, found, is_final=judged.is_complete)
+    return _report(repository, found, is_final=judged.is_complete, is_step=bool(against))
 
 
 def build(
@@ -143,6 +151,7 @@ def _keep_apart(repository: Repository, out: str) -> None:
 def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
+    from gpuplan.changes import checks as step_checks
     from gpuplan.checks.handwritten.patched import PATCHED_RULES
     from gpuplan.pipeline.rules import RULES
 
@@ -152,6 +161,7 @@ def rules() -> tuple[Rule, ...]:
         *planning.RULES,
         *RULES,
         *(check.rule for check in checks.CHECKS),
+        *(check.rule for check in step_checks.CHECKS),
         *PATCHED_RULES,
         *manifests.RULES,
         *outtree.RULES,
@@ -174,11 +184,17 @@ def _check(repository: Repository) -> list[Diagnostic]:
     return found
 
 
-def _report(repository: Repository, found: Iterable[Diagnostic], *, is_final: bool = False) -> Report:
-    """``is_final`` says that the results of hand-written Components were judged, too: their comments are for those."""
+def _report(
+    repository: Repository, found: Iterable[Diagnostic], *, is_final: bool = False, is_step: bool = False
+) -> Report:
+    """``is_final`` says that the results of hand-written Components were judged, too: their comments are for those.
+
+    ``is_step`` says that a step was judged, so that comments on steps should be needed.
+    """
     ignores = (*repository.ignores, *repository.hand_ignores)
     needed = ignores if is_final else repository.ignores
-    diagnostics = tidy(found, ignores, needed=needed if repository.is_whole else ())
+    unjudged = () if is_step else STEPS
+    diagnostics = tidy(found, ignores, needed=needed if repository.is_whole else (), unjudged=unjudged)
     return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)
 
 

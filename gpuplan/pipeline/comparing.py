@@ -18,11 +18,11 @@ from gpuplan.changes.model import Change, NodeImpact, ObjectChange
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.flux.naming import folder_name
 from gpuplan.diagnostics import Diagnostic, GpuplanError
-from gpuplan.documents import find_folders, read_text
+from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
-from gpuplan.pipeline.loading import OVERLAYS, load
+from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.revisions import (
     Revision,
     find_revision,
@@ -64,11 +64,15 @@ class Side(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """What was found on a side: the clusters that it has of those asked for, and unless it is output, a report."""
+    """What was found on a side: the clusters that it has of those asked for, and unless it is output, a report.
+
+    ``ignores`` are the comments in its files that excuse findings.
+    """
 
     side: Side
     clusters: tuple[str, ...]
     report: Report | None
+    ignores: tuple[Ignore, ...] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -190,7 +194,7 @@ def compare(
 
     ``pods`` are those of the one cluster that is compared. ``out`` is the output folder relative to the later root.
     """
-    before, after = _read(earlier, clusters), _read(later, clusters)
+    before, after = read_side(earlier, clusters), read_side(later, clusters)
     _know(clusters, before, after)
     both = sorted({*before.clusters, *after.clusters})
     if pods is not None and len(both) > 1:
@@ -213,7 +217,16 @@ def compare(
         objects = _compare_trees(*trees, changes)
         changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
-    return Diff(before, after, impacts, tuple(objects), diff.skipped)
+    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
+
+
+def _judge(before: Platform, after: Platform, pods: Sequence[Pod] | None) -> tuple[Diagnostic, ...]:
+    from gpuplan.pipeline.findings import tidy
+    from gpuplan.pipeline.steps import judge_step
+
+    if before.report is None or after.report is None:
+        return ()
+    return tidy(judge_step(before.report, after.report, before.side.name, pods), after.ignores)
 
 
 def _count_nodes(impacts: Iterable[Impact], plans: Iterable[Plan]) -> int:
@@ -307,20 +320,24 @@ def _folder(name: str) -> Side:
     )
 
 
-def _read(side: Side, clusters: Sequence[str]) -> Platform:
-    from gpuplan.pipeline import report_on
-
+def read_side(side: Side, clusters: Sequence[str]) -> Platform:
+    """What is found on a side of the clusters named, or of all."""
     if side.kind is SideKind.OUTPUT:
         return Platform(side, _written(side.folder, clusters), None)
     if side.revision is not None:
-        report = report_on(read_revision(side.folder, side.revision, clusters))
-        return Platform(side, report.clusters, report)
+        return _platform(side, read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if clusters and known and not chosen:
         return Platform(side, (), None)
-    report = report_on(load(side.folder, chosen))
-    return Platform(side, report.clusters, report)
+    return _platform(side, load(side.folder, chosen))
+
+
+def _platform(side: Side, repository: Repository) -> Platform:
+    from gpuplan.pipeline import report_on
+
+    report = report_on(repository)
+    return Platform(side, report.clusters, report, (*repository.ignores, *repository.hand_ignores))
 
 
 def _know(clusters: Sequence[str], *sides: Platform) -> None:

@@ -13,14 +13,24 @@ from gpuplan.policy.rules import WRONG_TYPE
 
 
 def tidy(
-    diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore], *, needed: Sequence[Ignore] = ()
+    diagnostics: Iterable[Diagnostic],
+    ignores: Sequence[Ignore],
+    *,
+    needed: Sequence[Ignore] = (),
+    unjudged: tuple[str, ...] = (),
 ) -> tuple[Diagnostic, ...]:
     """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
 
-    Those of the comments that should be ``needed`` are findings where they are not.
+    Those of the comments that should be ``needed`` are findings where they are not; of rules whose codes begin like one
+    of ``unjudged`` nobody knows it.
     """
     kept, used = _without_ignored(diagnostics, ignores)
-    kept += [_unused(ignore, code) for ignore in needed for code in ignore.codes if (id(ignore), code) not in used]
+    kept += [
+        _unused(ignore, code)
+        for ignore in needed
+        for code in ignore.codes
+        if (id(ignore), code) not in used and not code.startswith(unjudged)
+    ]
     merged: dict[object, Diagnostic] = {}
     for diagnostic in _without_echoes(kept):
         location = diagnostic.finding.at.locate()

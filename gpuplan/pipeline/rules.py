@@ -1,4 +1,4 @@
-"""Rules on the repository (GPU11x), clusters together (GPU659), what is retained (GPU72x) or rendered (GPU68x-69x)."""
+"""Rules on repositories (GPU11x), clusters (GPU659, 718-719), on what is retained (GPU72x) or rendered (GPU68x-69x)."""
 
 from __future__ import annotations
 
@@ -200,6 +200,38 @@ is new another name.
     ignorable=False,
 )
 
+CLUSTER_REMOVED = Rule(
+    "GPU718",
+    "cluster-removed",
+    Severity.WARNING,
+    """A cluster is removed.
+
+## Why
+What syncs the cluster's folders finds them gone. Where it was told to ask a person, it asks; all else that it wrote is
+removed, or stays with nobody to see to it. Labels of nodes go, and with them the partitions of their GPUs.
+
+## Instead
+Drain the nodes first, and take what syncs the cluster away before its folder. Keep the folder for as long as anything
+runs there.
+""",
+    ignorable=False,
+)
+
+EARLIER_HAS_ERRORS = Rule(
+    "GPU719",
+    "step-not-judged",
+    Severity.WARNING,
+    """The earlier policies of a cluster have errors, so that nobody knows what changes.
+
+## Why
+Policies with errors are not built: the cluster is as an older revision says. And what could not be read there would
+look as if it were new.
+
+## Instead
+Compare with the last revision that was built: `gpuplan validate --against REV`, `gpuplan diff --against REV`.
+""",
+)
+
 RULES = (
     CLUSTER_DOCUMENT,
     MISSING_BASE,
@@ -213,4 +245,6 @@ RULES = (
     INVALID_OBJECT,
     RETAINED_FOR_NOTHING,
     RETAINED_CONTRADICTED,
+    CLUSTER_REMOVED,
+    EARLIER_HAS_ERRORS,
 )

@@ -309,13 +309,22 @@ class Window(NamedTuple):
     time_zone: str
 
 
+class Guard(NamedTuple):
+    """Jobs that guard the sync of a pool's nodes."""
+
+    at: Origin
+    image: str
+    timeout_seconds: int
+
+
 class Disruption(NamedTuple):
-    """How far a change may disturb a pool."""
+    """How far a change may disturb a pool, and who watches over it."""
 
     at: Origin
     approval: Approval
     windows: tuple[Window, ...]
     max_unavailable: int
+    guard: Guard | None = None
 
 
 class Pool(NamedTuple):
@@ -708,6 +717,7 @@ __all__ = [
     "Fraction",
     "FractionRequest",
     "GpuOperator",
+    "Guard",
     "HandWritten",
     "Inference",
     "Install",

@@ -22,6 +22,7 @@ from gpuplan.planning.plan import (
     Disruption,
     Exclusive,
     Fraction,
+    Guard,
     Isolation,
     Layout,
     Mig,
@@ -37,6 +38,7 @@ from gpuplan.planning.plan import (
     Unit,
     Window,
 )
+from gpuplan.planning.projects import seconds
 from gpuplan.policy import models
 
 ALL_DISABLED = "all-disabled"
@@ -112,7 +114,11 @@ def _disruption(at: Origin, disruption: models.Disruption) -> Disruption:
         Window(at / "windows" / index, window.schedule, window.duration, window.time_zone)
         for index, window in enumerate(disruption.windows)
     )
-    return Disruption(at, disruption.approval, windows, disruption.max_unavailable)
+    return Disruption(at, disruption.approval, windows, disruption.max_unavailable, _guard(at, disruption.guard))
+
+
+def _guard(at: Origin, guard: models.Guard | None) -> Guard | None:
+    return None if guard is None else Guard(at / "guard", guard.image, seconds(guard.timeout))
 
 
 # --- Sharing -----------------------------------------------------------------------------------------------------

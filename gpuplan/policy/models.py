@@ -517,6 +517,13 @@ class Window(Model):
     time_zone: str = described("The time zone of the schedule, such as `Europe/Berlin`.", default="UTC")
 
 
+class Guard(Model):
+    """Jobs that Argo CD runs with each sync of a pool's nodes: before, and after it has changed their labels."""
+
+    image: Image = described("The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed.")
+    timeout: Duration = described("How long nodes may take to be partitioned anew.", default="30m")
+
+
 class Disruption(Model):
     """When and how far a change may disturb a pool's nodes."""
 
@@ -527,6 +534,11 @@ class Disruption(Model):
         "The times in which nodes may be disturbed; none means any time.", default_factory=list
     )
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
+    guard: Guard | None = described(
+        "With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they "
+        "have been.",
+        default=None,
+    )
 
 
 class Rollout(Model):
@@ -585,7 +597,7 @@ class PoolSpec(Model):
     )
     disruption: Disruption = described(
         "When and how far a change may disturb the nodes.",
-        default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1),
+        default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1, guard=None),
     )
     rollout: Rollout | None = described(
         "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.",

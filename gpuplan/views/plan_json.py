@@ -11,6 +11,7 @@ from gpuplan.planning.plan import (
     Cluster,
     Exclusive,
     Fraction,
+    Guard,
     Inference,
     Layout,
     LayoutEntry,
@@ -110,8 +111,13 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
                 for window in pool.disruption.windows
             ],
             "max_unavailable": pool.disruption.max_unavailable,
+            "guard": _guard(pool.disruption.guard) if pool.disruption.guard else None,
         },
     }
+
+
+def _guard(guard: Guard) -> dict[str, Any]:
+    return {"image": guard.image, "timeout_seconds": guard.timeout_seconds}
 
 
 def _rollout(rollout: Rollout) -> dict[str, Any]:

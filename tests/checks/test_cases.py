@@ -3,6 +3,9 @@
 A case is a YAML file that is put as `overlays/test/case.yaml`, or a folder that is a whole repository. A comment
 `# error: GPU203 part of the message` marks the line of a finding; a folder may list its findings in a file `expected`
 instead, one `path:line:column severity CODE part of the message` a line.
+
+A case of a rule on steps is a folder with two of these, `earlier` and `later`, and may have the pods that run meanwhile
+as `pods.json`; the later one is marked.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan.changes.pods import read_pods
 from gpuplan.diagnostics import Diagnostic, Rule
 from gpuplan.pipeline import rules, validate
+from gpuplan.pipeline.steps import judge_step
 from tests import kustomizing
 from tests.plans import CLUSTER
 
@@ -45,11 +50,11 @@ class Expected:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_case(case: Path, tmp_path: Path) -> None:
-    lay_out(case, tmp_path)
-    wanted = read_expected(case, tmp_path)
+    later = lay_out(case, tmp_path)
+    wanted = read_expected(case, later)
     if case.parent.name in ON_RESULTS or any(expected.code in ON_RESULTS for expected in wanted):
         kustomizing.need()
-    found = [item for item in validate(tmp_path).diagnostics if item.code != "GPU680"]
+    found = [item for item in judged(case, later) if item.code != "GPU680"]
     missing = []
     for expected in wanted:
         match = next((item for item in found if expected.matches(item)), None)
@@ -85,8 +90,30 @@ def test_every_rule_is_documented(rule: Rule) -> None:
     assert "\n## Instead\n" in rule.docs
 
 
-def lay_out(case: Path, root: Path) -> None:
-    """Make a repository of a case; a cluster is supplied where the case has none."""
+def judged(case: Path, later: Path) -> tuple[Diagnostic, ...]:
+    """What is wrong with a repository, or with the step to it where there is an earlier one."""
+    earlier, pods = later.parent / "earlier", case / "pods.json"
+    if later.name != "later":
+        return validate(later).diagnostics
+    if not pods.is_file():
+        return validate(later, against=str(earlier), kustomize="off").diagnostics
+    before, after = (validate(root, kustomize="off") for root in (earlier, later))
+    step = judge_step(before, after, "earlier", read_pods(pods.read_text(), pods.name))
+    return (*after.diagnostics, *step)
+
+
+def lay_out(case: Path, root: Path) -> Path:
+    """Make a repository of a case, or two; the one that is judged. A cluster is supplied where a case has none."""
+    states = [path for path in sorted(case.iterdir()) if path.stem in ("earlier", "later")] if case.is_dir() else []
+    for state in states:
+        put(state, root / state.stem)
+    if states:
+        return root / "later"
+    put(case, root)
+    return root
+
+
+def put(case: Path, root: Path) -> None:
     if case.is_dir():
         shutil.copytree(case, root, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("expected"))
         return

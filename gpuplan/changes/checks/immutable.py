@@ -1,0 +1,177 @@
+"""The check on fields that no API server lets anybody change (GPU705)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.backends import BACKENDS
+from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Origin
+from gpuplan.manifests import Identity, Manifest
+from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
+from gpuplan.wording import joined
+
+Body = Mapping[str, Any]
+Route = tuple[str, ...]
+
+_KUEUE: Final = "kueue.x-k8s.io"
+
+IMMUTABLE: Final[Mapping[tuple[str, str], tuple[Route, ...]]] = {
+    # `ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation` of Kubernetes.
+    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
+    # Rules `self == oldSelf` of the CRDs: `apis/kueue/v1beta2/*_types.go` of Kueue.
+    (_KUEUE, "LocalQueue"): (("spec", "clusterQueue"),),
+    (_KUEUE, "Topology"): (("spec", "levels"),),
+    (_KUEUE, "AdmissionCheck"): (("spec", "controllerName"),),
+    (_KUEUE, "ClusterQueue"): (("spec", "concurrentAdmissionPolicy"),),
+    # The same of `pkg/apis/kai/v1alpha1/topology_types.go` of KAI-Scheduler.
+    ("kai.scheduler", "Topology"): (("spec", "levels"),),
+    # `ValidateResourceQuotaUpdate`, `ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation` of Kubernetes.
+    ("", "ResourceQuota"): (("spec", "scopes"),),
+    ("", "PersistentVolumeClaim"): (
+        ("spec", "accessModes"),
+        ("spec", "storageClassName"),
+        ("spec", "volumeMode"),
+        ("spec", "volumeName"),
+        ("spec", "selector"),
+        ("spec", "dataSource"),
+        ("spec", "dataSourceRef"),
+    ),
+    # `ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate`, `ValidateStatefulSetUpdate` in `pkg/apis/apps/validation`.
+    ("apps", "Deployment"): (("spec", "selector"),),
+    ("apps", "DaemonSet"): (("spec", "selector"),),
+    ("apps", "StatefulSet"): (
+        ("spec", "selector"),
+        ("spec", "serviceName"),
+        ("spec", "podManagementPolicy"),
+        ("spec", "volumeClaimTemplates"),
+    ),
+    # `ValidateJobSpecUpdate` in `pkg/apis/batch/validation`.
+    ("batch", "Job"): (("spec", "template"), ("spec", "selector"), ("spec", "completionMode")),
+    # `ValidateRoleBindingUpdate` in `pkg/apis/rbac/validation`.
+    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
+    # `ValidateResourceClaimTemplateUpdate` in `pkg/apis/resource/validation`.
+    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec",),),
+}
+"""What cannot be changed of a kind, as the API server or a rule of the CRD says it."""
+
+_DEFAULTS: Final[Mapping[Route, str]] = {
+    ("preemptionPolicy",): "PreemptLowerPriority",
+    ("spec", "completionMode"): "NonIndexed",
+    ("spec", "podManagementPolicy"): "OrderedReady",
+    ("spec", "volumeMode"): "Filesystem",
+}
+"""What the API server makes of such a field where it is absent."""
+
+
+@step_check("GPU705", "immutable-field-changes")
+def immutable_field_changes(step: Step) -> Iterator[Finding]:
+    """A field of a Kubernetes object changes that cannot be changed.
+
+    ## Why
+    The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
+    stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
+    names, the levels of a Topology, all of a ResourceFlavor with a Topology, and the class and mode of a volume.
+
+    ## Instead
+    Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
+    cluster before the change is synced, and say so in a comment.
+    """
+    earlier = _objects(step.before)
+    for identity, (body, at) in _objects(step.after).items():
+        if identity in earlier and (found := changed_fields(identity, earlier[identity][0], body)):
+            fields = joined([f"`{'.'.join(route)}`" for route in found])
+            yield Finding(
+                at if at is not None else _place(step.after, identity, body, found[0]),
+                f"{fields} of {identity.kind} `{identity.name}` cannot be changed",
+                label="the API server refuses it",
+                notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
+                help=f"give the {identity.kind} another name, or delete it before: `{_delete(identity)}`",
+            )
+
+
+def changed_fields(identity: Identity, before: Body, after: Body) -> tuple[Route, ...]:
+    """The fields that differ and cannot be changed."""
+    routes = [
+        route
+        for route in IMMUTABLE.get((identity.group, identity.kind), ())
+        if _value(before, route, _DEFAULTS.get(route)) != _value(after, route, _DEFAULTS.get(route))
+    ]
+    if _is_bound_flavor(identity, before) and before.get("spec") != after.get("spec"):
+        routes.append(("spec",))
+    if identity.kind in ("ConfigMap", "Secret") and before.get("immutable") is True:
+        routes += ((key,) for key in ("data", "binaryData", "immutable") if before.get(key) != after.get(key))
+    return tuple(routes)
+
+
+def _is_bound_flavor(identity: Identity, before: Body) -> bool:
+    """A ResourceFlavor that names a Topology can no longer be changed (a rule of its CRD)."""
+    is_flavor = (identity.group, identity.kind) == (_KUEUE, "ResourceFlavor")
+    return is_flavor and bool(_value(before, ("spec", "topologyName")))
+
+
+def _value(body: Body, route: Route, default: object = None) -> object:
+    found: object = body
+    for key in route:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return default if found is None else found
+
+
+def _delete(identity: Identity) -> str:
+    kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
+    where = f" -n {identity.namespace}" if identity.namespace else ""
+    return f"kubectl delete {kind} {identity.name}{where}"
+
+
+# --- Objects and where they come from ----------------------------------------------------------------------------
+
+
+def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
+    """All objects; the place only of those that are written as such."""
+    found: dict[Identity, tuple[Body, Origin | None]] = {}
+    for backend in BACKENDS:
+        for artifact in backend.render(plan):
+            if isinstance(artifact, Manifest):
+                found[artifact.identity] = artifact.body, None
+    for item in plan.retained:
+        if isinstance(item.what, RetainedObject):
+            found[Manifest("", item.what.manifest).identity] = item.what.manifest, item.what.at
+    for document in plan.hand_written:
+        identity = _identity(document.body)
+        if identity is not None and isinstance(document.body, Mapping) and identity not in found:
+            found[identity] = document.body, document.at
+    return found
+
+
+def _identity(body: object) -> Identity | None:
+    """That of a hand-written document; None of one that is no object."""
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or not isinstance(metadata, Mapping):
+        return None
+    version, kind, name = body.get("apiVersion"), body.get("kind"), metadata.get("name")
+    if not all(isinstance(item, str) and item for item in (version, kind, name)):
+        return None
+    return Identity(str(version).rpartition("/")[0], str(kind), str(metadata.get("namespace", "")), str(name))
+
+
+def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
+    """Where the policies say what an object is made of."""
+    if identity.kind == "PriorityClass":
+        field = "value" if route == ("value",) else "preempts"
+        found = next((item.at / field for item in plan.priority_classes if item.name == identity.name), None)
+    elif identity.kind in ("Topology", "ResourceFlavor"):
+        pool = plan.find_pool(identity.name)
+        found = (pool.at / "topology").key if pool is not None else None
+    elif workload := _value(body, ("metadata", "labels", WORKLOAD_LABEL)):
+        names = (item.at for item in plan.workloads if (item.namespace, item.name) == (identity.namespace, workload))
+        found = next(names, None)
+    else:
+        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.namespaces)
+        found = next((tenant.at / "namespaces" for tenant in tenants), None)
+    return found if found is not None else name_of(plan.cluster.at)
+
+
+CHECKS: tuple[StepCheck, ...] = (immutable_field_changes,)

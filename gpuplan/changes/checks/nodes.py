@@ -1,0 +1,314 @@
+"""Checks on what nodes go by during a step: labels, the entries that these name, and taints (GPU700-704, 710, 717)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted
+from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.nodes import Departure, departures
+from gpuplan.changes.pools import pairs
+from gpuplan.changes.wording import division, from_to, verb
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Severity
+from gpuplan.planning.node_features import writes_nfd
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Allocation,
+    Effect,
+    Layout,
+    Mig,
+    NodeLabels,
+    Plan,
+    Pool,
+    Taint,
+)
+from gpuplan.wording import listing
+
+RETAIN: Final = "gpuplan retain --write"
+
+# --- Entries that nodes name -------------------------------------------------------------------------------------
+
+
+@step_check("GPU700", "layout-edited-in-use")
+def layout_edited_in_use(step: Step) -> Iterator[Finding]:
+    """A MIG layout is edited while nodes are divided by it.
+
+    ## Why
+    The entry of a layout in the MIG manager's file is named after what the layout says, so an edit makes another entry,
+    and the old one is gone. Nodes name the old one until their label moves, which is as late as somebody approves it.
+    Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
+    more before the label changes; a node that reboots meanwhile comes back without its partitions.
+
+    ## Instead
+    Keep the old entry until no node names it: `gpuplan retain --write` writes it down. Or leave the layout as it is,
+    write another one, and move the pool to it with `gpuplan rollout POOL --to LAYOUT`.
+    """
+    for gone in _gone_layouts(step):
+        if (edited := _find_edited(gone.layout, step.after)) is not None:
+            yield Finding(
+                edited.at if edited.is_inline else name_of(edited.at),
+                f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
+                label=from_to(division(gone.layout), division(edited)),
+                notes=(f"their nodes have the label `{MIG_CONFIG_LABEL}: {gone.layout.config_name}`",),
+                help=f"run `{RETAIN}` and commit what it writes; or leave the layout, write another one, and run "
+                f"`gpuplan rollout {gone.pools[0]} --to LAYOUT`",
+            )
+
+
+@step_check("GPU701", "layout-removed-in-use")
+def layout_removed_in_use(step: Step) -> Iterator[Finding]:
+    """A MIG layout leaves the policies in the same step as the nodes that are divided by it move to another one.
+
+    ## Why
+    The MIG manager's file and the labels of nodes are synced one after the other, and labels as late as somebody
+    approves it. A node whose label names an entry that is gone fails as soon as its MIG manager restarts, and a change
+    of the file is what restarts it.
+
+    ## Instead
+    Keep the old entry until no node names it: leave the layout where it is and remove it in a later commit, or run
+    `gpuplan retain --write`.
+    """
+    for gone in _gone_layouts(step):
+        if _find_edited(gone.layout, step.after) is None:
+            yield Finding(
+                sharing_of(gone.heir) if gone.heir is not None else name_of_cluster(step),
+                f"the entry `{gone.layout.config_name}` vanishes while {_users(gone.pools)} it",
+                label=f"was layout `{gone.layout.name}`",
+                notes=(earlier(gone.layout.at, f"layout `{gone.layout.name}`"),),
+                help=f"run `{RETAIN}` and commit what it writes; or keep the layout, and remove it in a later commit",
+            )
+
+
+class _Gone(NamedTuple):
+    """A layout whose entry is no more, the pools that use it, and one that has their nodes afterwards."""
+
+    layout: Layout
+    pools: tuple[str, ...]
+    heir: Pool | None
+
+
+def _gone_layouts(step: Step) -> Iterator[_Gone]:
+    entries = mig_parted.configuration(step.after)["mig-configs"]
+    found: dict[str, list[tuple[Layout, Pool, Pool | None]]] = {}
+    for part, heir in _heirs(step):
+        if isinstance(part.sharing, Mig) and part.sharing.layout.config_name not in entries:
+            layout = part.sharing.layout
+            found.setdefault(layout.config_name, []).append((layout, part, heir))
+    for moves in found.values():
+        pools = tuple(sorted({part.name for _, part, _ in moves}))
+        yield _Gone(moves[0][0], pools, moves[0][2])
+
+
+def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
+    """Each part of a pool that has nodes, and a pool that says afterwards what labels they have.
+
+    None where nobody does and they keep those that they have. Where labels go with the pool, nothing is named any more.
+    """
+    for old, new in pairs(step.before, step.after):
+        if old is None:
+            continue
+        heirs: list[Pool | None] = [] if new is None else [new]
+        leaving = (item.to for item in departures(old, new, step.before, step.after))
+        heirs += (to for to in leaving if to is not None or _labels_stay(step.before))
+        yield from ((part, heir) for part in old.parts if part.nodes.count for heir in heirs)
+
+
+def _labels_stay(plan: Plan) -> bool:
+    """Node objects that leave Git are not pruned, nor are labels on them."""
+    return plan.cluster.node_labels is NodeLabels.NODE
+
+
+def _find_edited(layout: Layout, after: Plan) -> Layout | None:
+    found = (item for item in after.mig_layouts if item.name == layout.name and item.is_inline == layout.is_inline)
+    return next(found, None)
+
+
+def _users(pools: Sequence[str]) -> str:
+    return f"pool `{pools[0]}` uses" if len(pools) == 1 else f"pools {listing(pools)} use"
+
+
+@step_check("GPU702", "plugin-config-removed-in-use")
+def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
+    """A configuration of the device plugin vanishes while nodes name it.
+
+    ## Why
+    The device plugin's configuration of a pool is a key of a ConfigMap, called as the pool. A pool that is renamed has
+    another key, and its nodes name the old one until their label moves. What reads the configuration on a node stops at
+    a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): a node
+    whose device plugin restarts before that hands out no GPUs. A change of the ConfigMap is what restarts it.
+
+    ## Instead
+    Keep the old key until no node names it: run `gpuplan retain --write`.
+    """
+    known = device_plugin.data(step.after)
+    told: set[str] = set()
+    for part, heir in _heirs(step):
+        key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+        claims = Allocation.DRA in (part.allocation, heir.allocation if heir is not None else None)
+        if key not in known and key not in told and not claims:
+            told.add(key)
+            yield Finding(
+                name_of(heir.at) if heir is not None else name_of_cluster(step),
+                f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
+                label="their pool from now on" if heir is not None else "none of its pools has them",
+                notes=(f"nodes have the label `{DEVICE_PLUGIN_CONFIG_LABEL}: {key}` until it is synced",),
+                help=f"run `{RETAIN}` and commit what it writes",
+            )
+
+
+# --- Labels ------------------------------------------------------------------------------------------------------
+
+_DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
+_WHOLE_AGAIN: Final = "they hand out whole GPUs again, beside pods that share one"
+_DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
+
+
+@step_check("GPU704", "node-labels-vanish")
+def node_labels_vanish(step: Step) -> Iterator[Finding]:
+    """Nodes lose the labels that say how their GPUs are shared.
+
+    ## Why
+    The GPU Operator gives every node that can be partitioned and has no label `nvidia.com/mig.config` the value
+    `all-disabled`, and the MIG manager then dissolves the partitions: under pods that hold them it fails, and the node
+    stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
+    there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
+
+    Where no GPU is partitioned it is a warning: nodes hand out whole GPUs again, beside pods that share one.
+
+    ## Instead
+    Drain the nodes first; or leave the pool where it is, or move its nodes to another one. Pods that are listed with
+    `--pods` are looked up: where nothing runs on the nodes there is no finding.
+    """
+    if not _labels_stay(step.before):
+        for old, new in pairs(step.before, step.after):
+            for leaving in departures(old, new, step.before, step.after) if old is not None else ():
+                if old is not None and leaving.to is None and leaving.nodes.count:
+                    yield from _left(step, old, new, leaving)
+    yield from _labelled_otherwise(step)
+
+
+def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
+    there = pods_on(step, old, leaving.nodes)
+    if there == 0:
+        return
+    is_partitioned = _is_partitioned(old)
+    label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
+    chosen = None if new is None else new.nodes.at / ("names" if new.nodes.names else "namePattern")
+    yield Finding(
+        name_of_cluster(step) if chosen is None else chosen.key,
+        f"{verb(leaving.nodes, 'loses', 'lose')} the label `{label}`: pool `{old.name}` "
+        + ("is removed" if new is None else "no longer has them"),
+        label="no pool has them",
+        notes=(
+            _DISSOLVED if is_partitioned else _WHOLE_AGAIN,
+            *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
+            *pods_note(there),
+        ),
+        help=_DRAINED,
+        severity=None if is_partitioned else Severity.WARNING,
+    )
+
+
+def _labelled_otherwise(step: Step) -> Iterator[Finding]:
+    """Other hands for labels: what one puts there, it takes along before or after the other has come."""
+    old, new = step.before.cluster, step.after.cluster
+    pools = [pool for pool in step.before.pools if pool.nodes.count and pods_on(step, pool) != 0]
+    is_partitioned = any(_is_partitioned(pool) for pool in pools)
+    severity = None if is_partitioned else Severity.WARNING
+    notes = (_DISSOLVED if is_partitioned else _WHOLE_AGAIN,)
+    if not pools:
+        return
+    if old.node_labels is not new.node_labels:
+        yield Finding(
+            new.at / "nodeLabels",
+            f"nodes lose their labels with what puts them there: it was `{old.node_labels}`",
+            label=f"`{new.node_labels}` from now on",
+            notes=notes,
+            help=_DRAINED,
+            severity=severity,
+        )
+    elif old.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new):
+        yield Finding(
+            new.gpu_operator.at / "nfd",
+            "nodes lose their labels with Node Feature Discovery, which is no longer installed",
+            label="installed until now",
+            notes=notes,
+            help="have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`",
+            severity=severity,
+        )
+
+
+def _is_partitioned(pool: Pool) -> bool:
+    return any(isinstance(part.sharing, Mig) and part.nodes.count for part in pool.parts)
+
+
+# --- Who may be on them ------------------------------------------------------------------------------------------
+
+
+@step_check("GPU710", "taint-evicts", Severity.WARNING)
+def taint_evicts(step: Step) -> Iterator[Finding]:
+    """A pool gets a taint that evicts what runs on its nodes.
+
+    ## Why
+    `NoExecute` is not only about new pods: a pod that does not tolerate the taint is evicted as soon as the node has
+    it, and no disruption budget holds it back. Tolerations that are written along with the taint are those of new pods.
+
+    ## Instead
+    Write `effect: NoSchedule`, and let what runs come to its end. Or drain the nodes first.
+    """
+    for old, new in pairs(step.before, step.after):
+        if old is None or new is None or not old.nodes.count or (there := pods_on(step, old)) == 0:
+            continue
+        known = {_identity(taint) for taint in old.taints}
+        for taint in new.taints:
+            if taint.effect is Effect.NO_EXECUTE and _identity(taint) not in known:
+                yield Finding(
+                    taint.at / "effect",
+                    f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
+                    label="at once",
+                    notes=pods_note(there),
+                    help="write `effect: NoSchedule`, and let what runs come to its end",
+                )
+
+
+def _identity(taint: Taint) -> tuple[str, str, Effect]:
+    return taint.key, taint.value, taint.effect
+
+
+@step_check("GPU717", "allocation-switched-in-use")
+def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
+    """Devices of a pool are handed out in another way while pods hold some.
+
+    ## Why
+    The device plugin and the DRA driver each know what they have handed out themselves. Whichever comes takes every
+    device for free, and gives those that pods of the other one hold to new pods as well.
+
+    ## Instead
+    Drain the nodes first, and say so in a comment. Pods that are listed with `--pods` are looked up: where nothing runs
+    on the nodes there is no finding.
+    """
+    for old, new in pairs(step.before, step.after):
+        if old is None or new is None or old.allocation is new.allocation or not old.nodes.count:
+            continue
+        if (there := pods_on(step, old)) != 0:
+            yield Finding(
+                new.at / "allocation",
+                f"devices of pool `{new.name}` that pods hold are handed out a second time",
+                label=f"it was `{old.allocation}`",
+                notes=pods_note(there),
+                help="drain the nodes first, and say so: `# gpuplan: ignore[GPU717] REASON`",
+            )
+
+
+CHECKS: tuple[StepCheck, ...] = (
+    layout_edited_in_use,
+    layout_removed_in_use,
+    plugin_config_removed_in_use,
+    node_labels_vanish,
+    taint_evicts,
+    allocation_switched_in_use,
+)

@@ -1,0 +1,83 @@
+"""What changes of hand-written Components and of retained definitions do."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from gpuplan.changes import Change, ChangeClass, Subject, compare
+from tests.changes.platform import Edit, Platform, original, state
+
+FOLDER = "overlays/prod/kustomize"
+
+
+def component(stage: str, **files: str) -> Edit:
+    """A Component of a stage on prod, with files by name."""
+
+    def edit(platform: Platform) -> None:
+        resources = "".join(f"- {name}.yaml\n" for name in files)
+        head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources:\n"
+        platform.text[f"{FOLDER}/{stage}/kustomization.yaml"] = head + resources
+        for name, text in files.items():
+            platform.text[f"{FOLDER}/{stage}/{name}.yaml"] = dedent(text)
+
+    return edit
+
+
+def found(before: Edit, after: Edit) -> list[Change]:
+    return [change for change in compare(state(before).plans, state(after).plans) if change.subject.kind == "Component"]
+
+
+LIMITS = """\
+    apiVersion: v1
+    kind: LimitRange
+    metadata: {name: defaults, namespace: research}
+    spec: {limits: [{type: Container, default: {cpu: "%s"}}]}
+    """
+
+
+def test_an_object_that_changes_has_the_class_of_its_stage() -> None:
+    (change,) = found(component("namespaces", limits=LIMITS % 1), component("namespaces", limits=LIMITS % 2))
+    assert change.change_class is ChangeClass.ADMISSION
+    assert change.subject == Subject("Component", "namespaces")
+    assert change.what == "hand-written LimitRange research/defaults changes"
+    assert change.folders == ("namespaces",)
+    assert change.at.locate().file.path == f"{FOLDER}/namespaces/limits.yaml"
+
+
+def test_an_object_that_goes_is_destructive() -> None:
+    changes = found(component("namespaces", limits=LIMITS % 1, more=LIMITS % 1), component("namespaces"))
+    assert max(change.change_class.rank for change in changes) == ChangeClass.DESTRUCTIVE.rank
+
+
+@pytest.mark.parametrize("text", ["# a comment\n" + dedent(LIMITS % 1), dedent(LIMITS % 1).replace('"1"', "'1'")])
+def test_comments_and_style_are_nothing(text: str) -> None:
+    assert found(component("namespaces", limits=LIMITS % 1), component("namespaces", limits=text)) == []
+
+
+def test_a_renamed_file_is_nothing() -> None:
+    assert found(component("namespaces", limits=LIMITS % 1), component("namespaces", other=LIMITS % 1)) == []
+
+
+def test_a_component_that_comes_is_a_change() -> None:
+    (change,) = found(original, component("monitoring"))
+    assert (change.change_class, change.what) == (ChangeClass.METADATA, "hand-written Component is added")
+
+
+def _retain(until: str) -> Edit:
+    def edit(platform: Platform) -> None:
+        config = {"key": "old", "config": {"version": "v1"}}
+        platform.add("Retained", "old", {"devicePluginConfig": config, "until": until}, "overlays/prod")
+
+    return edit
+
+
+def test_a_definition_that_is_retained_restarts_the_device_plugin() -> None:
+    changes = compare(state().plans, state(_retain("no node names it")).plans)
+    assert {change.change_class for change in changes} == {ChangeClass.PLUGIN_RESTART}
+    assert Subject("Retained", "old") in {change.subject for change in changes}
+
+
+def test_until_when_it_is_retained_is_no_change() -> None:
+    assert compare(state(_retain("monday")).plans, state(_retain("tuesday")).plans) == ()

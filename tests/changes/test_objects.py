@@ -1,0 +1,209 @@
+"""The class of an object that differs, by its kind and fields: what is known where there are no plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.changes import Change, ChangeClass, ObjectChange, Subject, compare_objects
+from gpuplan.manifests import Identity
+from tests.changes import edits
+from tests.changes.platform import Edit, Platform, between, between_trees, original, state
+
+Body = dict[str, Any]
+
+
+def identity(body: Body) -> Identity:
+    metadata = body["metadata"]
+    group = body["apiVersion"].rpartition("/")[0]
+    return Identity(group, body["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def differences(folder: str, before: str, after: str) -> tuple[ObjectChange, ...]:
+    old, new = (
+        {(folder, identity(body)): body for body in yaml.safe_load_all(text) if body} for text in (before, after)
+    )
+    return compare_objects({"prod": old}, {"prod": new})
+
+
+PRIORITY = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: x}, %s}"
+RULE = (
+    "{apiVersion: nfd.k8s-sigs.io/v1alpha1, kind: NodeFeatureRule, metadata: {name: x}, spec: {rules: [{name: x, %s,"
+    " matchFeatures: [{feature: system.name, matchExpressions: {nodename: {op: In, value: [%s]}}}]}]}}"
+)
+QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: x}, spec: {%s}}"
+POLICY = "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: x}, spec: {%s}}"
+NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {%s}}}"
+DEPLOYMENT = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: x}, spec: {%s}}"
+LOCAL_QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}, spec: {clusterQueue: %s}}"
+FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: x}, spec: {%s}}"
+RESOURCE_QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x}, spec: {hard: {a: '%s'}}}"
+GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
+CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
+KAI_QUEUE = "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: x}, spec: {resources: {gpu: {%s}}}}"
+MIG = "nvidia.com/mig.config"
+
+
+@pytest.mark.parametrize(
+    ("folder", "before", "after", "change_class"),
+    [
+        ("scheduling", PRIORITY % "value: 1", PRIORITY % "value: 2", "recreate"),
+        ("scheduling", PRIORITY % "preemptionPolicy: Never", PRIORITY % "value: 2", "recreate"),
+        ("scheduling", PRIORITY % "value: 1", PRIORITY % "value: 1, globalDefault: true", "preemption-order"),
+        ("scheduling", PRIORITY % "description: a", PRIORITY % "description: b", "metadata"),
+        ("scheduling", "", PRIORITY % "value: 1", "preemption-order"),
+        ("scheduling", PRIORITY % "value: 1", "", "admission"),
+        ("partitions/x", RULE % (f"labels: {{{MIG}: a}}", "n"), RULE % (f"labels: {{{MIG}: b}}", "n"), "repartition"),
+        ("partitions/x", RULE % (f"labels: {{{MIG}: a}}", "n"), RULE % ("labels: {}", "n"), "destructive"),
+        ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: b, c: d}", "n"), "metadata"),
+        ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: c}", "n"), "admission"),
+        ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: b}", "n, m"), "quota"),
+        ("partitions/x", RULE % ("labels: {a: b}", "n, m"), RULE % ("labels: {a: b}", "n"), "admission"),
+        (
+            "partitions/x",
+            RULE % (f"labels: {{{MIG}: a}}", "n, m"),
+            RULE % (f"labels: {{{MIG}: a}}", "n"),
+            "repartition",
+        ),
+        ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoSchedule}]", "n"), "admission"),
+        ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoExecute}]", "n"), "destructive"),
+        ("partitions/x", RULE % ("labels: {}", "n"), "", "destructive"),
+        ("partitions/x", "", RULE % (f"labels: {{{MIG}: a}}", "n"), "repartition"),
+        ("partitions/x", "", RULE % (f"labels: {{{MIG}: all-disabled}}", "n"), "plugin-restart"),
+        ("partitions/x", NODE % f"{MIG}: a", NODE % f"{MIG}: b", "repartition"),
+        ("partitions/x", NODE % f"{MIG}: a", "", "destructive"),
+        ("gpu-operator", POLICY % "driver: {version: a}", POLICY % "driver: {version: b}", "repartition"),
+        ("gpu-operator", POLICY % "gfd: {enabled: true}", POLICY % "gfd: {enabled: false}", "plugin-restart"),
+        ("gpu-operator", POLICY % "dcgmExporter: {a: 1}", POLICY % "dcgmExporter: {a: 2}", "metadata"),
+        ("gpu-operator", POLICY % "gfd: {enabled: true}", "", "destructive"),
+        ("scheduling", QUEUE % "resourceGroups: [1]", QUEUE % "resourceGroups: [2]", "quota"),
+        ("scheduling", QUEUE % "cohortName: a", QUEUE % "cohortName: b", "preemption-order"),
+        ("scheduling", QUEUE % "stopPolicy: None", QUEUE % "stopPolicy: Hold", "admission"),
+        ("scheduling", QUEUE % "cohortName: a", "", "two-step"),
+        ("scheduling", FLAVOR % "a: b", FLAVOR % "a: c", "admission"),
+        ("scheduling", FLAVOR % "topologyName: x, a: b", FLAVOR % "topologyName: x, a: c", "recreate"),
+        ("scheduling", FLAVOR % "a: b", "", "two-step"),
+        ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "b", "recreate"),
+        ("queues/x", KAI_QUEUE % "quota: 1", KAI_QUEUE % "quota: 2", "quota"),
+        ("queues/x", KAI_QUEUE % "overQuotaWeight: 1", KAI_QUEUE % "overQuotaWeight: 2", "preemption-order"),
+        ("namespaces/x", RESOURCE_QUOTA % "1", RESOURCE_QUOTA % "2", "quota"),
+        ("namespaces/x", RESOURCE_QUOTA % "1", "", "admission"),
+        ("namespaces/x", GRANTS % "a\\nb", GRANTS % "a", "admission"),
+        ("namespaces/x", GRANTS % "a", GRANTS % "a\\nb", "quota"),
+        ("namespaces/x", NAMESPACE % "a: b", NAMESPACE % "a: c", "metadata"),
+        (
+            "namespaces/x",
+            NAMESPACE % "pod-security.kubernetes.io/enforce: a",
+            NAMESPACE % "pod-security.kubernetes.io/enforce: b",
+            "admission",
+        ),
+        ("namespaces/x", NAMESPACE % "a: b", "", "destructive"),
+        ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
+        ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
+        ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
+        ("workloads/x", CLAIM % "resources: 1", CLAIM % "resources: 2", "quota"),
+        ("workloads/x", CLAIM % "storageClassName: a", CLAIM % "storageClassName: b", "recreate"),
+    ],
+)
+def test_class_of_an_object(folder: str, before: str, after: str, change_class: str) -> None:
+    (found,) = differences(folder, before, after)
+    assert found.change_class == change_class
+
+
+def test_annotations_alone_are_metadata() -> None:
+    head = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x, annotations: {a: %s}}, spec: {}}"
+    (found,) = differences("namespaces/x", head % "b", head % "c")
+    assert (found.change_class, found.verb) == (ChangeClass.METADATA, "changed")
+
+
+def test_what_guards_a_sync_disturbs_nothing() -> None:
+    head = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x, annotations: {%s: PreSync}}, spec: %s}"
+    hook = "argocd.argoproj.io/hook"
+    (found,) = differences("partitions/x", head % (hook, "a"), head % (hook, "b"))
+    assert found.change_class is ChangeClass.METADATA
+
+
+def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
+    head = "{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plugin-%s, namespace: x}, data: {a: b}}"
+    (found,) = differences("gpu-operator", head % "01234567", head % "89abcdef")
+    assert (found.verb, found.change_class) == ("changed", ChangeClass.PLUGIN_RESTART)
+
+
+def test_what_disturbs_more_than_its_explanation_is_told() -> None:
+    body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "x"}}
+    key = "scheduling", Identity("scheduling.k8s.io", "PriorityClass", "", "x")
+    at = state(original).plans[0].cluster.at
+    described = Change("prod", ChangeClass.METADATA, Subject("PriorityClass", "x"), "a", "b", "c", at, ("scheduling",))
+    before, after = {"prod": {key: {**body, "value": 1}}}, {"prod": {key: {**body, "value": 2}}}
+    (found,) = compare_objects(before, after, [described])
+    assert found.change_class is ChangeClass.RECREATE
+    assert compare_objects(before, after, [described._replace(change_class=ChangeClass.RECREATE)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "change_class"),
+    [
+        (original, edits.edit_a_layout, "two-step"),
+        (original, edits.rename_a_pool, "two-step"),
+        (original, edits.swap_a_layout, "repartition"),
+        (original, edits.change_the_driver, "repartition"),
+        (original, edits.change_replicas_of_a_pool, "plugin-restart"),
+        (original, edits.cut_a_quota_under_use, "quota"),
+        (original, edits.change_the_value_of_a_class, "recreate"),
+        (original, edits.leave_kueue, "two-step"),
+        (original, edits.remove_a_tenant, "destructive"),
+        (original, edits.remove_a_cluster, "destructive"),
+        (original, edits.reformat, "none"),
+        (edits.add_an_unused_layout, edits.remove_an_unused_layout, "plugin-restart"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_committed_output_has_the_class_that_plans_have(before: Edit, edit: Edit, change_class: str) -> None:
+    found = between_trees(state(before).tree, state(before, edit).tree)
+    assert max((item.change_class for item in found), key=lambda c: c.rank, default="none") == change_class
+
+
+def _kai(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kai"}
+
+
+def _runai(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "runai"}
+
+
+def _flux(platform: Platform) -> None:
+    edits.go_from_argocd_to_flux(platform)
+
+
+def _olm(platform: Platform) -> None:
+    platform.cluster("prod")["platform"] = "openshift"
+    platform.cluster("prod")["gpuOperator"]["install"] = "olm"
+
+
+@pytest.mark.parametrize("before", [_kai, _runai, _flux, _olm], ids=lambda edit: edit.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "edit",
+    [
+        edits.edit_a_layout,
+        edits.rename_a_pool,
+        edits.change_replicas_of_a_pool,
+        edits.cut_a_quota_under_use,
+        edits.change_a_weight,
+        edits.change_the_value_of_a_class,
+        edits.add_a_tenant,
+        edits.remove_a_tenant,
+        edits.add_a_node_label,
+        edits.change_a_taint,
+        edits.change_an_approval,
+        edits.change_a_training,
+    ],
+    ids=lambda edit: edit.__name__,
+)
+def test_all_that_differs_is_explained_with_other_back_ends(before: Edit, edit: Edit) -> None:
+    old, new = state(before), state(before, edit)
+    found, back = between(old, new), between(new, old)
+    assert (found.objects, back.objects) == ((), ())
+    assert (found.worst is ChangeClass.NONE) == (old.tree == new.tree)

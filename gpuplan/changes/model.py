@@ -93,7 +93,8 @@ class Change(NamedTuple):
     ``what`` says what changes, ``effect`` what comes of it in the cluster and ``undo`` what reverting the commit does.
     ``at`` is in the later policy, or in the earlier one for what is removed. ``folders`` are those that apply it,
     relative to the cluster's. ``pods`` is how many pods may be disturbed at most, as the plan has it. ``windows`` are
-    the pool's, empty where it may be applied at any time.
+    the pool's, empty where it may be applied at any time. ``follows_nodes`` says that it knows what becomes of each
+    node of a pool, where the rules for nodes, one by one, would seem to leave some of them to nobody.
     """
 
     cluster: str
@@ -111,6 +112,7 @@ class Change(NamedTuple):
     needs_drain: bool = False
     needs_reboot: bool = False
     windows: tuple[Window, ...] = ()
+    follows_nodes: bool = False
 
 
 class ObjectChange(NamedTuple):

@@ -28,7 +28,8 @@ def compare_objects(
 ) -> tuple[ObjectChange, ...]:
     """The objects of each cluster that differ, by cluster, worst first, those apart that ``changes`` explain.
 
-    A change explains what is in its folders, up to its own class: what disturbs more has another cause.
+    A change explains what is in its folders, up to its own class: what disturbs more has another cause. One that
+    follows nodes explains all that their rules say, and what these name.
     """
     known: dict[str, list[Change]] = {}
     for change in changes:
@@ -292,10 +293,18 @@ _FOLLOW: Final = frozenset((Stage.MONITORING.value, "argocd", "flux"))
 def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
     rank = item.change_class.rank
     follows = item.folder.partition("/")[0] in _FOLLOW
+    of_nodes = _is_of_nodes(item)
     return any(
-        rank <= change.change_class.rank and (follows or any(_covers(folder, item) for folder in change.folders))
+        (rank <= change.change_class.rank or (of_nodes and change.follows_nodes))
+        and (follows or any(_covers(folder, item) for folder in change.folders))
         for change in changes
     )
+
+
+def _is_of_nodes(item: ObjectChange) -> bool:
+    """Whether it labels nodes, or says what their labels name."""
+    is_named = item.identity.kind == "ConfigMap" and item.identity.name.startswith(tuple(_CONFIGS))
+    return is_named or item.folder.partition("/")[0] == Stage.PARTITIONS
 
 
 def _covers(folder: str, item: ObjectChange) -> bool:

@@ -10,11 +10,12 @@ from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import meaning, means_same
 from gpuplan.changes.model import Change, ChangeClass, Subject
-from gpuplan.changes.nodes import Departure, Transition, departures, impact, transitions
+from gpuplan.changes.nodes import Departure, Transition, departures, has_node, impact, transitions
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Allocation,
     Approval,
@@ -177,14 +178,50 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
 def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.allocation is not new.allocation:
         yield _allocation(before, after, old, new)
+    found = list(_moves(before, after, old, new))
+    yield from (change._replace(follows_nodes=_is_divided(old, new)) for change in found)
+    if not found and _is_divided(old, new) and _written(after, old) != _written(after, new):
+        yield _written_otherwise(before, after, old, new)
+    if old.allocation is new.allocation and _asked(old) != _asked(new):
+        yield _asked_otherwise(before, after, old, new)
+
+
+def _moves(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     for moved in transitions(old, new):
         config, next_config = _mig_config(moved.before), _mig_config(moved.after)
         if config != next_config and not {config, next_config} <= {None, ALL_DISABLED}:
             yield _repartitioned(before, after, old, new, moved)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(before, after, old, new, moved)
-    if old.allocation is new.allocation and _asked(old) != _asked(new):
-        yield _asked_otherwise(before, after, old, new)
+        elif _is_divided(old, new) and _plugin_config(moved.before) != _plugin_config(moved.after):
+            yield _relabelled(before, after, old, new, moved)
+
+
+def _is_divided(old: Pool, new: Pool) -> bool:
+    return old.rollout is not None or new.rollout is not None
+
+
+def _relabelled(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+    """A rollout ends: what its nodes have becomes the pool's own, under the pool's own name."""
+    return _change(
+        after,
+        new,
+        ChangeClass.PLUGIN_RESTART,
+        f"nodes name the configuration `{_plugin_config(moved.after)}`, not `{_plugin_config(moved.before)}`",
+        f"GPUs are shared as before, and the device plugin restarts on {nodes_of(moved.nodes)}; pods that run go on",
+        REVERT,
+    )._replace(nodes=moved.nodes, folders=_folders(before, after, old, new))
+
+
+def _written_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+    return _change(
+        after,
+        new,
+        ChangeClass.METADATA,
+        "a rollout is written otherwise",
+        f"every node is as it was; {NOTHING_RUNS}",
+        REVERT,
+    )._replace(folders=_folders(before, after, old, new), follows_nodes=True)
 
 
 def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
@@ -318,6 +355,10 @@ def _mig_config(pool: Pool) -> str | None:
     return pool.labels.get(MIG_CONFIG_LABEL)
 
 
+def _plugin_config(pool: Pool) -> str:
+    return pool.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+
+
 def _division(pool: Pool) -> object:
     """What each GPU of a node becomes; None where none is divided."""
     if not isinstance(pool.sharing, Mig):
@@ -391,7 +432,7 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:
         texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
-    if come := sorted(set(_names(new)) - set(_names(old))):
+    if come := sorted(name for name in set(_names(new)) if not _has_node(old, name)):
         texts.append(f"{names(come)} {'joins' if len(come) == 1 else 'join'}")
     if not texts and set(one.names) != set(other.names) and not (old.rollout or new.rollout):
         texts.append("its nodes are others")
@@ -415,6 +456,10 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _names(pool: Pool) -> tuple[str, ...]:
     return tuple(name for part in pool.parts for name in part.nodes.names)
+
+
+def _has_node(pool: Pool, name: str) -> bool:
+    return any(has_node(part.nodes, name) for part in pool.parts)
 
 
 def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:

@@ -233,11 +233,6 @@ apiVersion: gpuplan.dev/v1
 kind: MigLayout
 metadata: {name: seven-small}
 spec: {gpu: A100-80GB, instances: {1g.10gb: 7}}
----
-apiVersion: gpuplan.dev/v1
-kind: MigLayout
-metadata: {name: uneven}
-spec: {gpu: A100-80GB, instances: {3g.40gb: 1, 2g.20gb: 2}}
 """
 INLINE, PATTERN = "{mig: {instances: {3g.40gb: 2}}}", 'namePattern: "gpu-a100-shared-[0-9]+"'
 
@@ -287,25 +282,18 @@ def test_only_steps_that_move_nodes_are_said_to_repartition(
 
 
 @pytest.mark.parametrize(
-    ("to", "scheduler", "allocation", "sharing", "message"),
+    ("scheduler", "allocation", "message"),
     [
-        ("time-slicing=2", "kubernetes", "dra", INLINE, "allocated by DRA, which has no time slices"),
-        ("time-slicing=2", "kai", "devicePlugin", INLINE, "does not count the shares of pool `a100-shared`"),
-        (
-            "uneven",
-            "kubernetes",
-            "devicePlugin",
-            INLINE.replace("}}}", "}, strategy: single}}"),
-            "needs equal instances",
-        ),
+        ("kubernetes", "dra", "allocated by DRA, which has no time slices"),
+        ("kai", "devicePlugin", "does not count the shares of pool `a100-shared`"),
     ],
 )
 def test_a_target_that_would_be_an_error_is_refused_before_its_first_step(
-    tmp_path: Path, to: str, scheduler: str, allocation: str, sharing: str, message: str
+    tmp_path: Path, scheduler: str, allocation: str, message: str
 ) -> None:
-    root = a_platform(tmp_path, sharing, scheduler=scheduler, allocation=allocation)
-    with pytest.raises(GpuplanError, match=f"`--to {to}` would be an error: .*{message}"):
-        propose(root, ("prod",), a_wish(to))
+    root = a_platform(tmp_path, INLINE, scheduler=scheduler, allocation=allocation)
+    with pytest.raises(GpuplanError, match=f"`--to time-slicing=2` would be an error: .*{message}"):
+        propose(root, ("prod",), a_wish("time-slicing=2"))
 
 
 # --- Files of the user's own -----------------------------------------------------------------------------------------

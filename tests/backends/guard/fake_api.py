@@ -117,11 +117,11 @@ def pod(
     return {"metadata": {"name": name, "namespace": "team"}, "spec": spec, "status": {"phase": phase}}
 
 
-def claim(name: str, *pods: str, driver: str = "gpu.nvidia.com") -> Body:
+def claim(name: str, *pods: str, driver: str = "gpu.nvidia.com", **more: bool) -> Body:
     return {
         "metadata": {"name": name, "namespace": "team"},
         "status": {
-            "allocation": {"devices": {"results": [{"driver": driver}]}},
+            "allocation": {"devices": {"results": [{"driver": driver, **more}]}},
             "reservedFor": [{"resource": "pods", "name": pod} for pod in pods],
         },
     }

@@ -118,10 +118,11 @@ def test_what_init_containers_ask_for_counts(run: Any) -> None:
 
 
 def test_claims_of_nvidias_driver_count(run: Any) -> None:
-    pods = [pod("train", "a"), pod("net", "a"), pod("ended", "a", phase="Succeeded")]
+    pods = [pod("train", "a"), pod("watch", "a"), pod("net", "a"), pod("ended", "a", phase="Succeeded")]
     claims = [
         claim("gpus", "train", "ended"),
         claim("nic", "net", driver="dra.example.com"),
+        claim("all", "watch", adminAccess=True),
         {"metadata": {"namespace": "x", "name": "new"}},
     ]
     found = run("before", Cluster({"a": {}}, *pods, claims=claims))

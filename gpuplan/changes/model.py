@@ -52,11 +52,15 @@ def worst(classes: Iterable[ChangeClass]) -> ChangeClass:
 
 @dataclass(frozen=True, slots=True)
 class NodeImpact:
-    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None."""
+    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
+
+    ``are_new`` says that they come to a pool; those that were in another one before are not meant.
+    """
 
     count: int
     names: tuple[str, ...]
     pattern: str | None
+    are_new: bool = False
 
 
 class CapacityChange(NamedTuple):
@@ -93,8 +97,7 @@ class Change(NamedTuple):
     ``what`` says what changes, ``effect`` what comes of it in the cluster and ``undo`` what reverting the commit does.
     ``at`` is in the later policy, or in the earlier one for what is removed. ``folders`` are those that apply it,
     relative to the cluster's. ``pods`` is how many pods may be disturbed at most, as the plan has it. ``windows`` are
-    the pool's, empty where it may be applied at any time. ``follows_nodes`` says that it knows what becomes of each
-    node of a pool, where the rules for nodes, one by one, would seem to leave some of them to nobody.
+    the pool's, empty where it may be applied at any time.
     """
 
     cluster: str
@@ -112,7 +115,6 @@ class Change(NamedTuple):
     needs_drain: bool = False
     needs_reboot: bool = False
     windows: tuple[Window, ...] = ()
-    follows_nodes: bool = False
 
 
 class ObjectChange(NamedTuple):

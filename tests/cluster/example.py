@@ -123,7 +123,8 @@ def provide_volumes(api: Api, folders: Sequence[Folder]) -> None:
 
 def settle(api: Api) -> None:
     """Wait until what has been applied is in force: service accounts, quotas, and rules of admission."""
-    namespaces = [body["metadata"]["name"] for body in api.list("/api/v1/namespaces")]
+    active = [body for body in api.list("/api/v1/namespaces") if body["status"]["phase"] == "Active"]
+    namespaces = [body["metadata"]["name"] for body in active]
     for name in namespaces:
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         until(partial(api.find, account), f"{name} has a service account")

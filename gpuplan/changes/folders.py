@@ -21,6 +21,13 @@ def of_nodes(plan: Plan, *pools: Pool) -> tuple[str, ...]:
     return tuple(f"{Stage.PARTITIONS}/{pool.name}" for pool in pools)
 
 
+def of_guards(plan: Plan) -> tuple[str, ...]:
+    """What guards the sync of nodes, from the operator's namespace."""
+    if plan.cluster.argocd is None or plan.cluster.node_labels is NodeLabels.EXTERNAL:
+        return ()
+    return of_nodes(plan, *(pool for pool in plan.pools if pool.disruption.guard is not None))
+
+
 def is_synced_apart(plan: Plan, pool: Pool) -> bool:
     """Whether something labels the pool's nodes that is synced by itself, when the pool may be disturbed."""
     match plan.cluster.node_labels:

@@ -58,7 +58,7 @@ def _installed_otherwise(before: Plan, after: Plan) -> Change:
         new.at,
     )._replace(
         nodes=impact_of_all(after.pools),
-        folders=(folders.OPERATOR,),
+        folders=(folders.OPERATOR, *folders.of_guards(after)),
         pods=_all_pods(before),
         needs_drain=True,
     )

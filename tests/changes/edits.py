@@ -73,6 +73,14 @@ def change_a_description(platform: Platform) -> None:
     platform.spec("PriorityClass", "training")["description"] = "Runs with checkpoints."
 
 
+def guard_a_pool(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training")["disruption"] = {"guard": {"image": "registry.example.com/python:3.13"}}
+
+
+def stop_guarding_a_pool(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-production")["disruption"]["guard"]
+
+
 def change_a_window(platform: Platform) -> None:
     platform.spec("Pool", "a100-production")["disruption"]["windows"][0]["duration"] = "6h"
 
@@ -532,6 +540,8 @@ CASES = (
     Case(change_workload_types, NONE, None),
     Case(change_max_unavailable, NONE, None),
     Case(change_a_description, METADATA, priority("training")),
+    Case(guard_a_pool, METADATA, pool("h100-training")),
+    Case(stop_guarding_a_pool, METADATA, pool("a100-production")),
     Case(change_a_window, METADATA, pool("a100-production")),
     Case(change_an_approval, METADATA, pool("a100-agents")),
     Case(change_labels_of_applications, METADATA, cluster("prod")),

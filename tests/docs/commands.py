@@ -43,6 +43,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),
     "kubectl get": ("--field-selector", "--show-labels", "--watch", "-A", "-L", "-l", "-n", "-o", "-w"),
     "kubectl label": ("--overwrite",),
+    "kubectl logs": ("-n",),
     "kubectl patch": ("--patch-file", "--type", "-n", "-p"),
     "kubectl rollout status": ("-n", "--timeout"),
     "kubectl uncordon": (),

@@ -64,7 +64,7 @@ def _target(part: Pool, config: str) -> dict[str, Any]:
 def _leaving(plan: Plan) -> str | None:
     """What becomes of a node that leaves the pool: without its label the operator gives it one, unless it stays.
 
-    (`labelGPUNodes` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator.)
+    (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator.)
     """
     return ALL_DISABLED if plan.cluster.node_labels is NodeLabels.NFD else None
 

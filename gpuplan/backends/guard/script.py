@@ -124,12 +124,12 @@ def requested(spec: dict[str, Any]) -> list[str]:
 
 
 def claims(api: Api) -> dict[tuple[str, str], str]:
-    """The pods that hold GPUs by Dynamic Resource Allocation, each with a claim of its own."""
+    """The pods that hold GPUs by Dynamic Resource Allocation, each with a claim; who only watches holds none."""
     found = {}
     for claim in api.items(CLAIMS, missing_ok=True):
         status, namespace = claim.get("status") or {}, claim["metadata"]["namespace"]
         results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-        if any(result["driver"] == "gpu.nvidia.com" for result in results):
+        if any(result["driver"] == "gpu.nvidia.com" and not result.get("adminAccess") for result in results):
             for user in status.get("reservedFor") or ():
                 found[namespace, user["name"]] = claim["metadata"]["name"]
     return found

@@ -89,7 +89,7 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
                 f"{fields} of {identity.kind} `{identity.name}` cannot be changed",
                 label="the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
-                help=f"give the {identity.kind} another name, or delete it before: `{_delete(identity)}`",
+                help=_help(identity, is_named=at is not None or identity.kind == "PriorityClass"),
             )
 
 
@@ -120,21 +120,25 @@ def _value(body: Body, route: Route, default: object = None) -> object:
     return default if found is None else found
 
 
-def _delete(identity: Identity) -> str:
+def _help(identity: Identity, *, is_named: bool) -> str:
+    """``is_named`` says that policies give the object its name, and can give it another."""
     kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
     where = f" -n {identity.namespace}" if identity.namespace else ""
-    return f"kubectl delete {kind} {identity.name}{where}"
+    delete = f"`kubectl delete {kind} {identity.name}{where}` just before it is synced"
+    return (
+        f"add one with another name and leave this; or run {delete}" if is_named else f"take it back, or run {delete}"
+    )
 
 
 # --- Objects and where they come from ----------------------------------------------------------------------------
 
 
 def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
-    """All objects; the place only of those that are written as such."""
+    """All objects but hooks, which are made anew each time; the place only of those that are written as such."""
     found: dict[Identity, tuple[Body, Origin | None]] = {}
     for backend in BACKENDS:
         for artifact in backend.render(plan):
-            if isinstance(artifact, Manifest):
+            if isinstance(artifact, Manifest) and artifact.hook is None:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):

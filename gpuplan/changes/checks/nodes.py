@@ -18,6 +18,7 @@ from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Allocation,
+    Cluster,
     Effect,
     Layout,
     Mig,
@@ -231,7 +232,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
             help=_DRAINED,
             severity=severity,
         )
-    elif old.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new):
+    elif old.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
         yield Finding(
             new.gpu_operator.at / "nfd",
             "nodes lose their labels with Node Feature Discovery, which is no longer installed",
@@ -240,6 +241,12 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
             help="have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`",
             severity=severity,
         )
+
+
+def _loses_nfd(old: Cluster, new: Cluster) -> bool:
+    """Whether it goes while the operator stays; where that moves, more goes than labels."""
+    stays = old.gpu_operator.install is new.gpu_operator.install
+    return stays and writes_nfd(old) and not writes_nfd(new)
 
 
 def _is_partitioned(pool: Pool) -> bool:

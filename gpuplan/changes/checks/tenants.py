@@ -40,7 +40,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
                     f"{number(new.guaranteed)} are guaranteed from now on",
                     label=f"it was {number(old.guaranteed)}",
                     notes=(_source(step), "what is beyond the guarantee may be evicted for others"),
-                    help=f"write `guaranteed: {number(used)}`, or make its workloads smaller first",
+                    help=f"guarantee {number(used)}, or make its workloads smaller first",
                 )
 
 
@@ -79,12 +79,16 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
 
 
 def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
-    """The quotas of tenants that stay, before and after."""
+    """The quotas of tenants that stay, before and after; of one that is there no more nothing is left."""
     names = renamed(step.before, step.after)
     for old, new in pairs(step.before, step.after):
         if old is not None and new is not None:
-            had = quotas(old, names)
-            yield from ((new, had[key], quota) for key, quota in quotas(new, {}).items() if key in had)
+            has = quotas(new, {})
+            yield from ((new, quota, has.get(key) or _nothing(new, quota)) for key, quota in quotas(old, names).items())
+
+
+def _nothing(tenant: Tenant, quota: Quota) -> Quota:
+    return quota._replace(at=tenant.at / "quotas", guaranteed=0, limit=0, caps=dict.fromkeys(quota.caps, 0))
 
 
 def _most(quota: Quota, namespace: str | None) -> Amount | None:
@@ -101,7 +105,7 @@ def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None
             [
                 units.get(quota.unit.name, 0)
                 for pod, pool, units in held(step.before, step.pods)
-                if is_counted(pod) and names.get(pool.name, pool.name) == quota.pool.name
+                if is_counted(pod) and names.get(pool.name, pool.name) == names.get(quota.pool.name, quota.pool.name)
             ]
         )
     return add(

@@ -106,20 +106,22 @@ def node(name: str, labels: Mapping[str, str]) -> Body:
     return {"metadata": {"name": name, "labels": dict(labels)}}
 
 
-def pod(name: str, where: str, phase: str = "Running", init: Mapping[str, str] | None = None, **asked: str) -> Body:
-    """A pod of the namespace `team`; resources are named without `nvidia.com/`, with `_` for `-` and `__` for `.`."""
-    requests = {f"nvidia.com/{key.replace('__', '.').replace('_', '-')}": value for key, value in asked.items()}
+def pod(
+    name: str, where: str, asked: Mapping[str, str] | None = None, phase: str = "Running", init: str | None = None
+) -> Body:
+    """A pod of the namespace `team`; resources are named without `nvidia.com/`, one of an init container too."""
+    requests = {f"nvidia.com/{key}": value for key, value in (asked or {}).items()}
     spec: Body = {"nodeName": where, "containers": [{"resources": {"requests": {"cpu": "1", **requests}}}, {}]}
     if init is not None:
-        spec["initContainers"] = [{"resources": {"requests": dict(init)}}]
+        spec["initContainers"] = [{"resources": {"requests": {f"nvidia.com/{init}": "1"}}}]
     return {"metadata": {"name": name, "namespace": "team"}, "spec": spec, "status": {"phase": phase}}
 
 
-def claim(name: str, *pods: str, driver: str = "gpu.nvidia.com") -> Body:
+def claim(name: str, *pods: str, driver: str = "gpu.nvidia.com", **more: bool) -> Body:
     return {
         "metadata": {"name": name, "namespace": "team"},
         "status": {
-            "allocation": {"devices": {"results": [{"driver": driver}]}},
+            "allocation": {"devices": {"results": [{"driver": driver, **more}]}},
             "reservedFor": [{"resource": "pods", "name": pod} for pod in pods],
         },
     }

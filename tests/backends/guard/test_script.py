@@ -47,7 +47,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_a_pod_on_a_node_that_changes_stops_the_sync(run: Any) -> None:
     cluster = Cluster(
-        {"a": {CONFIG: "old"}, "b": DONE}, pod("train", "a", mig_1g__10gb="2"), pod("serve", "b", gpu="1")
+        {"a": {CONFIG: "old"}, "b": DONE}, pod("train", "a", {"mig-1g.10gb": "2"}), pod("serve", "b", {"gpu": "1"})
     )
     assert run("before", cluster) == Run(
         1,
@@ -73,53 +73,56 @@ def test_nodes_without_pods_may_change(run: Any) -> None:
 
 
 def test_nodes_that_are_there_already_are_not_asked_about(run: Any) -> None:
-    cluster = Cluster({"a": DONE, "b": DONE}, pod("train", "a", gpu="1"))
+    cluster = Cluster({"a": DONE, "b": DONE}, pod("train", "a", {"gpu": "1"}))
     assert run("before", cluster).code == 0
     assert (cluster.questions(PODS), cluster.questions(CLAIMS)) == (0, 0)
 
 
 def test_nodes_of_others_and_nodes_that_are_gone_do_not_matter(run: Any) -> None:
-    cluster = Cluster({"b": DONE, "c": {CONFIG: "old"}}, pod("train", "c", gpu="1"), pod("late", "a", gpu="1"))
+    cluster = Cluster(
+        {"b": DONE, "c": {CONFIG: "old"}}, pod("train", "c", {"gpu": "1"}), pod("late", "a", {"gpu": "1"})
+    )
     assert run("before", cluster) == Run(0, ["0 nodes are to be partitioned anew, and no pod holds a GPU of theirs"])
 
 
 def test_a_node_whose_gpus_the_operator_has_not_found_does_not_matter(run: Any) -> None:
-    cluster = Cluster({"a": {CONFIG: "old"}}, pod("train", "a", gpu="1"))
+    cluster = Cluster({"a": {CONFIG: "old"}}, pod("train", "a", {"gpu": "1"}))
     del cluster.nodes["a"]["nvidia.com/gpu.present"]
     assert run("before", cluster).code == 0
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_holds_nothing(run: Any, phase: str) -> None:
-    assert run("before", Cluster({"a": {}}, pod("train", "a", phase, gpu="1"))).code == 0
+    assert run("before", Cluster({"a": {}}, pod("train", "a", {"gpu": "1"}, phase))).code == 0
 
 
 @pytest.mark.parametrize("phase", ["Running", "Pending", "Unknown"])
 def test_a_pod_that_has_not_ended_holds_its_gpus(run: Any, phase: str) -> None:
-    assert run("before", Cluster({"a": {}}, pod("train", "a", phase, gpu="1"))).code == 1
+    assert run("before", Cluster({"a": {}}, pod("train", "a", {"gpu": "1"}, phase))).code == 1
 
 
-@pytest.mark.parametrize("resource", ["gpu", "gpu__shared", "mig_1g__10gb", "mig_1g__10gb__shared"])
+@pytest.mark.parametrize("resource", ["gpu", "gpu.shared", "mig-1g.10gb", "mig-1g.10gb.shared"])
 def test_whatever_stands_for_a_gpu_or_a_part_of_one_counts(run: Any, resource: str) -> None:
-    assert run("before", Cluster({"a": {}}, pod("train", "a", **{resource: "1"}))).code == 1
+    assert run("before", Cluster({"a": {}}, pod("train", "a", {resource: "1"}))).code == 1
 
 
 @pytest.mark.parametrize("asked", [{}, {"hostdev": "1"}, {"gpu": "0"}])
 def test_pods_without_gpus_do_not_matter(run: Any, asked: dict[str, str]) -> None:
     """Those of the operator's DaemonSets are such pods."""
-    assert run("before", Cluster({"a": {}}, pod("plugin", "a", **asked))).code == 0
+    assert run("before", Cluster({"a": {}}, pod("plugin", "a", asked))).code == 0
 
 
 def test_what_init_containers_ask_for_counts(run: Any) -> None:
-    found = run("before", Cluster({"a": {}}, pod("train", "a", init={"nvidia.com/gpu": "1"})))
+    found = run("before", Cluster({"a": {}}, pod("train", "a", init="gpu")))
     assert "a: team/train holds nvidia.com/gpu" in found.said
 
 
 def test_claims_of_nvidias_driver_count(run: Any) -> None:
-    pods = [pod("train", "a"), pod("net", "a"), pod("ended", "a", "Succeeded")]
+    pods = [pod("train", "a"), pod("watch", "a"), pod("net", "a"), pod("ended", "a", phase="Succeeded")]
     claims = [
         claim("gpus", "train", "ended"),
         claim("nic", "net", driver="dra.example.com"),
+        claim("all", "watch", adminAccess=True),
         {"metadata": {"namespace": "x", "name": "new"}},
     ]
     found = run("before", Cluster({"a": {}}, *pods, claims=claims))
@@ -134,7 +137,7 @@ def test_a_cluster_without_claims_has_none(run: Any) -> None:
 
 def test_lists_are_read_to_their_last_page(run: Any) -> None:
     cluster = Cluster(
-        {"x": {}, "y": {}, "a": {}}, *(pod(f"cpu-{n}", "a") for n in range(5)), pod("train", "a", gpu="1")
+        {"x": {}, "y": {}, "a": {}}, *(pod(f"cpu-{n}", "a") for n in range(5)), pod("train", "a", {"gpu": "1"})
     )
     cluster.page = 2
     assert run("before", cluster).code == 1
@@ -143,7 +146,7 @@ def test_lists_are_read_to_their_last_page(run: Any) -> None:
 
 def test_a_node_that_leaves_the_pool_loses_its_partitions(run: Any) -> None:
     """The operator labels it `all-disabled` as soon as no rule does."""
-    cluster = Cluster({"z": {"gpuplan.dev/pool": "p", CONFIG: "old"}}, pod("train", "z", gpu="1"))
+    cluster = Cluster({"z": {"gpuplan.dev/pool": "p", CONFIG: "old"}}, pod("train", "z", {"gpu": "1"}))
     assert run("before", cluster).said[:2] == ["z: from old to all-disabled", "z: team/train holds nvidia.com/gpu"]
     assert run("before", cluster, leaving=None).code == 0
     cluster.nodes["z"]["gpuplan.dev/pool"] = "another"
@@ -161,7 +164,7 @@ def test_a_pattern_is_for_the_whole_name(run: Any) -> None:
 
 def test_each_half_of_a_rollout_has_its_own_configuration(run: Any) -> None:
     targets = [{"config": "old", "pattern": "gpu-.", "except": ["gpu-2"]}, {"config": "new", "names": ["gpu-2"]}]
-    cluster = Cluster({"gpu-1": {CONFIG: "old"}, "gpu-2": {CONFIG: "old"}}, pod("train", "gpu-1", gpu="1"))
+    cluster = Cluster({"gpu-1": {CONFIG: "old"}, "gpu-2": {CONFIG: "old"}}, pod("train", "gpu-1", {"gpu": "1"}))
     found = run("before", cluster, targets=targets)
     assert (found.code, found.said[0]) == (0, "gpu-2: from old to new")
 

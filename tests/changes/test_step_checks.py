@@ -1,0 +1,134 @@
+"""What is found about each edit of the example platform as a step, beside what class it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from gpuplan.changes import ChangeClass
+from gpuplan.changes.checks import Step, run
+from gpuplan.changes.checks.immutable import IMMUTABLE, changed_fields
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.manifests import Identity
+from tests.changes.edits import Case
+from tests.changes.platform import State
+from tests.changes.test_edits import EDITS, _after, _before
+
+FOUND: Mapping[str, set[str]] = {
+    "cut_a_quota_under_use": {"GPU706"},
+    "queue_by_kueue": {"GPU705"},
+    "swap_a_layout": {"GPU709"},
+    "edit_a_layout_and_retain_the_old_one": {"GPU709"},
+    "change_the_value_of_a_class": {"GPU705"},
+    "let_a_class_preempt": {"GPU705"},
+    "change_a_topology": {"GPU705"},
+    "rename_the_cluster_policy": {"GPU713"},
+    "claim_devices": {"GPU717"},
+    "edit_a_layout": {"GPU700", "GPU709"},
+    "rename_a_layout": {"GPU701"},
+    "swap_a_layout_and_remove_the_old_one": {"GPU701", "GPU709"},
+    "rename_a_pool": {"GPU702"},
+    "rename_a_tenant": {"GPU703", "GPU705"},
+    "give_a_namespace_to_another_tenant": {"GPU705"},
+    "leave_kueue": {"GPU705", "GPU711"},
+    "go_from_kueue_to_kai": {"GPU705", "GPU711"},
+    "remove_the_spare_pool": {"GPU704"},
+    "leave_nodes_out_of_a_pattern": {"GPU704"},
+    "evict_by_a_taint": {"GPU710"},
+    "remove_a_tenant": {"GPU703", "GPU715"},
+    "remove_a_namespace": {"GPU715"},
+    "leave_argocd": {"GPU714"},
+    "go_from_argocd_to_flux": {"GPU714"},
+    "sync_another_cluster": {"GPU714"},
+    "label_nodes_elsewhere": {"GPU704"},
+    "install_elsewhere": {"GPU712"},
+    "install_by_others": {"GPU712"},
+}
+"""By edit; about all others nothing is found."""
+
+
+def found_between(before: State, after: State) -> list[Diagnostic]:
+    old = {plan.cluster.name: plan for plan in before.plans}
+    steps = [Step(old[plan.cluster.name], plan) for plan in after.plans if plan.cluster.name in old]
+    return [item for step in steps for item in run(step)]
+
+
+@EDITS
+def test_what_breaks_on_the_way_is_found(case: Case) -> None:
+    assert {item.code for item in found_between(_before(case), _after(case))} == FOUND.get(case.name, set())
+
+
+@EDITS
+def test_what_changes_little_breaks_nothing(case: Case) -> None:
+    is_little = (case.worst or case.change_class).rank < ChangeClass.ADMISSION.rank
+    errors = [item for item in found_between(_before(case), _after(case)) if item.is_error]
+    assert not (is_little and errors)
+
+
+@EDITS
+def test_standing_still_breaks_nothing(case: Case) -> None:
+    assert found_between(_after(case), _after(case)) == []
+
+
+@EDITS
+def test_findings_are_phrases_that_say_what_to_do(case: Case) -> None:
+    for item in found_between(_before(case), _after(case)):
+        found = item.finding
+        for text in (found.message, found.label, found.help, *found.notes):
+            assert text
+            assert not text.endswith(".")
+            assert (
+                text[0].islower() or text[0] in "`0123456789" or text.split(" ")[0] in {"ClusterQueue", "Argo", "Kueue"}
+            )
+
+
+# --- Fields that cannot be changed -------------------------------------------------------------------------------
+
+
+def an_object(kind: tuple[str, str], route: tuple[str, ...], value: object) -> dict[str, object]:
+    for key in reversed(route):
+        value = {key: value}
+    assert isinstance(value, dict)
+    return {"kind": kind[1], **value}
+
+
+@pytest.mark.parametrize(("kind", "route"), [(kind, route) for kind, routes in IMMUTABLE.items() for route in routes])
+def test_a_field_that_cannot_be_changed(kind: tuple[str, str], route: tuple[str, ...]) -> None:
+    identity = Identity(*kind, "", "a")
+    one, other = (an_object(kind, route, value) for value in ("one", "other"))
+
+    assert changed_fields(identity, one, other) == (route,)
+    assert changed_fields(identity, one, one) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "default"),
+    [
+        (("scheduling.k8s.io", "PriorityClass"), "preemptionPolicy", "PreemptLowerPriority"),
+        (("batch", "Job"), "spec.completionMode", "NonIndexed"),
+    ],
+)
+def test_what_is_absent_is_what_the_server_makes_of_it(kind: tuple[str, str], field: str, default: str) -> None:
+    identity = Identity(*kind, "", "a")
+    route = tuple(field.split("."))
+
+    assert changed_fields(identity, {"kind": kind[1]}, an_object(kind, route, default)) == ()
+    assert changed_fields(identity, {"kind": kind[1]}, an_object(kind, route, "other")) == (route,)
+
+
+def test_a_flavor_may_be_changed_until_it_has_a_topology() -> None:
+    identity = Identity("kueue.x-k8s.io", "ResourceFlavor", "", "a")
+    bare = {"spec": {"nodeLabels": {"a": "b"}}}
+    bound = {"spec": {"nodeLabels": {"a": "b"}, "topologyName": "a"}}
+
+    assert changed_fields(identity, bare, bound) == ()
+    assert changed_fields(identity, bound, bare) == (("spec",),)
+
+
+def test_an_immutable_config_map_says_so_itself() -> None:
+    identity = Identity("", "ConfigMap", "a", "a")
+    body = {"immutable": True, "data": {"a": "b"}}
+
+    assert changed_fields(identity, body, {**body, "data": {}}) == (("data",),)
+    assert changed_fields(identity, {"data": {"a": "b"}}, {"data": {}}) == ()

@@ -21,7 +21,7 @@ def kustomize(folder: Path) -> list[dict[str, Any]]:
 
 def is_taken_by_promtool(rules: Path) -> bool:
     """Whether promtool finds no fault with a file of rules, whatever it calls it."""
-    command = [program("prometheus", "promtool"), "check", "rules", "--lint=all", "--lint-fatal", rules]
+    command = [str(program("prometheus", "promtool")), "check", "rules", "--lint=all", "--lint-fatal", str(rules)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

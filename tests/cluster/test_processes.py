@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import processes
+from tests.cluster.conftest import once
 from tests.cluster.control_plane import is_ready
 from tests.cluster.example import REPOSITORY
 from tests.cluster.processes import NotReadyError, Process, serve, until
@@ -65,6 +66,24 @@ def test_a_port_that_another_took_is_left_to_it(monkeypatch: pytest.MonkeyPatch,
     process, port = serve(lambda port: taken if port == 1 else _ENDLESS, lambda port: port == 2, tmp_path / "log")
     process.stop()
     assert port == 2
+
+
+def test_a_cluster_that_does_not_start_is_not_tried_again() -> None:
+    tried: list[str] = []
+
+    def start(name: str) -> str:
+        tried.append(name)
+        if name == "broken":
+            raise NotReadyError("etcd ended")
+        return name.upper()
+
+    get = once(start)
+    assert [get("dev"), get("dev")] == ["DEV", "DEV"]
+    with pytest.raises(NotReadyError):
+        get("broken")
+    with pytest.raises(pytest.fail.Exception, match="broken has not started before: etcd ended"):
+        get("broken")
+    assert tried == ["dev", "broken"]
 
 
 def test_a_program_that_ends_by_itself_is_not_waited_for(tmp_path: Path) -> None:

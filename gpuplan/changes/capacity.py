@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import ceil
+from typing import Final
 
 from gpuplan.changes.model import CapacityChange, GrantChange
-from gpuplan.planning.plan import Plan, Pool, Quota, Tenant
+from gpuplan.planning.plan import Fraction, Plan, Pool, Quota, Tenant, Unit
 
 
 def capacities(before: Pool | None, after: Pool | None, nodes: int | None = None) -> tuple[CapacityChange, ...]:
@@ -55,16 +56,27 @@ def _grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, s
             yield GrantChange(tenant.name, *key, guaranteed, next_guaranteed, limit, next_limit)
 
 
+_HUNDREDTHS: Final = 100
+"""Pods that one GPU may have at once where a scheduler divides it: it counts in hundredths."""
+
+
 def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
     """How many pods may hold units on so many nodes of a pool, or of a part of one: one for each unit handed out."""
     limits = {(total.pool.name, total.unit.name): total.limit for total in plan.totals}
     found = 0
     for unit in pool.units:
         there, limit = unit.per_node * nodes, limits.get((pool.name, unit.name))
-        found += there if limit is None else min(there, ceil(limit))
+        found += ceil((there if limit is None else min(there, limit)) * _pods_per_unit(pool, unit))
     return found
 
 
 def pods_of(tenant: Tenant) -> int:
     """How many pods a tenant may have that hold units: one for each."""
-    return sum(quota.unit.capacity if quota.limit is None else ceil(quota.limit) for quota in tenant.quotas)
+    return sum(
+        ceil((quota.unit.capacity if quota.limit is None else quota.limit) * _pods_per_unit(quota.pool, quota.unit))
+        for quota in tenant.quotas
+    )
+
+
+def _pods_per_unit(pool: Pool, unit: Unit) -> int:
+    return _HUNDREDTHS if isinstance(pool.part_with(unit).sharing, Fraction) else 1

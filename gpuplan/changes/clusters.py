@@ -8,8 +8,9 @@ from typing import Final
 from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.nodes import impact_of_all
+from gpuplan.changes.pools import class_of_arrival
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.grants import has_admission_policies
@@ -21,22 +22,25 @@ _HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 
 def added(plan: Plan) -> Change:
     """Its nodes may run something already: nothing here knows what they were before."""
-    partitions = any(isinstance(part.sharing, Mig) for part in plan.parts)
-    nodes = impact_of_all(plan.pools)
+    partitioned = impact_of_all([part for part in plan.parts if isinstance(part.sharing, Mig)])
     return _change(
         plan,
-        ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART,
+        worst((ChangeClass.PLUGIN_RESTART, *(class_of_arrival(None, pool) for pool in plan.pools))),
         "cluster is added",
         "the operator is set up"
-        + (f", and mig-manager partitions the GPUs of {nodes_of(nodes)}: nothing may run on them" if nodes else ""),
+        + (
+            f", and mig-manager partitions the GPUs of {nodes_of(partitioned)}: nothing may run on them"
+            if partitioned
+            else ""
+        ),
         "reverting takes the cluster out of the policy again, which is destructive",
         plan.cluster.at,
     )._replace(
         folders=_whole(plan),
-        nodes=nodes,
+        nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(None, pool)),
-        needs_drain=partitions,
-        needs_reboot=partitions and plan.cluster.gpu_operator.reboots_on_mig_change,
+        needs_drain=partitioned is not None,
+        needs_reboot=partitioned is not None and plan.cluster.gpu_operator.reboots_on_mig_change,
     )
 
 

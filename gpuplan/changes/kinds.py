@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from gpuplan.changes.bodies import Body, items, section, without
 from gpuplan.changes.model import ChangeClass, worst
+from gpuplan.changes.node_rules import (
+    class_of_arrival,
+    class_of_departure,
+    class_of_labels,
+    class_of_rules,
+    rules_of,
+)
 from gpuplan.manifests import Identity
-from gpuplan.planning.node_patterns import NodePattern, find_other_name, parse
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, TENANT_LABEL, Stage
-from gpuplan.planning.pools import ALL_DISABLED
-
-Body = Mapping[str, Any]
+from gpuplan.planning.plan import TENANT_LABEL, Stage
 
 _KUEUE: Final = "kueue.x-k8s.io"
 _NFD: Final = "node-feature-discovery"
@@ -36,8 +40,8 @@ def class_of(folder: str, identity: Identity, before: Body | None, after: Body |
 
 def _guards(body: Body) -> bool:
     """Whether an object runs when something is synced, and is none of what is applied."""
-    annotations = _section(_section(body, "metadata"), "annotations")
-    return "argocd.argoproj.io/hook" in annotations or str(_section(body, "metadata").get("name")).startswith(_GUARD)
+    annotations = section(section(body, "metadata"), "annotations")
+    return "argocd.argoproj.io/hook" in annotations or str(section(body, "metadata").get("name")).startswith(_GUARD)
 
 
 _GUARD: Final = "gpuplan-guard"
@@ -46,7 +50,7 @@ _METRICS: Final = "gpuplan-dcgm-metrics-"
 
 
 def _bare(body: Body) -> Body:
-    metadata = {key: value for key, value in _section(body, "metadata").items() if key not in ("labels", "annotations")}
+    metadata = {key: value for key, value in section(body, "metadata").items() if key not in ("labels", "annotations")}
     return {**body, "metadata": metadata}
 
 
@@ -95,119 +99,42 @@ def _removed(folder: str, _before: Body) -> ChangeClass:
 
 
 def _rule(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Rules are told apart by name, unless there is but one; which nodes it is for is a number more or less."""
-    old, new = _rules(before), _rules(after)
-    if len(old) == len(new) == 1:
-        old, new = {"": next(iter(old.values()))}, {"": next(iter(new.values()))}
-    classes = [ChangeClass.METADATA]
-    for name in {*old, *new}:
-        one, other = old.get(name, {}), new.get(name, {})
-        classes.append(_labels(_section(one, "labels"), _section(other, "labels")))
-        classes.append(_taints(one.get("taints"), other.get("taints")))
-        if one.get("matchFeatures") != other.get("matchFeatures"):
-            classes.append(_nodes(one, other))
-    return worst(classes)
-
-
-def _nodes(old: Body, new: Body) -> ChangeClass:
-    """Nodes that a rule leaves lose what it gave them, or get it from another one."""
-    if not _leaves_nodes(_node_names(old), _node_names(new)):
-        return ChangeClass.QUOTA
-    config = _section(old, "labels").get(MIG_CONFIG_LABEL)
-    return ChangeClass.ADMISSION if config in (None, ALL_DISABLED) else ChangeClass.REPARTITION
-
-
-def _node_names(rule: Body) -> tuple[str, tuple[str, ...]]:
-    """How a rule chooses nodes by name, as the back end writes it: an operator and its values."""
-    for feature in _list(rule.get("matchFeatures")):
-        if isinstance(feature, Mapping) and feature.get("feature") == "system.name":
-            found = _section(_section(feature, "matchExpressions"), "nodename")
-            return str(found.get("op")), tuple(str(value) for value in _list(found.get("value")))
-    return "", ()
-
-
-def _leaves_nodes(old: tuple[str, tuple[str, ...]], new: tuple[str, tuple[str, ...]]) -> bool:
-    match old, new:
-        case ("In", names), ("In", others):
-            return not set(names) <= set(others)
-        case ("InRegexp", (one,)), ("InRegexp", (other,)):
-            patterns = parse(_untied(one)), parse(_untied(other))
-            if isinstance(patterns[0], NodePattern) and isinstance(patterns[1], NodePattern):
-                return find_other_name(patterns[0], (patterns[1],)) is not None
-            return True
-        case _:
-            return True
-
-
-def _untied(expression: str) -> str:
-    """The pattern without what ties it to both ends of a name."""
-    return expression.removeprefix("^(?:").removesuffix(")$")
+    return class_of_rules(rules_of(before), rules_of(after))
 
 
 def _rule_added(_folder: str, after: Body) -> ChangeClass:
-    configs = [_section(rule, "labels").get(MIG_CONFIG_LABEL) for rule in _rules(after).values()]
-    partitions = any(config not in (None, ALL_DISABLED) for config in configs)
-    return ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART
-
-
-def _rules(body: Body) -> dict[str, Body]:
-    rules = _section(body, "spec").get("rules")
-    found = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list | tuple) else []
-    return {str(rule.get("name", index)): rule for index, rule in enumerate(found)}
-
-
-def _labels(old: Body, new: Body) -> ChangeClass:
-    if old == new:
-        return ChangeClass.NONE
-    one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
-    if one != other:
-        if other is None and one != ALL_DISABLED:
-            return ChangeClass.DESTRUCTIVE
-        if not {one, other} <= {None, ALL_DISABLED}:
-            return ChangeClass.REPARTITION
-    is_more = all(new.get(key) == value for key, value in old.items())
-    return ChangeClass.METADATA if is_more else ChangeClass.ADMISSION
-
-
-def _taints(old: object, new: object) -> ChangeClass:
-    if old == new:
-        return ChangeClass.NONE
-    come = [taint for taint in _list(new) if taint not in _list(old)]
-    evicts = any(isinstance(taint, Mapping) and taint.get("effect") == "NoExecute" for taint in come)
-    return ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION
+    return class_of_rules((), rules_of(after))
 
 
 def _node(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (_section(body, "metadata") for body in (before, after))
-    return worst((ChangeClass.METADATA, _labels(_section(old, "labels"), _section(new, "labels"))))
+    old, new = (section(section(body, "metadata"), "labels") for body in (before, after))
+    return worst((ChangeClass.METADATA, class_of_labels(old, new)))
 
 
 def _node_added(_folder: str, after: Body) -> ChangeClass:
-    config = _section(_section(after, "metadata"), "labels").get(MIG_CONFIG_LABEL)
-    return ChangeClass.QUOTA if config in (None, ALL_DISABLED) else ChangeClass.REPARTITION
+    return class_of_arrival(section(section(after, "metadata"), "labels"))
 
 
 def _node_removed(_folder: str, before: Body) -> ChangeClass:
-    config = _section(_section(before, "metadata"), "labels").get(MIG_CONFIG_LABEL)
-    return ChangeClass.ADMISSION if config in (None, ALL_DISABLED) else ChangeClass.DESTRUCTIVE
+    return class_of_departure(section(section(before, "metadata"), "labels"))
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
 
 
 def _cluster_policy(_folder: str, before: Body, after: Body) -> ChangeClass:
-    return class_of_settings(_section(before, "spec"), _section(after, "spec"))
+    return class_of_settings(section(before, "spec"), section(after, "spec"))
 
 
 def _nfd(_folder: str, before: Body, after: Body) -> ChangeClass:
     """Which labels and taints its master sets is no matter of its workers on nodes."""
-    old, new = (_without(_section(body, "spec"), "extraLabelNs", "enableTaints") for body in (before, after))
+    old, new = (without(section(body, "spec"), "extraLabelNs", "enableTaints") for body in (before, after))
     return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
 
 
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
     """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart."""
-    old, new = (_without(_section(settings, "driver"), "upgradePolicy") for settings in (before, after))
+    old, new = (without(section(settings, "driver"), "upgradePolicy") for settings in (before, after))
     if old != new:
         return ChangeClass.REPARTITION
     old, new = (_restarting(settings) for settings in (before, after))
@@ -216,7 +143,7 @@ def class_of_settings(before: Body, after: Body) -> ChangeClass:
 
 def _restarting(settings: Body) -> Body:
     """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
-    return {**_without(settings, *_OPERANDS_THAT_WATCH), _NFD: _without(_section(settings, _NFD), "master")}
+    return {**without(settings, *_OPERANDS_THAT_WATCH), _NFD: without(section(settings, _NFD), "master")}
 
 
 # --- Quotas and queues -------------------------------------------------------------------------------------------
@@ -224,36 +151,36 @@ def _restarting(settings: Body) -> Body:
 
 def _queue(_folder: str, before: Body, after: Body) -> ChangeClass:
     """Of Kueue: its numbers, whose work it takes, and what decides who goes first."""
-    old, new = _section(before, "spec"), _section(after, "spec")
-    if _without(old, "resourceGroups") == _without(new, "resourceGroups"):
+    old, new = section(before, "spec"), section(after, "spec")
+    if without(old, "resourceGroups") == without(new, "resourceGroups"):
         return ChangeClass.QUOTA
-    if _without(old, "namespaceSelector", "resourceGroups") == _without(new, "namespaceSelector", "resourceGroups"):
+    if without(old, "namespaceSelector", "resourceGroups") == without(new, "namespaceSelector", "resourceGroups"):
         return ChangeClass.QUOTA if _selected(old) <= _selected(new) else ChangeClass.ADMISSION
     order = ("resourceGroups", "namespaceSelector", "stopPolicy")
-    if _without(old, *order) == _without(new, *order):
+    if without(old, *order) == without(new, *order):
         return ChangeClass.ADMISSION
     return ChangeClass.PREEMPTION_ORDER
 
 
 def _selected(spec: Body) -> frozenset[str]:
     """The namespaces that a queue takes work of, by name."""
-    found = _list(_section(spec, "namespaceSelector").get("matchExpressions"))
-    return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in _list(item.get("values")))
+    found = items(section(spec, "namespaceSelector").get("matchExpressions"))
+    return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in items(item.get("values")))
 
 
 def _kai_queue(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (_without_order(_section(body, "spec")) for body in (before, after))
+    old, new = (_without_order(section(body, "spec")) for body in (before, after))
     return ChangeClass.QUOTA if old == new else ChangeClass.PREEMPTION_ORDER
 
 
 def _without_order(spec: Body) -> Body:
-    gpu = _section(_section(spec, "resources"), "gpu")
-    return {**_without(spec, "resources", "displayName"), "weight": gpu.get("overQuotaWeight")}
+    gpu = section(section(spec, "resources"), "gpu")
+    return {**without(spec, "resources", "displayName"), "weight": gpu.get("overQuotaWeight")}
 
 
 def _flavor(_folder: str, before: Body, _after: Body) -> ChangeClass:
     """One with a Topology cannot be changed (a rule of its CRD)."""
-    return ChangeClass.RECREATE if _section(before, "spec").get("topologyName") else ChangeClass.ADMISSION
+    return ChangeClass.RECREATE if section(before, "spec").get("topologyName") else ChangeClass.ADMISSION
 
 
 def _priority_class(_folder: str, before: Body, after: Body) -> ChangeClass:
@@ -267,7 +194,7 @@ def _priority_class(_folder: str, before: Body, after: Body) -> ChangeClass:
 
 
 def _namespace(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (_section(_section(body, "metadata"), "labels") for body in (before, after))
+    old, new = (section(section(body, "metadata"), "labels") for body in (before, after))
     keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
     judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
@@ -277,7 +204,7 @@ def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
     """Parameters of admission are lists: where one only grows, nobody may do less than before."""
     if folder.partition("/")[0] != Stage.NAMESPACES:
         return class_of_stage(folder)
-    old, new = ({key: _lines(text) for key, text in _section(body, "data").items()} for body in (before, after))
+    old, new = ({key: _lines(text) for key, text in section(body, "data").items()} for body in (before, after))
     if old == new:
         return ChangeClass.METADATA
     grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
@@ -293,13 +220,13 @@ def _lines(text: object) -> frozenset[str]:
 
 def _pods(_folder: str, before: Body, after: Body) -> ChangeClass:
     """Pods are made anew where their template changes; how many there are is a number."""
-    old, new = (_without(_section(body, "spec"), "replicas", "strategy", "updateStrategy") for body in (before, after))
+    old, new = (without(section(body, "spec"), "replicas", "strategy", "updateStrategy") for body in (before, after))
     return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
 
 
 def _claim(_folder: str, before: Body, after: Body) -> ChangeClass:
     """Of a claim only the size can be changed, and only upwards."""
-    old, new = (_without(_section(body, "spec"), "resources") for body in (before, after))
+    old, new = (without(section(body, "spec"), "resources") for body in (before, after))
     return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
 
 
@@ -307,21 +234,21 @@ def _claim(_folder: str, before: Body, after: Body) -> ChangeClass:
 
 
 def _application(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (_section(body, "spec") for body in (before, after))
+    old, new = (section(body, "spec") for body in (before, after))
     if old.get("destination") != new.get("destination"):
         return ChangeClass.DESTRUCTIVE
     return ChangeClass.PLUGIN_RESTART if _charts(old) != _charts(new) else ChangeClass.METADATA
 
 
 def _charts(spec: Body) -> list[object]:
-    sources = [source for source in _list(spec.get("sources")) if isinstance(source, Mapping) and "chart" in source]
+    sources = [source for source in items(spec.get("sources")) if isinstance(source, Mapping) and "chart" in source]
     return [(source.get("chart"), source.get("targetRevision")) for source in sources]
 
 
 def _syncer_removed(_folder: str, before: Body) -> ChangeClass:
     """With a finalizer it takes along what it wrote, as one of Flux does that prunes."""
-    has_finalizers = bool(_section(before, "metadata").get("finalizers"))
-    prunes = bool(_section(before, "spec").get("prune"))
+    has_finalizers = bool(section(before, "metadata").get("finalizers"))
+    prunes = bool(section(before, "spec").get("prune"))
     return ChangeClass.DESTRUCTIVE if has_finalizers or prunes else ChangeClass.METADATA
 
 
@@ -431,19 +358,3 @@ _REMOVED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
     ("scheduling.k8s.io", "PriorityClass"): _ADMISSION,
     ("scheduling.run.ai", "Queue"): _TWO_STEP,
 }
-
-
-# --- Parts of all ------------------------------------------------------------------------------------------------
-
-
-def _section(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = body.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _without(section: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    return {key: value for key, value in section.items() if key not in keys}
-
-
-def _list(found: object) -> list[Any]:
-    return list(found) if isinstance(found, list | tuple) else []

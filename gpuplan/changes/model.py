@@ -52,11 +52,15 @@ def worst(classes: Iterable[ChangeClass]) -> ChangeClass:
 
 @dataclass(frozen=True, slots=True)
 class NodeImpact:
-    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None."""
+    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
+
+    ``are_new`` says that they come to a pool; those that were in another one before are not meant.
+    """
 
     count: int
     names: tuple[str, ...]
     pattern: str | None
+    are_new: bool = False
 
 
 class CapacityChange(NamedTuple):

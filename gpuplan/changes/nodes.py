@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gpuplan.changes.model import NodeImpact
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
 from gpuplan.planning.plan import Nodes, Plan, Pool
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
 
 
 def impact(nodes: Nodes) -> NodeImpact:
@@ -63,6 +64,48 @@ def has_node(nodes: Nodes, name: str) -> bool:
     return pattern is not None and name not in nodes.moved and pattern.matches(name)
 
 
+def count_by_rule(plan: Plan) -> dict[str, int]:
+    """How many nodes each rule of a plan is for, by the rule's name."""
+    return {
+        f"{pool.name}{ROLLOUT_SUFFIX}" if pool.rollout and part is pool.rollout.moved else pool.name: part.nodes.count
+        for pool in plan.pools
+        for part in pool.parts
+    }
+
+
+class Arrival(NamedTuple):
+    """Nodes that come to a pool, or to a part of one: from a pool that is removed, or from none that is known."""
+
+    to: Pool
+    nodes: NodeImpact
+    was: Pool | None
+
+
+def arrivals(old: Pool, new: Pool, others: Sequence[Pool], removed: Sequence[Pool]) -> tuple[Arrival, ...]:
+    """The nodes of a pool that it did not have before, those apart that come from ``others``, which stay.
+
+    Of those nothing is known unless one of the pools that are ``removed`` had them.
+    """
+    return tuple(found for part in new.parts for found in _arrivals(part, old, others, removed) if found.nodes.count)
+
+
+def _arrivals(part: Pool, old: Pool, others: Sequence[Pool], removed: Sequence[Pool]) -> Iterator[Arrival]:
+    stay = (old, *others)
+    if part.nodes.names:
+        came: dict[str | None, tuple[Pool | None, list[str]]] = {}
+        for name in part.nodes.names:
+            if not any(has_node(pool.nodes, name) for pool in stay):
+                was = next((each for pool in removed for each in pool.parts if has_node(each.nodes, name)), None)
+                came.setdefault(was.name if was else None, (was, []))[1].append(name)
+        yield from (Arrival(part, _named(names), was) for was, names in came.values())
+        return
+    pattern = _pattern(part.nodes)
+    known = tuple(theirs for pool in stay if (theirs := _pattern(pool.nodes)))
+    if pattern is not None and find_other_name(pattern, known) is not None:
+        named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
+        yield Arrival(part, NodeImpact(max(0, part.nodes.count - named), (), part.nodes.name_pattern), None)
+
+
 class Departure(NamedTuple):
     """Nodes that leave a pool, for the pool ``to`` or for none."""
 
@@ -78,6 +121,8 @@ def departures(pool: Pool, successor: Pool | None, before: Plan, after: Plan) ->
     """
     if pool.nodes.names:
         return _departures_by_name(pool, successor, after)
+    if successor is not None and pool.nodes.name_pattern is None:
+        return ()  # nothing was said to nodes of no name
     if successor is not None and successor.nodes.names:
         stay = sum(has_node(pool.nodes, name) for name in successor.nodes.names)
         leave = pool.nodes.count - stay

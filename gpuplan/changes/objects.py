@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import mig_parted
-from gpuplan.changes.kinds import Body, class_of, class_of_settings, class_of_stage
-from gpuplan.changes.model import Change, ChangeClass, ObjectChange, worst
+from gpuplan.changes.bodies import Body, items, section
+from gpuplan.changes.kinds import class_of, class_of_settings, class_of_stage
+from gpuplan.changes.model import Change, ChangeClass, ObjectChange
+from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_group, rules_of
+from gpuplan.changes.nodes import count_by_rule
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Stage
 
 Objects = Mapping[tuple[str, Identity], Body]
 """The objects of a cluster by the folder that applies them.
@@ -24,32 +27,48 @@ FILE: Final = "File"
 
 
 def compare_objects(
-    before: Mapping[str, Objects], after: Mapping[str, Objects], changes: Iterable[Change] = ()
+    before: Mapping[str, Objects],
+    after: Mapping[str, Objects],
+    changes: Iterable[Change] = (),
+    plans: tuple[Iterable[Plan], Iterable[Plan]] = ((), ()),
 ) -> tuple[ObjectChange, ...]:
     """The objects of each cluster that differ, by cluster, worst first, those apart that ``changes`` explain.
 
-    A change explains what is in its folders, up to its own class: what disturbs more has another cause.
+    A change explains what is in its folders, up to its own class: what disturbs more has another cause. The ``plans``
+    of the two sides, where there are some, say how many nodes there are.
     """
     known: dict[str, list[Change]] = {}
     for change in changes:
         known.setdefault(change.cluster, []).append(change)
+    old_counts, new_counts = ({plan.cluster.name: count_by_rule(plan) for plan in side} for side in plans)
     found = [
         item
         for cluster in sorted({*before, *after})
-        for item in differing(cluster, before.get(cluster, {}), after.get(cluster, {}))
+        for item in differing(
+            cluster,
+            before.get(cluster, {}),
+            after.get(cluster, {}),
+            (old_counts.get(cluster, {}), new_counts.get(cluster, {})),
+        )
         if not _is_explained(item, known.get(cluster, ()))
     ]
     return tuple(sorted(found, key=_order))
 
 
-def differing(cluster: str, before: Objects, after: Objects) -> Iterator[ObjectChange]:
-    """Every object that differs; one whose name changed with its content is one that changed."""
+def differing(
+    cluster: str, before: Objects, after: Objects, counts: tuple[Counts, Counts] = ({}, {})
+) -> Iterator[ObjectChange]:
+    """Every object that differs; one whose name changed with its content is one that changed.
+
+    ``counts`` are the nodes of each rule before and after, as far as they are known.
+    """
+    rules = _NodeRules.of(before, after, counts)
     new_folders = {folder for folder, _ in after} - {folder for folder, _ in before}
     gone = {folder for folder, identity in before if (folder, identity) not in after}
     named = {label for key, body in before.items() for label in _labels_of_nodes(key, body)}
     parents = {_parent(body) for body in before.values()} - {_parent(body) for body in after.values()}
     for pair in _pairs(before, after):
-        found = _class_of(pair)
+        found = _class_of(pair, rules)
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
         if pair.after is None and pair.identity.kind == "Queue" and pair.identity.name in parents:
@@ -70,14 +89,13 @@ def _labels_of_nodes(key: _Key, body: Body) -> Iterator[tuple[str, str]]:
     """The configurations that nodes name: of mig-manager, and of the device plugin."""
     folder, identity = key
     if identity.kind == FILE and folder == Stage.PARTITIONS:
-        bodies = list(_rows(_content(body)).values())
+        found = [rule.labels for rule in map(rule_of_group, _rows(_content(body)))]
+    elif identity.kind == "Node":
+        found = [section(section(body, "metadata"), "labels")]
     else:
-        bodies = [body] if identity.kind in ("NodeFeatureRule", "Node") else []
-    for found in bodies:
-        rules = found.get("spec", {}).get("rules", ()) if identity.kind != "Node" else [found["metadata"]]
-        for rule in rules:
-            labels = rule.get("labels") or {}
-            yield from ((label, str(labels[label])) for label in _CONFIGS.values() if label in labels)
+        found = [rule.labels for rule in rules_of(body)] if identity.kind == _RULE else []
+    for labels in found:
+        yield from ((label, str(labels[label])) for label in _CONFIGS.values() if label in labels)
 
 
 _CONFIGS: Final = {
@@ -158,9 +176,8 @@ def _kept(key: _Key, body: Body) -> object:
             return folder, identity.kind
         case "", "Node":  # in whichever pool
             return identity
-        case _, "NodeFeatureRule":  # that of the same nodes
-            rules = body.get("spec", {}).get("rules", [])
-            return identity.kind, str([rule.get("matchFeatures") for rule in rules if isinstance(rule, Mapping)])
+        case _, kind if kind == _RULE:  # that of the same nodes
+            return identity.kind, str([rule.chosen for rule in rules_of(body)])
         case _:
             return folder, identity._replace(name=_HASHED.sub("-", identity.name))
 
@@ -168,19 +185,19 @@ def _kept(key: _Key, body: Body) -> object:
 # --- Classes -----------------------------------------------------------------------------------------------------
 
 
-def _class_of(pair: _Pair) -> ChangeClass:
+def _class_of(pair: _Pair, rules: _NodeRules) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
         return _class_of_file(pair)
+    if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
+        return rules.class_of(pair)
     if pair.before is not None and pair.after is not None and _names_differ(pair.before, pair.after):
         return _class_of_renamed(pair)
     return class_of(*pair)
 
 
 def _class_of_renamed(pair: _Pair) -> ChangeClass:
-    """One that changes its name with its content is another object; rules say of the same nodes what they say."""
+    """One that changes its name with its content is another object."""
     match pair.identity.kind:
-        case "NodeFeatureRule":
-            return class_of(*pair)
         case "ClusterPolicy":
             return ChangeClass.RECREATE
         case _:
@@ -203,7 +220,7 @@ def _class_of_file(pair: _Pair) -> ChangeClass:
     if stage == Stage.GPU_OPERATOR and isinstance(old, Mapping) and isinstance(new, Mapping):
         return class_of_settings(old, new)
     if stage == Stage.PARTITIONS:
-        return _class_of_table(pair.folder, old, new)
+        return _class_of_table(old, new)
     if pair.folder.startswith(_RUNAI):
         return _class_of_request(old, new)
     return class_of_stage(pair.folder)
@@ -218,46 +235,43 @@ def _content(body: Body | None) -> object:
     return documents[0].data if len(documents) == 1 and isinstance(documents[0].data, dict) else text
 
 
+_RULE: Final = "NodeFeatureRule"
+
+
+class _NodeRules(NamedTuple):
+    """The rules of a cluster that label its nodes, of all objects that differ, and how many nodes each is for."""
+
+    before: tuple[Rule, ...]
+    after: tuple[Rule, ...]
+    counts: tuple[Counts, Counts]
+
+    @classmethod
+    def of(cls, before: Objects, after: Objects, counts: tuple[Counts, Counts]) -> _NodeRules:
+        return cls(_node_rules(before, counts[0]), _node_rules(after, counts[1]), counts)
+
+    def class_of(self, pair: _Pair) -> ChangeClass:
+        """What an object does to nodes, which may go from one object to another."""
+        old, new = (rules_of(body or {}, known) for body, known in zip(pair[2:], self.counts, strict=True))
+        return class_of_rules(old, new, self.before, self.after)
+
+
+def _node_rules(objects: Objects, counts: Counts) -> tuple[Rule, ...]:
+    found = (rules_of(body, counts) for (_, identity), body in objects.items() if identity.kind == _RULE)
+    return tuple(rule for rules in found for rule in rules)
+
+
 _GROUPS: Final = "nodeGroups"
 
 
-def _class_of_table(folder: str, old: object, new: object) -> ChangeClass:
+def _class_of_table(old: object, new: object) -> ChangeClass:
     """The rows of the table of node groups, as the rules that they stand for."""
-    before, after = _rows(old), _rows(new)
-    moved = {_nodes_of(body): name for name, body in before.items() if name not in after}
-    for name in [name for name in after if name not in before]:
-        if (was := moved.get(_nodes_of(after[name]))) is not None:
-            before[name] = before.pop(was)
-    rule = Identity("nfd.k8s-sigs.io", "NodeFeatureRule", "", _GROUPS)
-    return worst(
-        (
-            ChangeClass.METADATA,
-            *(class_of(folder, rule, before.get(name), after.get(name)) for name in sorted({*before, *after})),
-        )
-    )
+    before, after = (tuple(map(rule_of_group, _rows(table))) for table in (old, new))
+    return class_of_rules(before, after)
 
 
-def _rows(table: object) -> dict[str, Body]:
-    groups = table.get(_GROUPS) if isinstance(table, Mapping) else None
-    rows = [row for row in groups if isinstance(row, Mapping)] if isinstance(groups, list) else []
-    return {str(row.get("pool")): {"spec": {"rules": [_as_rule(row)]}} for row in rows}
-
-
-def _nodes_of(row: Body) -> str:
-    """What a row, as a rule, keeps when its pool is renamed."""
-    return str(row["spec"]["rules"][0]["matchFeatures"])
-
-
-def _as_rule(row: Mapping[str, Any]) -> dict[str, Any]:
-    pattern = row.get("namePattern")
-    chosen = {"op": "InRegexp", "value": [pattern]} if pattern else {"op": "In", "value": row.get("names")}
-    counted = {key: row.get(key) for key in ("gpu", "nodes", "gpusPerNode")}
-    return {
-        "name": row.get("pool"),
-        "labels": row.get("labels"),
-        "taints": row.get("taints"),
-        "matchFeatures": [{"feature": "system.name", "matchExpressions": {"nodename": chosen}}, counted],
-    }
+def _rows(table: object) -> list[Body]:
+    groups = items(table.get(_GROUPS)) if isinstance(table, Mapping) else []
+    return [row for row in groups if isinstance(row, Mapping)]
 
 
 _RUNAI: Final = f"{Stage.SCHEDULING}/runai/"

@@ -9,6 +9,7 @@ from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, m
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes import folders
+from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import impact_of_all
@@ -109,7 +110,7 @@ def _driver_text(before: Plan, after: Plan) -> str:
         return f"the driver changes {versions}"
     if not new.driver_version and old.version != new.version and _own_driver(old) != _own_driver(new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
-    one, other = (_without(_section(_settings(plan), "driver"), "upgradePolicy") for plan in (before, after))
+    one, other = (without(section(_settings(plan), "driver"), "upgradePolicy") for plan in (before, after))
     return "settings of the driver change" if _differing(one, other) else ""
 
 
@@ -216,13 +217,13 @@ def _settings_differing(before: Plan, after: Plan) -> list[str]:
 
 def _own_settings(plan: Plan) -> Mapping[str, Any]:
     found = {key: value for key, value in _settings(plan).items() if key not in (*_WATCHED, "mig", "driver")}
-    found["migManager"] = _without(_section(found, "migManager"), "env")
+    found["migManager"] = without(section(found, "migManager"), "env")
     if "node-feature-discovery" in found:
         # Its master runs on no node of a pool.
-        found["node-feature-discovery"] = _without(_section(found, "node-feature-discovery"), "master")
+        found["node-feature-discovery"] = without(section(found, "node-feature-discovery"), "master")
     for name in ("Subscription gpu-operator-certified", "NodeFeatureDiscovery nfd-instance"):
         if name in found:
-            found[name] = _without(_section(found, name), "channel", "startingCSV", "extraLabelNs", "enableTaints")
+            found[name] = without(section(found, name), "channel", "startingCSV", "extraLabelNs", "enableTaints")
     return found
 
 
@@ -235,8 +236,8 @@ def _details(before: Plan, after: Plan) -> list[str]:
 
 def _nfd_master(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     def masters(settings: Mapping[str, Any]) -> object:
-        charts = _section(settings, "node-feature-discovery").get("master")
-        instance = _section(settings, "NodeFeatureDiscovery nfd-instance")
+        charts = section(settings, "node-feature-discovery").get("master")
+        instance = section(settings, "NodeFeatureDiscovery nfd-instance")
         return charts, instance.get("extraLabelNs"), instance.get("enableTaints")
 
     return ["node-feature-discovery"] if masters(old) != masters(new) else []
@@ -251,15 +252,6 @@ def _detailed(after: Plan, details: list[str]) -> Change:
         REVERT,
         after.cluster.gpu_operator.at,
     )
-
-
-def _section(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = settings.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _without(section: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    return {key: value for key, value in section.items() if key not in keys}
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

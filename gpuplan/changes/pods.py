@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from gpuplan.changes.model import Change, ChangeClass, NodeImpact
 from gpuplan.changes.nodes import has_node
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
@@ -72,9 +73,13 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
     found = []
     for pod in pods:
         pool = places.find_pool(pod)
-        if pool is None or pool.name not in touched or not _is_meant(change, pod, earlier):
+        if change.nodes is not None and change.nodes.are_new:
+            units = _gpus(pod) if _comes(change.nodes, pod, earlier) else {}
+        elif pool is not None and pool.name in touched and _is_meant(change, pod, earlier):
+            units = _units(pod, pool, _units_that_go(change, pool))
+        else:
             continue
-        if units := _units(pod, pool, _units_that_go(change, pool)):
+        if units:
             tenant = pod.tenant or owners.get(pod.namespace, "")
             found.append(Holder(pod.namespace, pod.name, pod.node, tenant, units))
     return tuple(found)
@@ -136,6 +141,22 @@ def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:
     return tenant is None or pod.namespace in tenant.namespaces
 
 
+def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:
+    """Whether the pod is on one of the nodes, which was in no pool before."""
+    if any(has_node(part.nodes, pod.node) for part in earlier.parts):
+        return False
+    pattern = parse(nodes.pattern) if nodes.pattern is not None else None
+    return pod.node in nodes.names or (isinstance(pattern, NodePattern) and pattern.matches(pod.node))
+
+
+def _gpus(pod: Pod) -> dict[str, int]:
+    """What a pod holds of a node that was in no pool, by the names of resources."""
+    return {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
+
+
+_OF_GPUS: Final = "nvidia.com/"
+
+
 def _units_that_go(change: Change, pool: Pool) -> frozenset[str] | None:
     """The units that are fewer afterwards; None for every unit, where nodes are set up anew or more is lost."""
     if change.change_class.rank >= ChangeClass.REPARTITION.rank:
@@ -161,7 +182,12 @@ def _units(pod: Pod, pool: Pool, wanted: frozenset[str] | None) -> dict[str, int
 
 _ENDED: Final = ("Succeeded", "Failed")
 _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
-"""As KAI-Scheduler and Run:ai read them: `pkg/common/resources/gpu_sharing.go` of KAI-Scheduler."""
+_FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
+
+
+def _asks_fraction(annotation: str) -> bool:
+    """As KAI-Scheduler and Run:ai read them: `pkg/common/resources/gpu_sharing.go` of KAI-Scheduler."""
+    return annotation in _FRACTIONS or annotation.startswith(_FRACTIONS_OF_CONTAINERS)
 
 
 def _no_list(name: str, why: str) -> GpuplanError:
@@ -187,7 +213,7 @@ def _pod(item: Mapping[str, Any], tenants: Mapping[str, str]) -> Pod:
         _label(item, WORKLOAD_LABEL),
         _requests(spec),
         len(_list(spec.get("resourceClaims"))),
-        any(key in _FRACTIONS for key in _mapping(_mapping(item.get("metadata")).get("annotations"))),
+        any(_asks_fraction(key) for key in _mapping(_mapping(item.get("metadata")).get("annotations"))),
     )
 
 

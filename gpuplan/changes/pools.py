@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import meaning, means_same
-from gpuplan.changes.model import Change, ChangeClass, Subject
-from gpuplan.changes.nodes import Departure, Transition, departures, impact, transitions
+from gpuplan.changes.model import Change, ChangeClass, Subject, worst
+from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
@@ -81,24 +82,32 @@ def _has_same_nodes(one: Pool, other: Pool) -> bool:
 
 def _added(before: Plan, after: Plan, pool: Pool) -> Change:
     """Its nodes may run something already: nothing here knows what they were before."""
-    partitions = any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
-    nodes = impact(pool.nodes)
-    return _change(
-        after,
-        pool,
-        ChangeClass.REPARTITION if partitions else ChangeClass.PLUGIN_RESTART,
-        "pool is added",
-        f"labels and taints come to {nodes_of(nodes)}"
-        + ("; mig-manager partitions the GPUs there, on which nothing may run" if partitions else ""),
-        "reverting takes the pool away again, which is destructive",
-    )._replace(
-        nodes=nodes,
-        folders=_folders(before, after, None, pool),
-        capacity=capacities(None, pool),
-        needs_drain=partitions,
-        needs_reboot=partitions and after.cluster.gpu_operator.reboots_on_mig_change,
-        windows=pool.disruption.windows,
+    return _arrived(before, after, None, pool, Arrival(pool, impact(pool.nodes), None))._replace(
+        what="pool is added", undo="reverting takes the pool away again, which is destructive"
     )
+
+
+def class_of_arrival(was: Pool | None, pool: Pool) -> ChangeClass:
+    """How far it disturbs nodes that they come to a pool, from another one or from none that is known."""
+    return worst(_classes_of_arrival(was, pool))
+
+
+def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
+    yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
+    if _is_partitioned_on_arrival(was, pool):
+        yield ChangeClass.REPARTITION
+    if taints := _without(pool.taints, was.taints if was else ()):
+        yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
+
+
+def _is_partitioned_on_arrival(was: Pool | None, pool: Pool) -> bool:
+    if was is None:
+        return any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
+    return _divisions(was) != _divisions(pool)
+
+
+def _evict(taints: Iterable[Taint]) -> bool:
+    return any(taint.effect is Effect.NO_EXECUTE for taint in taints)
 
 
 def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
@@ -139,6 +148,7 @@ def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
         yield _renamed(before, after, old, new)
     yield from _sharing(before, after, old, new)
     yield from _leaving(before, after, old, new)
+    yield from _coming(before, after, old, new)
     yield from _nodes(before, after, old, new)
     yield from _placement(after, old, new)
     yield from _taints(before, after, old, new)
@@ -295,7 +305,7 @@ def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     return _change(
         after,
         new,
-        ChangeClass.ADMISSION,
+        ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
         "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
         "; ".join(filter(None, effects)),
         REVERT,
@@ -349,6 +359,7 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to = leaving.nodes, leaving.to
+    evicts = to is not None and _evict(_without(to.taints, old.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
         change_class = ChangeClass.DESTRUCTIVE if is_partitioned else ChangeClass.ADMISSION
@@ -356,11 +367,13 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         effect = "labels and taints of the pool go from them" + (_DISSOLVED if is_partitioned else "")
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
-        is_partitioned = _divisions(old) != _divisions(to)
-        change_class = ChangeClass.REPARTITION if is_partitioned else ChangeClass.ADMISSION
+        is_partitioned = _is_partitioned_on_arrival(old, to)
+        change_class = class_of_arrival(old, to)
         what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
-        effect = "they get that pool's labels and taints" + (
-            ", and mig-manager sets up their GPUs anew: pods that hold them must end first" if is_partitioned else ""
+        effect = (
+            "they get that pool's labels and taints"
+            + (", and mig-manager sets up their GPUs anew: pods that hold them must end first" * is_partitioned)
+            + _EVICTED * evicts
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
     return _change(after, new, change_class, what, effect, undo)._replace(
@@ -369,8 +382,44 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
         ),
         capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count) if is_partitioned else 0,
-        needs_drain=is_partitioned,
+        pods=pods_on(before, old, nodes.count) if is_partitioned or evicts else 0,
+        needs_drain=is_partitioned or evicts,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        windows=new.disruption.windows,
+    )
+
+
+_EVICTED: Final = "; pods there that do not tolerate its taints are evicted at once"
+
+
+def _coming(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    """What comes from a pool that stays is said of that one."""
+    became = list(pairs(before, after))
+    others = [pool for pool, successor in became if pool and successor and pool is not old]
+    removed = [pool for pool, successor in became if pool and successor is None]
+    for coming in arrivals(old, new, others, removed):
+        yield _arrived(before, after, old, new, coming)
+
+
+def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arrival) -> Change:
+    nodes, was = coming.nodes, coming.was
+    evicts = _evict(_without(new.taints, was.taints if was else ()))
+    is_partitioned = _is_partitioned_on_arrival(was, coming.to)
+    come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
+    return _change(
+        after,
+        new,
+        class_of_arrival(was, coming.to),
+        f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else ""),
+        f"labels and taints come to {nodes_of(nodes)}"
+        + "; mig-manager partitions the GPUs there, on which nothing may run" * is_partitioned
+        + _EVICTED * evicts,
+        "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
+    )._replace(
+        nodes=replace(nodes, are_new=was is None),
+        folders=_folders(before, after, old, new),
+        capacity=capacities(old, new),
+        needs_drain=is_partitioned or evicts,
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )
@@ -381,6 +430,7 @@ def _divisions(pool: Pool) -> list[object]:
 
 
 def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+    """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
     one, other = old.nodes, new.nodes
     texts = []
     if old.gpu.id != new.gpu.id:
@@ -391,14 +441,9 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:
         texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
-    if come := sorted(set(_names(new)) - set(_names(old))):
-        texts.append(f"{names(come)} {'joins' if len(come) == 1 else 'join'}")
-    if not texts and set(one.names) != set(other.names) and not (old.rollout or new.rollout):
+    elif not texts and set(one.names) != set(other.names):
         texts.append("its nodes are others")
-    if texts and not _is_applied(before, after, old, new):
-        return
-    if texts:
-        is_chosen_otherwise = (set(one.names), one.name_pattern) != (set(other.names), other.name_pattern)
+    if texts and _is_applied(before, after, old, new):
         yield _change(
             after,
             new,
@@ -406,15 +451,7 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
             "; ".join(texts),
             f"there are other numbers of units to hand out; {NOTHING_RUNS}",
             REVERT,
-        )._replace(
-            nodes=impact(other) if is_chosen_otherwise else None,
-            folders=_folders(before, after, old, new),
-            capacity=capacities(old, new),
-        )
-
-
-def _names(pool: Pool) -> tuple[str, ...]:
-    return tuple(name for part in pool.parts for name in part.nodes.names)
+        )._replace(folders=_folders(before, after, old, new), capacity=capacities(old, new))
 
 
 def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:
@@ -448,7 +485,7 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
                 after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
             )._replace(folders=_folders(before, after, old, new))
         return
-    evicts = any(taint.effect is Effect.NO_EXECUTE for taint in come)
+    evicts = _evict(come)
     parts = (("loses", gone), ("gets", come))
     yield _change(
         after,

@@ -19,7 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeAlias
+
+Match: TypeAlias = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
+"""What a policy judges: by group and version of an API, the operations by resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +45,19 @@ class AdmissionRule:
 
 def admission_policy(
     name: str,
-    match: Mapping[str, Sequence[str]],
+    match: Match,
     variables: Mapping[str, str],
     rules: Sequence[AdmissionRule],
     *,
     has_parameters: bool,
-    api: tuple[str, str] = ("", "v1"),
 ) -> dict[str, Any]:
-    """A policy on resources of the group and version ``api``; ``match`` gives the operations by resource.
-
-    Its parameters, if it has any, are a ConfigMap that a binding names.
-    """
+    """A policy; its parameters, if it has any, are a ConfigMap that a binding names."""
     spec: dict[str, Any] = {"failurePolicy": "Fail"}
     if has_parameters:
         spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
-    spec["matchConstraints"] = {"resourceRules": [_resource_rule(api, *item) for item in match.items()]}
+    spec["matchConstraints"] = {
+        "resourceRules": [_resource_rule(api, *item) for api, resources in match.items() for item in resources.items()]
+    }
     spec["variables"] = [
         {"name": variable, "expression": _block(expression)} for variable, expression in variables.items()
     ]

@@ -214,7 +214,7 @@ def compare(
     objects: Sequence[ObjectChange] = ()
     if not before.errors and not after.errors:
         trees = _tree(before, out), _tree(after, out)
-        objects = _compare_trees(*trees, changes)
+        objects = _compare_trees(*trees, changes, (tuple(old.values()), tuple(new.values())))
         changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
@@ -321,14 +321,14 @@ def _folder(name: str) -> Side:
 
 
 def read_side(side: Side, clusters: Sequence[str]) -> Platform:
-    """What is found on a side of the clusters named, or of all."""
+    """What is found on a side of the clusters named, or of all; there may be no platform yet, or none any more."""
     if side.kind is SideKind.OUTPUT:
         return Platform(side, _written(side.folder, clusters), None)
     if side.revision is not None:
-        return _platform(side, read_revision(side.folder, side.revision, clusters))
+        return _platform(side, read_revision(side.folder, side.revision, clusters, may_be_empty=True))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
-    if clusters and known and not chosen:
+    if not known or (clusters and not chosen):
         return Platform(side, (), None)
     return _platform(side, load(side.folder, chosen))
 
@@ -341,19 +341,26 @@ def _platform(side: Side, repository: Repository) -> Platform:
 
 
 def _know(clusters: Sequence[str], *sides: Platform) -> None:
-    """Trouble for a cluster that neither side has."""
+    """Trouble for a cluster that neither side has, and where there is none at all."""
     known = {name for side in sides for name in side.clusters}
+    folders = {folder for side in sides for folder in _clusters_of(side)}
+    if not folders and not clusters:
+        raise GpuplanError(
+            f"no cluster found: neither side has a folder below `{OVERLAYS}/`",
+            f"name the folder that holds `{OVERLAYS}/` with `--directory`",
+        )
     for name in clusters:
         if name not in known:
-            folders = {folder for side in sides for folder in _clusters_of(side)}
             near = closest(name, sorted(folders))
-            hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(sorted(folders))}"
+            there = f"the clusters are {listing(sorted(folders))}" if folders else f"look for its name in `{OVERLAYS}/`"
+            hint = f"did you mean `{near}`?" if near else there
             raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)
 
 
 def _clusters_of(platform: Platform) -> tuple[str, ...]:
-    side = platform.side
-    return platform.clusters if side.revision else find_folders(side.folder, OVERLAYS)
+    """All clusters of a side; of a revision and of output those that were read."""
+    is_folder = platform.side.kind in (SideKind.WORK_TREE, SideKind.FOLDER)
+    return find_folders(platform.side.folder, OVERLAYS) if is_folder else platform.clusters
 
 
 def _unplanned(platform: Platform) -> set[str]:
@@ -466,11 +473,14 @@ def _tree(platform: Platform, out: str) -> Mapping[str, bytes]:
 
 
 def _compare_trees(
-    before: Mapping[str, bytes], after: Mapping[str, bytes], changes: Sequence[Change]
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    changes: Sequence[Change] = (),
+    plans: tuple[Sequence[Plan], Sequence[Plan]] = ((), ()),
 ) -> Sequence[ObjectChange]:
     """Only files that differ are read: two that are the same hold the same objects."""
     differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-    return compare_objects(_objects(before, differing), _objects(after, differing), changes)
+    return compare_objects(_objects(before, differing), _objects(after, differing), changes, plans)
 
 
 def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
@@ -481,7 +491,7 @@ def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[s
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
     found = outtree.compare(before.side.folder, _tree(after, out), scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
-    return Diff(before, after, (), tuple(_compare_trees(found.found, later, ())))
+    return Diff(before, after, (), tuple(_compare_trees(found.found, later)))
 
 
 def _objects(tree: Mapping[str, bytes], paths: Iterable[str]) -> _Objects:

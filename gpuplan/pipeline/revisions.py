@@ -76,12 +76,20 @@ def is_in_git(root: Path) -> bool:
     return done.stdout.strip() == b"true"
 
 
-def read_revision(root: Path, revision: Revision, clusters: Sequence[str] = ()) -> Repository:
-    """The platform as the revision has it, of the clusters named only those that it has."""
+def read_revision(
+    root: Path, revision: Revision, clusters: Sequence[str] = (), *, may_be_empty: bool = False
+) -> Repository:
+    """The platform as the revision has it, of the clusters named only those that it has.
+
+    Trouble where it has no platform at all, unless it ``may_be_empty``.
+    """
     with _laid_out(root, revision) as (folder, submodules):
         known = find_folders(folder, OVERLAYS)
         if not known:
-            raise _no_cluster(revision, submodules)
+            _expect_no_submodule(revision, submodules)
+            if not may_be_empty:
+                raise _no_cluster(revision)
+            return _NOTHING
         chosen = [name for name in clusters if name in known]
         repository = load(folder, chosen) if chosen or not clusters else _NOTHING
     for needed in repository.folders:
@@ -93,10 +101,14 @@ def read_revision(root: Path, revision: Revision, clusters: Sequence[str] = ()) 
 _NOTHING: Final = Repository((), (), (), (), (), (), 0, is_whole=False)
 
 
-def _no_cluster(revision: Revision, submodules: Sequence[str]) -> GpuplanError:
+def _expect_no_submodule(revision: Revision, submodules: Sequence[str]) -> None:
+    """Trouble where the platform may be in a submodule."""
     for path in submodules:
         if f"{OVERLAYS}/".startswith(f"{path}/") or path.startswith(f"{OVERLAYS}/"):
-            return _is_submodule(revision, path)
+            raise _is_submodule(revision, path)
+
+
+def _no_cluster(revision: Revision) -> GpuplanError:
     where = f"{revision.folder}{OVERLAYS}/"
     return GpuplanError(
         f"no cluster found at `{revision.name}`: there is no folder below `{where}` in that commit",

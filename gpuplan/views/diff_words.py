@@ -52,6 +52,10 @@ def notes(diff: Diff) -> Iterator[str]:
     yield f"from {side_name(diff.earlier.side)} to {side_name(diff.later.side)}"
     if diff.earlier.side.kind is SideKind.OUTPUT:
         yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
+    elif not diff.earlier.clusters:
+        yield f"all of it is new: {side_name(diff.earlier.side)} has none of these clusters"
+    if not diff.later.clusters:
+        yield f"all of it goes: {side_name(diff.later.side)} has none of these clusters"
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
 

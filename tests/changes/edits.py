@@ -334,6 +334,42 @@ def move_nodes_between_pools(platform: Platform) -> None:
     platform.spec("Pool", "right", "overlays/prod")["nodes"].update(count=2, names=["gpu-2", "gpu-3"])
 
 
+def move_nodes_between_pools_alike(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
+def add_pools_alike(platform: Platform) -> None:
+    add_pools_by_name(platform)
+    platform.spec("Pool", "left", "overlays/prod")["sharing"] = {"mig": {"layout": "seven-small"}}
+
+
+def add_pools_one_of_which_evicts(platform: Platform) -> None:
+    add_pools_alike(platform)
+    platform.spec("Pool", "right", "overlays/prod")["taints"] = [_EVICTING]
+
+
+def move_nodes_to_a_pool_that_evicts(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
+def name_one_more_node(platform: Platform) -> None:
+    platform.spec("Pool", "right", "overlays/prod")["nodes"].update(count=2, names=["gpu-3", "gpu-9"])
+
+
+def name_one_more_node_of_whole_gpus(platform: Platform) -> None:
+    platform.spec("Pool", "left", "overlays/prod")["nodes"].update(count=3, names=["gpu-1", "gpu-2", "gpu-9"])
+
+
+def add_a_partitioned_pool_without_names(platform: Platform) -> None:
+    add_a_partitioned_pool(platform)
+    spec = platform.spec("Pool", "spare", "overlays/prod")
+    spec["nodes"] = {"count": 1, "gpusPerNode": 8}
+
+
+def name_nodes_that_had_no_name(platform: Platform) -> None:
+    platform.spec("Pool", "spare", "overlays/prod")["nodes"]["names"] = ["gpu-9"]
+
+
 def add_pools_by_name(platform: Platform) -> None:
     mig = {"mig": {"layout": "seven-small"}}
     for name, nodes, sharing in (("left", ["gpu-1", "gpu-2"], {"exclusive": {}}), ("right", ["gpu-3"], mig)):
@@ -450,8 +486,16 @@ def match_more_nodes(platform: Platform) -> None:
 
 
 def evict_by_a_taint(platform: Platform) -> None:
-    taint = {"key": "example.com/maintenance", "effect": "NoExecute"}
-    platform.spec("Pool", "a100-agents")["taints"].append(taint)
+    platform.spec("Pool", "a100-agents")["taints"].append(_EVICTING)
+
+
+def add_a_pool_that_evicts(platform: Platform) -> None:
+    platform.add("Pool", "spare", {**_SPARE, "taints": [_EVICTING]}, "overlays/prod")
+
+
+def add_a_tainted_pool(platform: Platform) -> None:
+    taint = {"key": "example.com/maintenance", "effect": "NoSchedule"}
+    platform.add("Pool", "spare", {**_SPARE, "taints": [taint]}, "overlays/prod")
 
 
 def remove_a_tenant(platform: Platform) -> None:
@@ -500,6 +544,7 @@ def install_by_others(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["install"] = "external"
 
 
+_EVICTING = {"key": "example.com/maintenance", "effect": "NoExecute"}
 _SPARE: dict[str, Any] = {
     "gpu": "A100-80GB",
     "nodes": {"count": 1, "gpusPerNode": 8, "namePattern": "gpu-spare-[0-9]+"},
@@ -551,7 +596,6 @@ CASES = (
     Case(add_a_node_label, METADATA, pool("a100-mixed")),
     Case(add_a_node, QUOTA, pool("h100-training")),
     Case(take_a_node, QUOTA, pool("a100-shared")),
-    Case(match_more_nodes, QUOTA, pool("spare"), before=add_spare_nodes),
     Case(raise_a_quota, QUOTA, tenant("research")),
     Case(cut_a_quota_under_use, QUOTA, tenant("model-services")),
     Case(raise_a_limit, QUOTA, tenant("batch-inference")),
@@ -566,10 +610,13 @@ CASES = (
     Case(edit_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
     Case(remove_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
     Case(add_a_spare_pool, PLUGIN_RESTART, pool("spare")),
+    Case(name_one_more_node_of_whole_gpus, PLUGIN_RESTART, pool("left"), before=add_pools_by_name),
     Case(upgrade_an_operator_with_its_driver_pinned, PLUGIN_RESTART, cluster("openshift")),
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(add_a_tainted_pool, ADMISSION, pool("spare")),
+    Case(move_nodes_between_pools_alike, ADMISSION, pool("left"), before=add_pools_alike),
     Case(change_a_taint, ADMISSION, pool("a100-agents")),
     Case(remove_a_taint, ADMISSION, pool("a100-agents")),
     Case(change_a_node_label, ADMISSION, pool("a100-mixed"), before=add_a_node_label),
@@ -595,6 +642,9 @@ CASES = (
     Case(make_the_spare_pool_whole, REPARTITION, pool("spare"), before=add_a_partitioned_pool),
     Case(add_a_partitioned_pool, REPARTITION, pool("spare")),
     Case(move_nodes_between_pools, REPARTITION, pool("left"), before=add_pools_by_name),
+    Case(match_more_nodes, REPARTITION, pool("spare"), before=add_spare_nodes),
+    Case(name_one_more_node, REPARTITION, pool("right"), before=add_pools_by_name),
+    Case(name_nodes_that_had_no_name, REPARTITION, pool("spare"), before=add_a_partitioned_pool_without_names),
     Case(change_the_driver, REPARTITION, cluster("openshift")),
     Case(upgrade_an_operator_with_its_own_driver, REPARTITION, cluster("prod")),
     Case(edit_a_layout_and_retain_the_old_one, REPARTITION, pool("a100-small")),
@@ -616,6 +666,8 @@ CASES = (
     Case(go_from_kueue_to_kai, TWO_STEP, cluster("prod")),
     Case(remove_the_spare_pool, DESTRUCTIVE, pool("spare"), before=add_a_spare_pool),
     Case(leave_nodes_out_of_a_pattern, DESTRUCTIVE, pool("spare"), before=add_spare_nodes),
+    Case(add_a_pool_that_evicts, DESTRUCTIVE, pool("spare")),
+    Case(move_nodes_to_a_pool_that_evicts, DESTRUCTIVE, pool("left"), before=add_pools_one_of_which_evicts),
     Case(evict_by_a_taint, DESTRUCTIVE, pool("a100-agents")),
     Case(remove_a_tenant, DESTRUCTIVE, tenant("batch-inference")),
     Case(remove_a_namespace, DESTRUCTIVE, tenant("training")),

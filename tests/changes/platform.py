@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
-from gpuplan.changes import Change, Comparison, ObjectChange, compare, compare_objects
+from gpuplan.changes import Comparison, ObjectChange, compare, compare_objects
 from gpuplan.manifests import Identity
 from gpuplan.pipeline import validate
 from gpuplan.pipeline.rendering import render
@@ -61,19 +62,31 @@ class Platform:
                     body["metadata"]["name"] = new
 
     def texts(self) -> Mapping[str, str]:
-        dumped = {path: yaml.safe_dump_all(found, sort_keys=False) for path, found in self.files.items() if found}
+        dumped = {path: _text(path, found) for path, found in self.files.items() if found}
         return {path: self.text.get(path, text) for path, text in dumped.items()} | {
             path: text for path, text in self.text.items() if path not in dumped
         }
 
 
+def _text(path: str, documents: list[Body]) -> str:
+    """What the repository has, unless the documents were edited."""
+    if documents == _example().get(path):
+        return _written()[path]
+    return str(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
+
+
 @cache
-def _example() -> Mapping[str, list[Body]]:
+def _written() -> Mapping[str, str]:
     return {
-        path.relative_to(REPOSITORY).as_posix(): list(yaml.safe_load_all(path.read_text()))
+        path.relative_to(REPOSITORY).as_posix(): path.read_text()
         for folder in ("policies", "overlays")
         for path in sorted((REPOSITORY / folder).rglob("*.yaml"))
     }
+
+
+@cache
+def _example() -> Mapping[str, list[Body]]:
+    return {path: list(yaml.load_all(text, Loader=yaml.CSafeLoader)) for path, text in _written().items()}
 
 
 Edit = Callable[[Platform], None]
@@ -83,15 +96,26 @@ def original(_platform: Platform) -> None:
     """The platform as it is in the repository."""
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """What the pipeline makes of a platform; what is wrong with it may keep documents from being planned."""
 
     plans: tuple[Plan, ...]
-    tree: Mapping[str, bytes]
     errors: tuple[str, ...]
 
+    @cached_property
+    def tree(self) -> Mapping[str, bytes]:
+        return render(self.plans, Path("/platform"), "out", None, is_whole=True).tree
 
+
+@cache
 def state(*edits: Edit) -> State:
+    """The platform after these edits."""
+    return loaded(*edits)
+
+
+def loaded(*edits: Edit) -> State:
+    """The platform after these edits, read anew."""
     platform = Platform()
     for edit in edits:
         edit(platform)
@@ -105,24 +129,32 @@ def load(texts: Mapping[str, str]) -> State:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
         report = validate(root, kustomize="off")
-        tree = render(report.plans, root, "out", None, is_whole=True).tree
         errors = tuple(f"{item.code} {item.finding.message}" for item in report.diagnostics if item.is_error)
-        return State(report.plans, tree, errors)
+        return State(report.plans, errors)
 
 
 def between(before: State, after: State) -> Comparison:
     changes = compare(before.plans, after.plans)
-    return Comparison(changes, between_trees(before.tree, after.tree, changes))
+    objects = compare_objects(*_differing(before.tree, after.tree), changes, (before.plans, after.plans))
+    return Comparison(changes, objects)
 
 
-def between_trees(
-    before: Mapping[str, bytes], after: Mapping[str, bytes], changes: tuple[Change, ...] = ()
-) -> tuple[ObjectChange, ...]:
-    return compare_objects(_objects(before), _objects(after), changes)
+def between_trees(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[ObjectChange, ...]:
+    return compare_objects(*_differing(before, after))
 
 
-def _objects(tree: Mapping[str, bytes]) -> dict[str, dict[tuple[str, Identity], Body]]:
-    found: dict[str, dict[tuple[str, Identity], Body]] = {}
+_Objects = dict[str, dict[tuple[str, Identity], Body]]
+
+
+def _differing(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[_Objects, _Objects]:
+    """The objects of files that differ, as `gpuplan diff` reads them."""
+    paths = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    old, new = ({path: tree[path] for path in sorted(paths) if path in tree} for tree in (before, after))
+    return _objects(old), _objects(new)
+
+
+def _objects(tree: Mapping[str, bytes]) -> _Objects:
+    found: _Objects = {}
     for path, data in tree.items():
         cluster, folder, name = _place(path)
         if name == "kustomization.yaml":

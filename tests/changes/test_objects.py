@@ -45,6 +45,7 @@ CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, names
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
 KAI_QUEUE = "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: x}, spec: {resources: {gpu: {%s}}}}"
 MIG = "nvidia.com/mig.config"
+KEY = "nvidia.com/device-plugin.config"
 
 
 @pytest.mark.parametrize(
@@ -60,13 +61,25 @@ MIG = "nvidia.com/mig.config"
         ("partitions/x", RULE % (f"labels: {{{MIG}: a}}", "n"), RULE % ("labels: {}", "n"), "destructive"),
         ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: b, c: d}", "n"), "metadata"),
         ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: c}", "n"), "admission"),
-        ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: b}", "n, m"), "quota"),
+        ("partitions/x", RULE % ("labels: {a: b}", "n"), RULE % ("labels: {a: b}", "n, m"), "plugin-restart"),
+        (
+            "partitions/x",
+            RULE % (f"labels: {{{MIG}: a}}", "n"),
+            RULE % (f"labels: {{{MIG}: a}}", "n, m"),
+            "repartition",
+        ),
+        (
+            "partitions/x",
+            RULE % (f"labels: {{{KEY}: a}}", "n"),
+            RULE % (f"labels: {{{KEY}: b}}", "n"),
+            "plugin-restart",
+        ),
         ("partitions/x", RULE % ("labels: {a: b}", "n, m"), RULE % ("labels: {a: b}", "n"), "admission"),
         (
             "partitions/x",
             RULE % (f"labels: {{{MIG}: a}}", "n, m"),
             RULE % (f"labels: {{{MIG}: a}}", "n"),
-            "repartition",
+            "destructive",
         ),
         ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoSchedule}]", "n"), "admission"),
         ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoExecute}]", "n"), "destructive"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.model import CapacityChange, Change, ChangeClass, NodeImpact, Subject
 from gpuplan.changes.pods import Holder, Pod, find_holders, read_pods
 from gpuplan.diagnostics import GpuplanError
@@ -191,6 +192,20 @@ def test_of_named_nodes_only_those_count_that_the_change_names(plan: Plan) -> No
     assert names(change, plan, an_item("a", "mig-a"), an_item("b", "mig-b")) == ["b"]
 
 
+@pytest.mark.parametrize("known", [("new-1",), ()])
+def test_pods_on_nodes_that_come_are_found_by_what_they_hold(plan: Plan, known: tuple[str, ...]) -> None:
+    nodes = NodeImpact(1, known, None if known else "new-[0-9]+", are_new=True)
+    change = a_change(plan, nodes=nodes, pods=0, needs_drain=True)
+    pods = listed(
+        an_item("whole", "new-1", spec={"containers": [asking(2, "nvidia.com/gpu")]}),
+        an_item("other", "new-1", spec={"containers": [asking(2, "example.com/fpga")]}),
+        an_item("elsewhere", "old-1", spec={"containers": [asking(2, "nvidia.com/gpu")]}),
+        an_item("known", "mig-a"),
+    )
+
+    assert find_holders(change, plan, pods) == (Holder("lab", "whole", "new-1", "science", {"nvidia.com/gpu": 2}),)
+
+
 def test_where_nobody_is_disturbed_nobody_is_found(plan: Plan) -> None:
     assert names(a_change(plan, pods=0, needs_drain=False), plan, an_item()) == []
 
@@ -223,28 +238,41 @@ def test_a_workloads_pods_bear_its_label(plan: Plan) -> None:
     assert names(change, plan, labelled, an_item("other")) == ["chat-0"]
 
 
-def test_pods_with_fractions_hold_the_nodes_gpus() -> None:
-    plan = a_plan(
-        """
-        apiVersion: gpuplan.dev/v1
-        kind: Cluster
-        metadata: {name: test}
-        spec:
-          kubernetes: "1.34"
-          gpuOperator: {install: helm, version: v26.7.0}
-          scheduler: {kind: kai}
-        ---
-        apiVersion: gpuplan.dev/v1
-        kind: Pool
-        metadata: {name: parts}
-        spec:
-          gpu: A100-80GB
-          nodes: {count: 1, gpusPerNode: 8, namePattern: "parts-[0-9]+"}
-          sharing: {fraction: {}}
-          workloadTypes: [research]
-        """
-    )
+FRACTIONS = """
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: kai}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: parts}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, namePattern: "parts-[0-9]+"}
+  sharing: {fraction: {}}
+  workloadTypes: [research]
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: science}
+spec: {namespaces: [lab], workloadTypes: [research], quotas: [{pool: parts, guaranteed: 2, limit: 2.5}]}
+"""
+
+
+@pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory", "nvidia.com/container.main.gpu-memory.request"])
+def test_pods_with_fractions_hold_the_nodes_gpus(annotation: str) -> None:
+    plan = a_plan(FRACTIONS)
     change = a_change(plan, subject=Subject("Pool", "parts"), nodes=NodeImpact(1, (), "parts-[0-9]+"))
-    part = an_item("part", "parts-1", spec={"containers": [{}]}, metadata={"annotations": {"gpu-fraction": "0.5"}})
+    part = an_item("part", "parts-1", spec={"containers": [{}]}, metadata={"annotations": {annotation: "0.5"}})
 
     assert names(change, plan, part, an_item("none", "parts-1", spec={"containers": [{}]})) == ["part"]
+
+
+def test_a_gpu_that_is_divided_may_have_a_pod_for_each_hundredth() -> None:
+    plan = a_plan(FRACTIONS)
+
+    assert pods_on(plan, plan.pools[0], 1) == 250

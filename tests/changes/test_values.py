@@ -166,6 +166,37 @@ def test_a_pattern_that_other_pools_take_over_moves_nodes() -> None:
     assert found.change_class is ChangeClass.REPARTITION
 
 
+def test_a_node_that_comes_to_a_partitioned_pool_is_named_and_drained() -> None:
+    found = change(edits.add_pools_by_name, edits.name_one_more_node, "Pool", "right")
+    assert found.what == "`gpu-9` joins"
+    assert found.effect == (
+        "labels and taints come to 1 node; mig-manager partitions the GPUs there, on which nothing may run"
+    )
+    assert found.nodes == NodeImpact(1, ("gpu-9",), None, are_new=True)
+    assert found.needs_drain
+
+
+def test_nodes_that_a_rollout_moves_do_not_join() -> None:
+    def roll_out(platform: Platform) -> None:
+        spec = platform.spec("Pool", "spare", "overlays/prod")
+        spec["rollout"] = {"sharing": {"exclusive": {}}, "nodes": ["gpu-spare-1"]}
+
+    found = changes(edits.add_spare_nodes, roll_out, "Pool", "spare")
+    assert [item.change_class for item in found] == [ChangeClass.REPARTITION, ChangeClass.QUOTA]
+    assert [item.what for item in found if "join" in item.what] == []
+
+
+def test_a_cluster_without_partitions_says_nothing_of_them() -> None:
+    def add_cluster(platform: Platform) -> None:
+        edits.add_a_cluster(platform)
+        for name in ("a100-small", "a100-mixed", "a100-production", "a100-agents"):
+            body = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": name, "$patch": "delete"}}
+            platform.files.setdefault("overlays/staging/less.yaml", []).append(body)
+
+    (found,) = compare(state(original).plans, state(add_cluster).plans)
+    assert (found.what, found.effect, found.needs_drain) == ("cluster is added", "the operator is set up", False)
+
+
 def test_a_rollout_repartitions_the_nodes_that_it_moves() -> None:
     def roll_out(platform: Platform) -> None:
         spec = platform.spec("Pool", "left", "overlays/prod")

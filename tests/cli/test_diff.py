@@ -238,6 +238,45 @@ def test_trouble_is_told(root: Path, arguments: tuple[str, ...], message: str) -
     assert message in done.err
 
 
+# --- A platform that comes or goes -------------------------------------------------------------------------------
+
+
+def test_the_first_platform_is_all_new(tmp_path: Path) -> None:
+    root = a_repository(tmp_path / "platform")
+    write(root / "README", "")
+    commit(root)
+    a_platform(root)
+    commit(root)
+
+    done = run("diff", "HEAD^1..HEAD", cwd=root)
+
+    assert (done.code, done.err) == (1, "")
+    assert "Cluster `dev`: cluster is added" in done.out
+    assert done.out.splitlines()[2].startswith("all of it is new: `HEAD^1` (")
+    assert run("validate", "--against", "HEAD^1", cwd=root).code == 0
+
+
+def test_a_platform_that_goes_is_all_removed(root: Path) -> None:
+    shutil.rmtree(root / "overlays")
+
+    done = run("diff", cwd=root)
+
+    assert (done.code, done.err) == (1, "")
+    assert first_line(done.out).startswith("destructive: 1 change in 1 cluster")
+    assert done.out.splitlines()[2] == "all of it goes: the working tree has none of these clusters"
+
+
+def test_no_platform_on_either_side_is_trouble(tmp_path: Path) -> None:
+    root = a_repository(tmp_path / "platform")
+    write(root / "README", "")
+    commit(root)
+
+    done = run("diff", cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: no cluster found: neither side has a folder below `overlays/`\n")
+
+
 # --- Errors in the policies --------------------------------------------------------------------------------------
 
 

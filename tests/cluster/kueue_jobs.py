@@ -12,6 +12,9 @@ from tests.cluster.example import ExampleCluster
 from tests.cluster.kueue_controller import API_VERSION
 from tests.cluster.processes import until
 
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:
@@ -42,13 +45,19 @@ class Queue:
 
     @contextmanager
     def running(
-        self, *sizes: int, priority_class: str | None = None, local_queue: str = "default"
+        self,
+        *sizes: int,
+        priority_class: str | None = None,
+        local_queue: str = "default",
+        is_labelled: bool = True,
     ) -> Iterator[list[Job]]:
-        """A Job of each size, submitted in this order, and gone at the end."""
+        """A Job of each size, submitted in this order, and gone at the end; its pods alone name the class or it too."""
+        named = priority_class or self.tenant["priority_classes"][0]
+        labels = {QUEUE: local_queue, **({PRIORITY_CLASS: named} if is_labelled else {})}
         jobs = []
         try:
             for size in sizes:
-                jobs.append(self._submit(size, priority_class or self.tenant["priority_classes"][0], local_queue))
+                jobs.append(self._submit(size, named, labels))
             yield jobs
         finally:
             for job in jobs:
@@ -56,7 +65,7 @@ class Queue:
             for job in jobs:
                 until(job.is_gone, f"{job.path} is gone", seconds=60)
 
-    def _submit(self, size: int, priority_class: str, queue: str) -> Job:
+    def _submit(self, size: int, priority_class: str, labels: Mapping[str, str]) -> Job:
         """It says neither where nor from when on it runs, and tolerates nothing."""
         container = {
             "name": "main",
@@ -64,7 +73,6 @@ class Queue:
             "resources": {"limits": {self.quota["resource"]: "1"}},
         }
         spec = {"restartPolicy": "Never", "priorityClassName": priority_class, "containers": [container]}
-        labels = {"kueue.x-k8s.io/queue-name": queue, "kueue.x-k8s.io/priority-class": priority_class}
         made = self.api.create(
             {
                 "apiVersion": "batch/v1",
@@ -116,6 +124,11 @@ class Job:
         if found.get("Admitted"):
             return "admitted"
         return "waiting" if "QuotaReserved" in found else ""
+
+    def why_it_waits(self) -> str:
+        """What Kueue says of it in the status of its Workload."""
+        conditions = (self.workload() or {}).get("status", {}).get("conditions", ())
+        return next((found["message"] for found in conditions if found["type"] == "QuotaReserved"), "")
 
     @property
     def is_suspended(self) -> bool:

@@ -341,6 +341,86 @@ def test_queued_work_has_the_classes_of_its_tenant_alone(example: ExampleCluster
         record(scenario, sorted(tenant["priority_classes"]), sorted(observed))
 
 
+@QUEUED
+def test_labels_name_the_classes_of_their_tenant_alone(example: ExampleCluster, record: Record) -> None:
+    """What Kueue reads the class from, of all kinds; whoever writes it, here the administrator."""
+    classes = [found["name"] for found in example.plan["priority_classes"]]
+    define(example.api, [a_job_set("default")])
+    foreign = with_class(a_job_set("research"), "production-inference")
+    until(lambda: answer(partial(example.api.create, foreign, dry_run=True)) != ACCEPTED, "the policy sees JobSets")
+    planned = {tenant["name"]: sorted(tenant["priority_classes"]) for tenant in example.plan["tenants"]}
+    observed: dict[str, dict[str, list[str]]] = {}
+    for tenant in example.plan["tenants"]:
+        for body in queued_work(example, tenant):
+            observed.setdefault(body["kind"], {})[tenant["name"]] = [
+                name
+                for name in sorted(classes)
+                if answer(partial(example.api.create, with_class(body, name), dry_run=True)) == ACCEPTED
+            ]
+    for kind, found in observed.items():
+        record(f"{example.name}: classes that labels of a {kind} name", planned, found)
+
+
+@QUEUED
+def test_labels_of_work_that_exists_are_judged_when_they_change(example: ExampleCluster, record: Record) -> None:
+    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    for tenant in example.plan["tenants"]:
+        name = tenant["name"]
+        foreign = next(
+            found["name"]
+            for found in example.plan["priority_classes"]
+            if found["name"] not in tenant["priority_classes"]
+        )
+        refusal = f"priority class {foreign} is not open to tenant {name}"
+        member = example.api.as_user("jane", [editor(tenant)])
+        for body in queued_work(example, tenant):
+            if body["kind"] == "JobSet":  # members have no role for it
+                continue
+            path = example.api.path_of(member.create(with_class(body, tenant["priority_classes"][0])))
+            for what, planned, patch in (
+                ("another tenant's class", refusal, with_class({"metadata": {}}, foreign)),
+                ("an annotation", ACCEPTED, {"metadata": {"annotations": {"example.com/note": "a"}}}),
+            ):
+                observed = answer(partial(member.patch, f"{path}?dryRun=All", patch))
+                verdicts.setdefault(f"a {body['kind']} that gets {what}", {})[name] = planned, observed
+            example.api.delete(path)
+    for what, found in verdicts.items():
+        record_all(record, f"{example.name}: {what}", found)
+
+
+@QUEUED
+def test_the_types_of_the_policy_on_queues_agree(example: ExampleCluster, record: Record) -> None:
+    """The API server warns of rules with fields that one of the kinds lacks."""
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuplan-queues"
+    until(lambda: is_checked(example.api.get(path)), "types are checked", seconds=60)
+    warnings = example.api.get(path)["status"].get("typeChecking", {}).get("expressionWarnings", [])
+    record(f"{example.name}: warnings of types in gpuplan-queues", [], warnings)
+
+
+def is_checked(policy: Object) -> bool:
+    """Whether the controller manager has looked at the policy as it is."""
+    return bool(policy.get("status", {}).get("observedGeneration") == policy["metadata"]["generation"])
+
+
+def queued_work(example: ExampleCluster, tenant: Object) -> list[dict[str, Any]]:
+    """Work of all kinds whose label is judged, that waits for Kueue."""
+    own = own_pod(example, tenant)
+    job = a_job(home(tenant), own["spec"])
+    held = {**job, "spec": {**job["spec"], "suspend": True}}
+    templates = [body for body in controllers(home(tenant), own["spec"]) if body["kind"] != "DaemonSet"]
+    return [own, held, *templates, a_job_set(home(tenant))]
+
+
+def a_job_set(namespace: str) -> dict[str, Any]:
+    metadata = {"name": NAME, "namespace": namespace}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": {}}
+
+
+def with_class(body: Object, name: str) -> dict[str, Any]:
+    """What Kueue shall take for work of a class."""
+    return {**body, "metadata": {**body["metadata"], "labels": {"kueue.x-k8s.io/priority-class": name}}}
+
+
 @PLAIN_AND_QUEUED
 def test_pods_that_exist_are_changed_within_bounds(example: ExampleCluster, record: Record) -> None:
     """Debug containers are added by the administrator: the roles of members do not let them."""

@@ -22,7 +22,7 @@ from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import REPOSITORY, ExampleCluster
 from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log
-from tests.cluster.kueue_jobs import Job, Queue, queues
+from tests.cluster.kueue_jobs import PRIORITY_CLASS, Job, Queue, queues
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, program
@@ -164,15 +164,36 @@ def _challenge(
             return in_the_end(planned, lambda: (coming.state(), running.state()))
 
 
-def test_class_of_another_tenant_is_refused(prod: ExampleCluster, record: Record) -> None:
+FOREIGN = "priority class production-inference is not open to tenant research"
+
+
+def test_label_of_another_tenants_class_is_refused(prod: ExampleCluster, record: Record) -> None:
+    """Whoever writes it is told, at once and of a Job that waits."""
+    with pytest.raises(Refused) as made, _queue_of(prod, "research").running(1, priority_class="production-inference"):
+        pass
+    with _queue_of(prod, "research").running(1, local_queue="none") as [job], pytest.raises(Refused) as changed:
+        prod.api.patch(job.path, {"metadata": {"labels": {PRIORITY_CLASS: "production-inference"}}})
+    for what, refused in (("makes a Job with", made), ("gives a Job that waits", changed)):
+        observed = FOREIGN if FOREIGN in refused.value.message else refused.value.message
+        record(f"prod: research {what} the class of production-inference in the label", FOREIGN, observed)
+
+
+def test_pods_of_another_tenants_class_are_never_admitted(prod: ExampleCluster, record: Record) -> None:
     """Kueue tells nobody but its log that admission does not let it make the Workload; the Job says nothing."""
-    planned = "priority class production-inference is not open to tenant research"
-    with _queue_of(prod, "research").running(1, priority_class="production-inference") as [job]:
-        observed = in_the_end(planned, _logged, planned, prod.control_plane, job)
+    research = _queue_of(prod, "research")
+    with research.running(1, priority_class="production-inference", is_labelled=False) as [job]:
+        observed = in_the_end(FOREIGN, _logged, FOREIGN, prod.control_plane, job)
         assert job.is_suspended
         assert job.workload() is None
-        assert planned not in " ".join(job.events())
-    record("prod: research asks for the class of production-inference", planned, observed)
+        assert FOREIGN not in " ".join(job.events())
+    record("prod: pods of a Job of research have the class of production-inference", FOREIGN, observed)
+
+
+def test_queue_that_does_not_exist_is_named(prod: ExampleCluster, record: Record) -> None:
+    planned = "LocalQueue none doesn't exist"
+    with _queue_of(prod, "research").running(1, local_queue="none") as [job]:
+        observed = in_the_end(planned, job.why_it_waits)
+    record("prod: a Workload of research in a queue that does not exist", planned, observed)
 
 
 def test_queue_of_another_tenant_takes_nothing(prod: ExampleCluster, record: Record) -> None:
@@ -187,11 +208,12 @@ def test_queue_of_another_tenant_takes_nothing(prod: ExampleCluster, record: Rec
     path = prod.api.path_of(prod.api.create(theft))
     try:
         with queue.running(1, local_queue="theft") as [job]:
-            observed = in_the_end("waiting", job.state)
+            planned = "waiting", "workload namespace doesn't match ClusterQueue selector"
+            observed = in_the_end(planned, lambda: (job.state(), job.why_it_waits()))
             assert job.is_suspended
     finally:
         prod.api.delete(path)
-    record("prod: development makes a LocalQueue to the queue of research", "waiting", observed)
+    record("prod: development makes a LocalQueue to the queue of research", planned, observed)
 
 
 @pytest.mark.parametrize("tenant", ["research", "batch-inference"])

@@ -39,6 +39,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl delete namespace": (),
     "kubectl delete nodefeaturerule": (),
     "kubectl delete pod": ("--field-selector", "-l", "-n"),
+    "kubectl describe": ("-n",),
     "kubectl diff": ("--server-side", "--force-conflicts", "-f", "-k"),
     "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),
     "kubectl get": ("--field-selector", "--show-labels", "--watch", "-A", "-L", "-l", "-n", "-o", "-w"),

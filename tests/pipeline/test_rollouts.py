@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.changes import ChangeClass
 from gpuplan.changes.rollout import Refusal, Rollout, StepKind
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build
+from gpuplan.pipeline.comparing import Side, SideKind, compare, work_tree
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
 
 REPOSITORY = Path(__file__).parents[2]
@@ -313,3 +315,59 @@ def test_nothing_is_proposed_on_policies_with_errors(root: Path) -> None:
     (root / "overlays/prod/guarantees.yaml").write_text(NO_GUARANTEES.replace("a100-shared", "a100-shard"))
     report, proposal = propose(root, ("prod",), a_wish("seven-small"))
     assert (report.is_valid, proposal) == (False, None)
+
+
+# --- What `gpuplan diff` says of the steps -----------------------------------------------------------------------
+
+WITHOUT_ITS_WORKLOAD = """\
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: evaluation, $patch: delete}
+"""
+
+
+def classes(root: Path, wish: Wish, old: Path) -> list[tuple[StepKind, ChangeClass]]:
+    """Each step, and the worst class of all that differs by it."""
+    found = []
+    while (proposal := proposed(root, wish)).edits:
+        assert isinstance(proposal.outcome, Rollout)
+        shutil.rmtree(old, ignore_errors=True)
+        shutil.copytree(root, old)
+        write(root, proposal.edits[0])
+        diff = compare(Side(SideKind.FOLDER, "old", old), work_tree(root), ("prod",))
+        found.append((proposal.outcome.steps[0].kind, diff.worst))
+    return found
+
+
+@pytest.mark.parametrize("node_labels", ["nfd", "external"])
+@pytest.mark.parametrize(
+    ("to", "of_a_move"),
+    [("seven-small", ChangeClass.REPARTITION), ("exclusive", ChangeClass.PLUGIN_RESTART)],
+)
+def test_each_step_is_called_what_it_is(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, to: str, of_a_move: ChangeClass, node_labels: str
+) -> None:
+    """To settle, no node is set up anew; the old unit cannot be asked for any more."""
+    (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
+    cluster = root / "overlays/prod/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("\nspec:\n", f"\nspec:\n  nodeLabels: {node_labels}\n", 1))
+    expected = [
+        (StepKind.PREPARE, ChangeClass.PLUGIN_RESTART),
+        (StepKind.MOVE, of_a_move),
+        (StepKind.MOVE, of_a_move),
+        (StepKind.SETTLE, ChangeClass.ADMISSION),
+        (StepKind.FORGET, ChangeClass.PLUGIN_RESTART),
+    ]
+    old = tmp_path_factory.mktemp("before") / "old"
+    assert classes(root, a_wish(to), old) == expected
+    assert classes(root, a_wish("time-slicing=3"), old) == expected
+
+
+def test_the_way_back_from_the_middle_is_called_what_it_is(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    go(root, a_wish("seven-small"), 2)
+    assert classes(root, a_wish(back=True), tmp_path_factory.mktemp("before") / "old") == [
+        (StepKind.RETURN, ChangeClass.REPARTITION),
+        (StepKind.FORGET, ChangeClass.ADMISSION),
+    ]

@@ -61,9 +61,8 @@ def queues_policy() -> dict[str, Any]:
     """The policy; the folder of each namespace has a binding for it."""
     return admission_policy(
         QUEUES_POLICY,
-        {"podgroups": ["CREATE", "UPDATE"]},
+        {("scheduling.run.ai", "v2alpha2"): {"podgroups": ["CREATE", "UPDATE"]}},
         _VARIABLES,
         (_QUEUE_GRANTED, _PRIORITY_CLASS_GRANTED),
         has_parameters=True,
-        api=("scheduling.run.ai", "v2alpha2"),
     )

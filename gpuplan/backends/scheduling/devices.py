@@ -72,7 +72,7 @@ _FRACTION_VARIABLES = {
 
 def devices_policy(plan: Plan) -> dict[str, Any]:
     variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
-    match = {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}
+    match = {("", "v1"): {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}}
     return admission_policy(_POLICY, match, variables, tuple(_rules(plan)), has_parameters=False)
 
 

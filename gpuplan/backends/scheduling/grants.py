@@ -73,7 +73,7 @@ def grants_policy(plan: Plan) -> dict[str, Any]:
         variables = CLAIM_VARIABLES | variables | {"usesGpus": uses_gpus}
     if kind is SchedulerKind.KUEUE:
         variables = variables | KUEUE_VARIABLES
-    match = {"pods": ["CREATE"]}
+    match = {("", "v1"): {"pods": ["CREATE"]}}
     return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
 
 

@@ -56,10 +56,8 @@ GATE_STAYS = AdmissionRule(
 
 def jobs_policy() -> dict[str, Any]:
     """Kueue's webhook has suspended new Jobs before policies look. A Job that runs may be changed."""
-    match = {"jobs": ["CREATE", "UPDATE"]}
-    return admission_policy(
-        JOBS_POLICY, match, _JOB_VARIABLES, (_STARTED_BY_KUEUE,), has_parameters=False, api=("batch", "v1")
-    )
+    match = {("batch", "v1"): {"jobs": ["CREATE", "UPDATE"]}}
+    return admission_policy(JOBS_POLICY, match, _JOB_VARIABLES, (_STARTED_BY_KUEUE,), has_parameters=False)
 
 
 _JOB_VARIABLES = {

@@ -1,4 +1,4 @@
-"""Which Workloads of a tenant are let in on a cluster with Kueue."""
+"""Which work of a tenant is let in on a cluster with Kueue: Workloads by their priority, all else by its label."""
 
 from __future__ import annotations
 
@@ -99,6 +99,88 @@ def test_work_that_was_let_in_can_be_finished_when_its_class_is_withdrawn() -> N
     assert judge(workload(1000, "urgent"), old=workload(1000, "urgent")) == []
     assert judge(workload(1000, "urgent"), old=workload(500, "normal")) != []
     assert judge(workload(1000, "urgent"), old=workload(None)) != []
+
+
+KINDS = {
+    "Pod": ("v1", "pods"),
+    "Deployment": ("apps/v1", "deployments"),
+    "StatefulSet": ("apps/v1", "statefulsets"),
+    "Job": ("batch/v1", "jobs"),
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", "jobsets"),
+}
+"""What Kueue makes Workloads of, or of whose pods it does."""
+
+
+def labelled(name: str | None, kind: str = "Job", finalizers: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Work as a tenant writes it; None is no label at all."""
+    metadata: dict[str, Any] = {"name": "train", "namespace": "research", "finalizers": list(finalizers)}
+    metadata |= {} if name is None else {"labels": {"kueue.x-k8s.io/priority-class": name}}
+    return {"apiVersion": KINDS[kind][0], "kind": kind, "metadata": metadata, "spec": {}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_label_is_judged_where_it_is_written(kind: str) -> None:
+    assert judge(labelled("urgent", kind)) == [f"priority class urgent {NOT_OPEN}"]
+    assert judge(labelled("normal", kind)) == judge(labelled(None, kind)) == []
+
+
+def test_label_and_workload_are_refused_with_the_same_words() -> None:
+    assert judge(labelled("urgent")) == judge(workload(1000, "urgent"))
+    assert judge(labelled("urgent"), "web") == judge(workload(1000, "urgent"), "web")
+
+
+def test_a_class_that_nobody_has_is_refused_in_a_label() -> None:
+    """Kueue would not find it, and say so in its log alone."""
+    assert judge(labelled("nromal")) == [f"priority class nromal {NOT_OPEN}"]
+
+
+@pytest.mark.parametrize("name", ["", "idle"])
+def test_a_label_that_gives_no_power_over_others_is_open_to_all(name: str) -> None:
+    assert judge(labelled(name), "web") == []
+
+
+def test_a_label_may_name_what_work_without_one_has() -> None:
+    usual = document("PriorityClass", "usual", "value: 50, default: true")
+    more = document("PriorityClass", "more", "value: 51")
+    plan = a_platform(usual, more)
+    assert judge(labelled("usual"), "web", plan=plan) == []
+    assert judge(labelled("more"), "web", plan=plan) != []
+
+
+def test_the_class_that_kueue_gives_to_all_is_judged_by_its_number() -> None:
+    """Its webhook writes the label, whoever made the class."""
+    assert judge(labelled("default"), "web") == []
+    assert judge(workload(1, "default"), "web") != []
+    assert judge(labelled("default"), "web", plan=a_platform(document("PriorityClass", "default", "value: 1"))) != []
+
+
+def test_a_label_is_judged_again_when_it_changes() -> None:
+    assert judge(labelled("urgent"), old=labelled("normal")) == [f"priority class urgent {NOT_OPEN}"]
+    assert judge(labelled("urgent"), old=labelled(None)) == [f"priority class urgent {NOT_OPEN}"]
+    assert judge(labelled("idle"), old=labelled("normal")) == []
+
+
+def test_work_that_has_its_label_can_be_finished_when_the_class_is_withdrawn() -> None:
+    assert judge(labelled("urgent"), old=labelled("urgent", finalizers=("batch.kubernetes.io/job-tracking",))) == []
+
+
+def test_no_label_makes_a_workload_of_a_class_harmless() -> None:
+    made = workload(1000, "urgent")
+    made["metadata"]["labels"] = {"kueue.x-k8s.io/priority-class": "normal"}
+    assert judge(made) == [f"priority class urgent {NOT_OPEN}"]
+
+
+def test_the_policy_sees_workloads_and_what_they_are_made_of() -> None:
+    rules = policy(a_platform())["spec"]["matchConstraints"]["resourceRules"]
+    assert all(rule["operations"] == ["CREATE", "UPDATE"] for rule in rules)
+    seen = {
+        ("/".join(filter(None, (group, version))), resource)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for version in rule["apiVersions"]
+        for resource in rule["resources"]
+    }
+    assert seen == {("kueue.x-k8s.io/v1beta2", "workloads"), *KINDS.values()}
 
 
 def test_each_namespace_is_bound_with_its_parameters() -> None:

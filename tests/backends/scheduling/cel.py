@@ -70,6 +70,7 @@ def refusals(
     A pod without an ``old`` one is created, else it is updated.
     """
     request: dict[str, Any] = {"operation": "CREATE" if old is None else "UPDATE", "userInfo": {"username": user}}
+    request |= {"kind": {"kind": pod.get("kind", "")}}
     request |= {"subResource": subresource} if subresource else {}
     bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request, "authorizer": user}
     if parameters is not None:

@@ -123,7 +123,7 @@ def test_what_kai_makes_of_pods_with_gpus_is_let_in(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
-    """Its Workload: the class is that of the label, and work without one has the default priority."""
+    """Its Workload and the work itself: the class is that of the label, and without one it has the default priority."""
     plan = planned(spec, scheduler="kueue")
     (policy,) = policies(plan, "workloads")
     values = {priority.name: priority.value for priority in plan.priority_classes}
@@ -131,4 +131,5 @@ def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
         if manifest.kind in ("Deployment", "Job"):
             name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")
             work = {"priority": values.get(name, 0), **({"priorityClassRef": {"name": name}} if name else {})}
-            assert refusals(policy, {"spec": work}, parameters(plan)) == []
+            assert refusals(policy, {"kind": "Workload", "spec": work}, parameters(plan)) == []
+            assert refusals(policy, manifest.body, parameters(plan)) == []

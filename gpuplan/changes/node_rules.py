@@ -1,0 +1,232 @@
+"""What changes of the labels and taints of nodes do, by the rules that put them there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from gpuplan.changes.bodies import Body, items, section, without
+from gpuplan.changes.model import ChangeClass, worst
+from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
+from gpuplan.planning.pools import ALL_DISABLED
+
+Counts = Mapping[str, int]
+"""How many nodes a rule is for, by its name, as far as anybody knows."""
+
+_UNKNOWN: Final[Counts] = {}
+
+
+class Rule(NamedTuple):
+    """A rule for nodes that have one of these ``names``, or whose name matches the ``pattern`` and is no exception.
+
+    One with neither chooses nodes in a way that is not known here. ``size`` is how many nodes there are, if known.
+    """
+
+    names: frozenset[str]
+    pattern: str
+    exceptions: frozenset[str]
+    size: int | None
+    labels: Body
+    taints: tuple[object, ...]
+    chosen: object
+    """How nodes are chosen, as it is written."""
+
+
+def rules_of(body: Body, counts: Counts = _UNKNOWN) -> tuple[Rule, ...]:
+    """The rules of a NodeFeatureRule."""
+    found = (rule for rule in items(section(body, "spec").get("rules")) if isinstance(rule, Mapping))
+    return tuple(_rule(rule, counts.get(str(rule.get("name")))) for rule in found)
+
+
+def _rule(rule: Body, count: int | None) -> Rule:
+    """The nodes by name, as the back end writes it."""
+    names: set[str] = set()
+    exceptions: set[str] = set()
+    pattern = ""
+    for feature in items(rule.get("matchFeatures")):
+        if isinstance(feature, Mapping) and feature.get("feature") == "system.name":
+            found = section(section(feature, "matchExpressions"), "nodename")
+            values = [str(value) for value in items(found.get("value"))]
+            match found.get("op"):
+                case "In":
+                    names.update(values)
+                case "NotIn":
+                    exceptions.update(values)
+                case "InRegexp" if len(values) == 1:
+                    pattern = _untied(values[0])
+                case _:
+                    pass
+    return Rule(
+        frozenset(names),
+        pattern,
+        frozenset(exceptions),
+        count,
+        section(rule, "labels"),
+        tuple(items(rule.get("taints"))),
+        rule.get("matchFeatures"),
+    )
+
+
+def _untied(expression: str) -> str:
+    """The pattern without what ties it to both ends of a name."""
+    return expression.removeprefix("^(?:").removesuffix(")$")
+
+
+def rule_of_group(row: Body) -> Rule:
+    """A row of the table of node groups, as the rule that it stands for."""
+    names, exceptions = (frozenset(map(str, items(row.get(key)))) for key in ("names", "exceptNames"))
+    count = row.get("nodes")
+    return Rule(
+        names,
+        "" if names else str(row.get("namePattern") or ""),
+        exceptions,
+        count if isinstance(count, int) else None,
+        section(row, "labels"),
+        tuple(items(row.get("taints"))),
+        {key: row.get(key) for key in ("names", "namePattern", "exceptNames", "gpu", "nodes", "gpusPerNode")},
+    )
+
+
+# --- Classes -----------------------------------------------------------------------------------------------------
+
+
+def class_of_rules(
+    before: Sequence[Rule],
+    after: Sequence[Rule],
+    all_before: Sequence[Rule] | None = None,
+    all_after: Sequence[Rule] | None = None,
+) -> ChangeClass:
+    """How far a change of rules disturbs, node by node.
+
+    Nodes that one rule leaves to another get what that one says. ``all_before`` and ``all_after`` are the rules of all
+    objects, where more than these are known. A node is in one rule at most.
+    """
+    everywhere = before if all_before is None else all_before, after if all_after is None else all_after
+    return worst((ChangeClass.METADATA, *_classes(before, after, *everywhere)))
+
+
+def _classes(
+    before: Sequence[Rule], after: Sequence[Rule], all_before: Sequence[Rule], all_after: Sequence[Rule]
+) -> Iterator[ChangeClass]:
+    if [rule.chosen for rule in before] != [rule.chosen for rule in after]:
+        yield ChangeClass.QUOTA
+    gone, come = _but(before, all_after), _but(after, all_before)
+    all_gone, all_come = _but(all_before, all_after), _but(all_after, all_before)
+    for old, new in {**_pairs(gone, all_come), **_pairs(all_gone, come)}.values():
+        if _share_nodes(old, new):
+            yield class_of_labels(old.labels, new.labels)
+            yield class_of_taints(old.taints, new.taints)
+    for old in gone:
+        if not _are_covered(old, all_come):
+            yield class_of_departure(old.labels)
+    for new in come:
+        if not _are_covered(new, all_gone):
+            yield class_of_arrival(new.labels)
+            yield class_of_taints((), new.taints)
+
+
+def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
+    """The rules that say something else to their nodes, or to other nodes, than the others."""
+    known = {(rule.names, rule.pattern, rule.exceptions): rule for rule in others if rule.names or rule.pattern}
+    return [rule for rule in rules if not _says_same(rule, known.get((rule.names, rule.pattern, rule.exceptions)))]
+
+
+def _says_same(rule: Rule, other: Rule | None) -> bool:
+    return other is not None and (rule.labels, rule.taints) == (other.labels, other.taints)
+
+
+def _pairs(gone: Sequence[Rule], come: Sequence[Rule]) -> dict[tuple[int, int], tuple[Rule, Rule]]:
+    return {(id(old), id(new)): (old, new) for old in gone for new in come}
+
+
+def class_of_labels(old: Body, new: Body) -> ChangeClass:
+    """Of nodes that had some labels and get others. Without `nvidia.com/mig.config` partitions are dissolved.
+
+    What obeys that label, and the one of the device plugin's configuration, is the GPU Operator; pods choose nodes by
+    the others.
+    """
+    one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
+    if one != other and other is None and one != ALL_DISABLED:
+        return ChangeClass.DESTRUCTIVE
+    if one != other and not {one, other} <= {None, ALL_DISABLED}:
+        return ChangeClass.REPARTITION
+    known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
+    if any(next_known.get(key) != value for key, value in known.items()):
+        return ChangeClass.ADMISSION
+    if old.get(DEVICE_PLUGIN_CONFIG_LABEL) != new.get(DEVICE_PLUGIN_CONFIG_LABEL):
+        return ChangeClass.PLUGIN_RESTART
+    return ChangeClass.NONE if old == new else ChangeClass.METADATA
+
+
+_OF_THE_OPERATOR: Final = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+
+
+def class_of_taints(old: Sequence[object], new: Sequence[object]) -> ChangeClass:
+    if old == new:
+        return ChangeClass.NONE
+    come = [taint for taint in new if taint not in old]
+    evicts = any(isinstance(taint, Mapping) and taint.get("effect") == "NoExecute" for taint in come)
+    return ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION
+
+
+def class_of_arrival(labels: Body) -> ChangeClass:
+    """Of nodes that had no labels of ours: their GPUs are set up, or their device plugin at least."""
+    return ChangeClass.REPARTITION if _partitions(labels) else ChangeClass.PLUGIN_RESTART
+
+
+def class_of_departure(labels: Body) -> ChangeClass:
+    """Of nodes that are nobody's any more."""
+    return ChangeClass.DESTRUCTIVE if _partitions(labels) else ChangeClass.ADMISSION
+
+
+def _partitions(labels: Body) -> bool:
+    return labels.get(MIG_CONFIG_LABEL) not in (None, ALL_DISABLED)
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _share_nodes(old: Rule, new: Rule) -> bool:
+    """Whether nodes may be in both; in one that is known to have none, there are none."""
+    if old.size == 0 or new.size == 0:
+        return False
+    if old.names and new.names:
+        return not old.names.isdisjoint(new.names)
+    if old.names or new.names:
+        rule, names = (new, old.names) if old.names else (old, new.names)
+        return any(_has(rule, name) for name in names)
+    one, other = _pattern(old), _pattern(new)
+    return one is None or other is None or find_common_name(one, other) is not None
+
+
+def _are_covered(rule: Rule, others: Iterable[Rule]) -> bool:
+    """Whether all nodes of a rule are in one of the others."""
+    if rule.size == 0:
+        return True
+    if rule.names:
+        return all(any(_has(other, name) for other in others) for name in rule.names)
+    pattern = _pattern(rule)
+    if pattern is None:
+        return any(other.chosen == rule.chosen for other in others)
+    named = {name for other in others for name in other.names if _has(rule, name)}
+    if rule.size is not None and len(named) >= rule.size:
+        return True
+    patterns = tuple(found for other in others if (found := _pattern(other)) is not None)
+    left_out = {name for other in others for name in other.exceptions if _has(rule, name)}
+    return find_other_name(pattern, patterns) is None and all(
+        any(_has(other, name) for other in others) for name in left_out
+    )
+
+
+def _has(rule: Rule, name: str) -> bool:
+    if rule.names:
+        return name in rule.names
+    pattern = _pattern(rule)
+    return pattern is None or (name not in rule.exceptions and pattern.matches(name))
+
+
+def _pattern(rule: Rule) -> NodePattern | None:
+    """None of what is no pattern that we can read, which may match anything."""
+    found = parse(rule.pattern) if rule.pattern else None
+    return found if isinstance(found, NodePattern) else None

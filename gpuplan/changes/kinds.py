@@ -15,6 +15,7 @@ from gpuplan.changes.node_rules import (
     rules_of,
 )
 from gpuplan.manifests import Identity
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
 
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -133,7 +134,10 @@ def _nfd(_folder: str, before: Body, after: Body) -> ChangeClass:
 
 
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
-    """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart."""
+    """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart.
+
+    How a driver is upgraded one day restarts nothing.
+    """
     old, new = (without(section(settings, "driver"), "upgradePolicy") for settings in (before, after))
     if old != new:
         return ChangeClass.REPARTITION
@@ -143,7 +147,10 @@ def class_of_settings(before: Body, after: Body) -> ChangeClass:
 
 def _restarting(settings: Body) -> Body:
     """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
-    return {**without(settings, *_OPERANDS_THAT_WATCH), _NFD: without(section(settings, _NFD), "master")}
+    return {
+        **without(settings, "driver", *_OPERANDS_THAT_WATCH),
+        _NFD: without(section(settings, _NFD), "master"),
+    }
 
 
 # --- Quotas and queues -------------------------------------------------------------------------------------------
@@ -198,6 +205,12 @@ def _namespace(_folder: str, before: Body, after: Body) -> ChangeClass:
     keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
     judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
+
+
+def _namespace_removed(_folder: str, before: Body) -> ChangeClass:
+    """In our own there is nothing but what tenants are granted, for admission to read."""
+    is_own = section(before, "metadata").get("name") == SYSTEM_NAMESPACE
+    return ChangeClass.ADMISSION if is_own else ChangeClass.DESTRUCTIVE
 
 
 def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
@@ -337,6 +350,7 @@ _ADDED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
 
 _REMOVED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
     ("", "ConfigMap"): _but_metadata_of_stage(ChangeClass.ADMISSION),
+    ("", "Namespace"): _namespace_removed,
     ("", "Node"): _node_removed,
     ("", "ResourceQuota"): _ADMISSION,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _ADMISSION,

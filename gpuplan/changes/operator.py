@@ -13,7 +13,7 @@ from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import impact_of_all
-from gpuplan.changes.wording import REVERT, counted, from_to, names, nodes_of
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import GpuOperator, Install, Plan, Pool
@@ -38,6 +38,8 @@ def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
         yield _restarted(before, after, causes)
     if details := _details(before, after):
         yield _detailed(after, details)
+    if _upgrade_policy(before) != _upgrade_policy(after):
+        yield _upgraded_otherwise(after)
 
 
 # --- Installation ------------------------------------------------------------------------------------------------
@@ -249,6 +251,21 @@ def _detailed(after: Plan, details: list[str]) -> Change:
         ChangeClass.METADATA,
         f"settings of {names(details)} change",
         f"{counted(len(details), 'operand')} that no pod waits for restarts",
+        REVERT,
+        after.cluster.gpu_operator.at,
+    )
+
+
+def _upgrade_policy(plan: Plan) -> object:
+    return section(_settings(plan), "driver").get("upgradePolicy")
+
+
+def _upgraded_otherwise(after: Plan) -> Change:
+    return _change(
+        after,
+        ChangeClass.METADATA,
+        "the driver's upgrade policy changes",
+        f"the next driver comes to nodes in another way; {NOTHING_RUNS}",
         REVERT,
         after.cluster.gpu_operator.at,
     )

@@ -16,6 +16,7 @@ from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, nam
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
+    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     Allocation,
     Approval,
@@ -612,7 +613,8 @@ def _folders(before: Plan, after: Plan, old: Pool | None, new: Pool | None) -> t
 def _written(plan: Plan, pool: Pool) -> object:
     """What a rule, or the table of node groups, says of a pool."""
     nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
-    counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node)
+    has_whole = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)  # labels MachineSets
+    counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node, has_whole)
     is_table = plan.cluster.node_labels is not NodeLabels.NFD
     return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
 

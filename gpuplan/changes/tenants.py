@@ -157,10 +157,11 @@ def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[
     if not texts:
         return
     less = any(_is_less(item) for item in shown)
+    is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in shown)
     yield _change(
         after,
         new,
-        ChangeClass.QUOTA,
+        ChangeClass.ADMISSION if is_closed else ChangeClass.QUOTA,
         "; ".join(texts),
         "pods that run go on, even beyond a quota; new ones wait or are refused" if less else NOTHING_RUNS,
         REVERT,

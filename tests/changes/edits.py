@@ -85,6 +85,11 @@ def change_a_window(platform: Platform) -> None:
     platform.spec("Pool", "a100-production")["disruption"]["windows"][0]["duration"] = "6h"
 
 
+def change_how_drivers_are_upgraded(platform: Platform) -> None:
+    policy = {"upgradePolicy": {"maxParallelUpgrades": 2}}
+    platform.cluster("prod")["gpuOperator"]["values"] = {"driver": policy}
+
+
 def change_an_approval(platform: Platform) -> None:
     platform.spec("Pool", "a100-agents")["disruption"] = {"approval": "automatic"}
 
@@ -231,6 +236,18 @@ def change_members(platform: Platform) -> None:
 
 def change_pod_security(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"podSecurity": "restricted"}
+
+
+def take_a_quota_away(platform: Platform) -> None:
+    platform.spec("Tenant", "model-services")["quotas"].pop()
+
+
+def use_kubernetes_without_admission_policies(platform: Platform) -> None:
+    platform.cluster("dev")["kubernetes"] = "1.29"
+
+
+def publish_shares_as_gpus(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["sharing"]["timeSlicing"]["rename"] = False
 
 
 def change_units_per_container(platform: Platform) -> None:
@@ -588,6 +605,7 @@ CASES = (
     Case(guard_a_pool, METADATA, pool("h100-training")),
     Case(stop_guarding_a_pool, METADATA, pool("a100-production")),
     Case(change_a_window, METADATA, pool("a100-production")),
+    Case(change_how_drivers_are_upgraded, METADATA, cluster("prod")),
     Case(change_an_approval, METADATA, pool("a100-agents")),
     Case(change_labels_of_applications, METADATA, cluster("prod")),
     Case(change_labels_of_monitoring, METADATA, cluster("prod")),
@@ -617,6 +635,9 @@ CASES = (
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
     Case(add_a_tainted_pool, ADMISSION, pool("spare")),
     Case(move_nodes_between_pools_alike, ADMISSION, pool("left"), before=add_pools_alike),
+    Case(take_a_quota_away, ADMISSION, tenant("model-services")),
+    Case(use_kubernetes_without_admission_policies, ADMISSION, cluster("dev")),
+    Case(publish_shares_as_gpus, ADMISSION, pool("a100-shared"), worst=RECREATE),
     Case(change_a_taint, ADMISSION, pool("a100-agents")),
     Case(remove_a_taint, ADMISSION, pool("a100-agents")),
     Case(change_a_node_label, ADMISSION, pool("a100-mixed"), before=add_a_node_label),

@@ -124,6 +124,26 @@ def test_a_step_from_a_revision_is_judged_beside_the_policies(repository: Path) 
     assert codes(validate(repository, against="HEAD").diagnostics) == ["GPU708"]
 
 
+def test_too_many_nodes_at_once_are_shown_the_number_that_nobody_wrote_and_both_ways_out(repository: Path) -> None:
+    write(repository / "policies/pool.yaml", POOL.replace("LAYOUT", "medium"))
+
+    [found] = [item.finding for item in validate(repository, against="HEAD").diagnostics if item.is_error]
+    assert [label.text for label in found.related] == ["`maxUnavailable` is 1"]
+    assert found.help == (
+        "take it back, and run `gpuplan rollout mixed --to medium --cluster dev`; or drain the nodes, and say so: "
+        "`# gpuplan: ignore[GPU708] REASON`"
+    )
+
+
+def test_steps_lead_only_to_a_layout_with_a_name(repository: Path) -> None:
+    write(repository / "policies/pool.yaml", POOL.replace("layout: LAYOUT", MEDIUM))
+
+    [found] = [item.finding for item in validate(repository, against="HEAD").diagnostics if item.code == "GPU708"]
+    assert found.help.startswith(
+        "take it back, make the division a MigLayout, and run `gpuplan rollout mixed --to LAYOUT"
+    )
+
+
 def test_a_difference_shows_what_is_found_about_it(repository: Path) -> None:
     write(repository / "policies/pool.yaml", POOL.replace("LAYOUT", "medium"))
 

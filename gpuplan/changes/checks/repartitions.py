@@ -31,13 +31,15 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
 
     ## Why
     The label of all these nodes changes in one sync, and the MIG manager of each starts at once: nothing counts nodes
-    there, and `disruption.maxUnavailable` is a promise that only small steps keep. It neither cordons nor drains, and
-    a node on which a pod holds a GPU fails and stays so until its label changes again (`pkg/mig/reconfigure` of
-    NVIDIA/mig-parted).
+    there, and `disruption.maxUnavailable` is a promise that only small steps keep. It is 1 unless the pool says
+    otherwise; an approval and windows say when a sync begins, not how many nodes it takes. The MIG manager neither
+    cordons nor drains, and a node on which a pod holds a GPU fails and stays so until its label changes again
+    (`pkg/mig/reconfigure` of NVIDIA/mig-parted).
 
     ## Instead
-    Take the change back, and let `gpuplan rollout POOL --to LAYOUT` make steps of it. Pods that are listed with
-    `--pods` are looked up: where nothing runs on the nodes there is no finding.
+    Take the change back, and let `gpuplan rollout POOL --to LAYOUT` make steps of it. Where the pool can do without all
+    of these nodes at once, raise `disruption.maxUnavailable`; where they are drained already, say so in a comment. Pods
+    that are listed with `--pods` are looked up: where nothing runs on the nodes there is no finding.
     """
     for away in _away(step):
         allowed = away.after.disruption.max_unavailable
@@ -50,12 +52,13 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
             sharing_of(away.moves[0].after),
             f"{away.nodes} nodes of pool `{away.after.name}` are partitioned anew at once, and {allowed} may be away",
             label="all in one sync",
-            related=(Label(away.after.disruption.at / "maxUnavailable", f"{allowed} at most"),),
+            related=(Label(away.after.disruption.at / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
             notes=(
                 *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
                 *pods_note(away.pods),
             ),
-            help=f"take it back, and run `gpuplan rollout {away.after.name} --to {_target(away.moves[0].after)}`",
+            help=f"take it back, {_rollout(step, away)}; or drain the nodes, and say so: "
+            "`# gpuplan: ignore[GPU708] REASON`",
         )
 
 
@@ -141,8 +144,16 @@ def _per_node(found: Transition, name: str) -> int:
     return min(unit.per_node if unit is not None else 0 for unit in units)
 
 
+def _rollout(step: Step, away: _Away) -> str:
+    """What makes steps of it, in this cluster; only a layout with a name can be gone to."""
+    pool = away.moves[0].after
+    is_inline = isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline
+    command = f"`gpuplan rollout {pool.name} --to {_target(pool)} --cluster {step.after.cluster.name}`"
+    return f"make the division a MigLayout, and run {command}" if is_inline else f"and run {command}"
+
+
 def _target(pool: Pool) -> str:
-    """How `gpuplan rollout --to` spells a way of sharing; a layout in a pool has no name to go by."""
+    """How `gpuplan rollout --to` spells a way of sharing."""
     match pool.sharing:
         case Mig(layout=layout):
             return "LAYOUT" if layout.is_inline else layout.name

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from ssl import SSLContext
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -77,6 +78,14 @@ class Cluster:
 @contextmanager
 def serving(cluster: Cluster, folder: Path) -> Iterator[Api]:
     """The cluster's API, to be asked with the token of a folder."""
+    (folder / "token").write_text("secret\n")
+    with listening(cluster) as port:
+        yield Api(lambda: HTTPConnection("127.0.0.1", port, timeout=5), folder, cluster.now, cluster.sleep)
+
+
+@contextmanager
+def listening(cluster: Cluster, tls: SSLContext | None = None) -> Iterator[int]:
+    """The port that the cluster's API answers on."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -91,12 +100,12 @@ def serving(cluster: Cluster, folder: Path) -> Iterator[Api]:
         def log_message(self, *_: object) -> None:
             pass
 
-    (folder / "token").write_text("secret\n")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    port = server.server_address[1]
     try:
-        yield Api(lambda: HTTPConnection("127.0.0.1", port, timeout=5), folder, cluster.now, cluster.sleep)
+        yield server.server_address[1]
     finally:
         server.shutdown()
         server.server_close()
@@ -127,4 +136,4 @@ def claim(name: str, *pods: str, driver: str = "gpu.nvidia.com", **more: bool) -
     }
 
 
-__all__ = ["CLAIMS", "NODES", "PODS", "Body", "Cluster", "claim", "node", "pod", "serving"]
+__all__ = ["CLAIMS", "NODES", "PODS", "Body", "Cluster", "claim", "listening", "node", "pod", "serving"]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import ssl
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from gpuplan.backends.guard import script
-from tests.backends.guard.fake_api import CLAIMS, NODES, PODS, Cluster, claim, pod, serving
+from tests.backends.guard.certificates import serve_with_old_certificate
+from tests.backends.guard.fake_api import CLAIMS, NODES, PODS, Cluster, claim, listening, pod, serving
 
 CONFIG, STATE = script.CONFIG, script.STATE
 NAMED: dict[str, Any] = {"config": "new", "names": ["a", "b"]}
@@ -288,6 +291,35 @@ def test_it_asks_with_the_token_and_for_no_more_of_nodes_than_their_labels(run: 
     assert nodes["Authorization"] == "Bearer secret"
     assert nodes["Accept"].startswith("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,")
     assert {header["Accept"] for header in others} == {"application/json"}
+
+
+def as_python_3_13_does(cafile: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cafile)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    return context
+
+
+@pytest.fixture
+def in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[script.Api]:
+    """As a pod finds the server, whose certificate is an old one."""
+    monkeypatch.setattr(ssl, "create_default_context", as_python_3_13_does)
+    (tmp_path / "token").write_text("secret\n")
+    cluster = Cluster({"a": {}})
+    with listening(cluster, serve_with_old_certificate(tmp_path)) as port:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(port))
+        yield script.in_cluster(tmp_path)
+
+
+def test_in_a_cluster_it_trusts_the_clusters_certificates(in_cluster: script.Api) -> None:
+    assert [name for name, _ in script.gpu_nodes(in_cluster)] == ["a"]
+
+
+def test_in_a_cluster_it_trusts_no_others(in_cluster: script.Api, tmp_path: Path) -> None:
+    serve_with_old_certificate(tmp_path)
+    status, answer = script.in_cluster(tmp_path).ask(NODES)
+    assert (status, "CERTIFICATE_VERIFY_FAILED" in answer["message"]) == (0, True)
 
 
 # --- The file ----------------------------------------------------------------------------------------------------

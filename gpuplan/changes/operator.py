@@ -16,7 +16,8 @@ from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import GpuOperator, Install, Plan, Pool
+from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
 
 _NO_NAMES: Final = ConfigMapNames("")
 """ConfigMaps' names follow from what is in them, which is compared by itself."""
@@ -153,22 +154,30 @@ def _causes(before: Plan, after: Plan) -> list[str]:
         found.append(f"the MIG strategy changes {from_to(old.mig_strategy, new.mig_strategy)}")
     if old.reboots_on_mig_change != new.reboots_on_mig_change:
         found.append(f"mig-manager {'may reboot' if new.reboots_on_mig_change else 'no longer reboots'} nodes")
-    if keys := _differing(device_plugin.data(before), device_plugin.data(after)):
+    if keys := _whole(_differing(device_plugin.data(before), device_plugin.data(after)), before, after):
         found.append(f"the device plugin's configuration of {names(keys)} changes")
-    found += _file_differs(_entries(before), _entries(after))
+    entries = _entries(before), _entries(after)
+    found += _file_differs(*entries, _whole(_differing(*entries), before, after))
     if keys := _settings_differing(before, after):
         found.append(f"settings of {names(keys)} change")
     return found
 
 
-def _file_differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _file_differs(old: Mapping[str, Any], new: Mapping[str, Any], differing: list[str]) -> list[str]:
     """What differs in mig-manager's file, by entry."""
     keys = (
-        ("gets", [key for key in new if key not in old]),
-        ("loses", [key for key in old if key not in new]),
-        ("has another", [key for key in new if key in old and new[key] != old[key]]),
+        ("gets", [key for key in differing if key not in old]),
+        ("loses", [key for key in differing if key not in new]),
+        ("has another", [key for key in differing if key in old and key in new]),
     )
     return [f"mig-manager's file {verb} {names(found)}" for verb, found in keys if found]
+
+
+def _whole(keys: list[str], before: Plan, after: Plan) -> list[str]:
+    """The keys and entries, without those of pools and layouts with errors: these are missing in a plan alone."""
+    broken = {name for plan in (before, after) for name in (*plan.broken.pools, *plan.broken.layouts)}
+    named = {key: {key, key.removesuffix(ROLLOUT_SUFFIX), key.rpartition("-")[0]} for key in keys}
+    return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 
 def _entries(plan: Plan) -> Mapping[str, Any]:
@@ -214,7 +223,16 @@ def _olm(plan: Plan) -> Mapping[str, Any]:
 def _settings_differing(before: Plan, after: Plan) -> list[str]:
     """The operands whose own settings differ, beyond what the policy has fields for, and beyond those that watch."""
     old, new = (_own_settings(plan) for plan in (before, after))
-    return _differing(old, new)
+    differing = _differing(old, new)
+    return [key for key in differing if key not in _OF_POOLS] if _lacks_pools(before, after) else differing
+
+
+_OF_POOLS: Final = frozenset(("daemonsets", "node-feature-discovery", "NodeFeatureDiscovery nfd-instance"))
+"""Settings that follow from the labels and taints of pools."""
+
+
+def _lacks_pools(before: Plan, after: Plan) -> bool:
+    return bool(before.broken.pools or after.broken.pools)
 
 
 def _own_settings(plan: Plan) -> Mapping[str, Any]:
@@ -233,7 +251,7 @@ def _details(before: Plan, after: Plan) -> list[str]:
     """The operands that differ without a restart of anything that hands out GPUs."""
     old, new = _settings(before), _settings(after)
     found = [key for key in _WATCHED if old.get(key) != new.get(key)]
-    return found + _nfd_master(old, new)
+    return found if _lacks_pools(before, after) else found + _nfd_master(old, new)
 
 
 def _nfd_master(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

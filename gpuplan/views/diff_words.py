@@ -10,6 +10,7 @@ from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, Node
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.pipeline.comparing import Applier, Diff, Impact, Side, SideKind
+from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.revisions import SHORT
 from gpuplan.planning.plan import Amount, Approval, Window
 from gpuplan.views.text import count
@@ -53,11 +54,18 @@ def notes(diff: Diff) -> Iterator[str]:
     if diff.earlier.side.kind is SideKind.OUTPUT:
         yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
     elif not diff.earlier.clusters:
-        yield f"all of it is new: {side_name(diff.earlier.side)} has none of these clusters"
+        yield f"all of it is new: {_lacking(diff.earlier.side)}"
     if not diff.later.clusters:
-        yield f"all of it goes: {side_name(diff.later.side)} has none of these clusters"
+        yield f"all of it goes: {_lacking(diff.later.side)}"
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
+    elif diff.earlier.errors or diff.later.errors:
+        yield "what has errors is left out"
+
+
+def _lacking(side: Side) -> str:
+    folder = side.revision.folder if side.revision else ""
+    return f"{side_name(side)} has none of these clusters below `{folder}{OVERLAYS}/`"
 
 
 def side_name(side: Side) -> str:

@@ -252,7 +252,7 @@ def test_the_first_platform_is_all_new(tmp_path: Path) -> None:
 
     assert (done.code, done.err) == (1, "")
     assert "Cluster `dev`: cluster is added" in done.out
-    assert done.out.splitlines()[2].startswith("all of it is new: `HEAD^1` (")
+    assert done.out.splitlines()[2].endswith(" has none of these clusters below `overlays/`")
     assert run("validate", "--against", "HEAD^1", cwd=root).code == 0
 
 
@@ -263,7 +263,7 @@ def test_a_platform_that_goes_is_all_removed(root: Path) -> None:
 
     assert (done.code, done.err) == (1, "")
     assert first_line(done.out).startswith("destructive: 1 change in 1 cluster")
-    assert done.out.splitlines()[2] == "all of it goes: the working tree has none of these clusters"
+    assert done.out.splitlines()[2] == "all of it goes: the working tree has none of these clusters below `overlays/`"
 
 
 def test_no_platform_on_either_side_is_trouble(tmp_path: Path) -> None:
@@ -291,6 +291,26 @@ def test_errors_of_the_later_side_are_told_beside_what_can_be_compared(root: Pat
     assert "Tenant" not in done.out
     assert done.err.startswith("\nerrors in the working tree:\n\nerror[GPU101]: unknown Pool `reserch`\n")
     assert "--> policies/tenant.yaml:10:12\n" in done.err
+
+
+def test_a_file_that_cannot_be_read_is_no_change(root: Path) -> None:
+    write(root / "policies/pool.yaml", f"{POOL}\na: [\n")
+
+    done = run("diff", cwd=root)
+
+    assert done.code == 1
+    assert first_line(done.out) == "none: nothing that is applied differs"
+    assert done.out.endswith("\nwhat has errors is left out\n")
+    assert "error[GPU0" in done.err
+
+
+def test_a_pool_with_an_error_changes_nothing_of_the_operator(root: Path) -> None:
+    write(root / "policies/pool.yaml", MORE_SHARES.replace("gpu: ", "gpu: no-such-"))
+
+    done = run("diff", cwd=root)
+
+    assert done.code == 1
+    assert first_line(done.out) == "none: nothing that is applied differs"
 
 
 def test_errors_of_the_earlier_side_are_shown_where_they_were(root: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import ExampleCluster
 from tests.cluster.programs import HOW_TO_RUN, are_asked_for, need_go
 from tests.cluster.table import Table
+
+T = TypeVar("T")
 
 _TABLE = pytest.StashKey[Table]()
 
@@ -51,15 +54,27 @@ def record(pytestconfig: pytest.Config) -> Callable[[str, object, object], None]
 def clusters() -> Iterator[Callable[[str], ExampleCluster]]:
     """The example clusters by name, each started when it is first asked for."""
     need_go()
-    started: dict[str, ExampleCluster] = {}
     with ExitStack() as stack:
+        yield once(lambda name: stack.enter_context(ExampleCluster.start(name)))
 
-        def cluster(name: str) -> ExampleCluster:
-            if name not in started:
-                started[name] = stack.enter_context(ExampleCluster.start(name))
-            return started[name]
 
-        yield cluster
+def once(start: Callable[[str], T]) -> Callable[[str], T]:
+    """The same by name, each started when it is first asked for; one that does not start is not tried again."""
+    started: dict[str, T] = {}
+    failed: dict[str, Exception] = {}
+
+    def get(name: str) -> T:
+        if name in failed:
+            pytest.fail(f"{name} has not started before: {failed[name]}", pytrace=False)
+        if name not in started:
+            try:
+                started[name] = start(name)
+            except Exception as error:
+                failed[name] = error
+                raise
+        return started[name]
+
+    return get
 
 
 @pytest.fixture(params=["dev", "openshift", "prod"])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import secrets
 import shutil
 import ssl
 import subprocess
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -90,6 +91,21 @@ class ControlPlane:
         assert not ended, "\n".join(ended)
 
 
+def is_ready(port: int, tls: ssl.SSLContext | None = None) -> bool:
+    """Whether a server on loopback says that it is ready; no proxy of the user's is asked."""
+    connection = (
+        http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        if tls is None
+        else http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=tls)
+    )
+    with closing(connection):
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+
+
 def _start_etcd(folder: Path) -> tuple[Process, int]:
     return serve(
         lambda port: [
@@ -100,7 +116,7 @@ def _start_etcd(folder: Path) -> tuple[Process, int]:
             f"--advertise-client-urls=http://127.0.0.1:{port}",
             "--listen-peer-urls=http://127.0.0.1:0",
         ],
-        lambda port: _answers(f"http://127.0.0.1:{port}/readyz"),
+        is_ready,
         folder / "etcd.log",
     )
 
@@ -132,7 +148,7 @@ def _start_api_server(
             f"--service-account-signing-key-file={folder / 'service-accounts.key'}",
             *extra,
         ],
-        lambda port: _answers(f"https://127.0.0.1:{port}/readyz", tls),
+        partial(is_ready, tls=tls),
         folder / "kube-apiserver.log",
     )
 
@@ -182,14 +198,6 @@ def _trusting(ca: trustme.CA) -> ssl.SSLContext:
     context = ssl.create_default_context()
     ca.configure_trust(context)
     return context
-
-
-def _answers(url: str, tls: ssl.SSLContext | None = None) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5, context=tls) as response:
-            return bool(response.status == 200)
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
 
 
 def _end(processes: Sequence[Process], folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,7 +23,8 @@ def define(api: Api, objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """
     examples = {(body["apiVersion"], body["kind"]): body for body in objects}
     unserved = {key: body for key, body in examples.items() if api.find_kind(*key) is None}
-    known = {(name[0], name[1]): definition for definition in _read() for name in _served(definition)}
+    folder = os.environ.get("GPUPLAN_CRDS")
+    known = {name: definition for definition in _read(folder) for name in _served(definition)}
     missing = sorted(key for key in unserved if key not in known)
     definitions = {known[key]["metadata"]["name"]: known[key] for key in unserved if key in known}
     for definition in [*definitions.values(), *(_permissive(unserved[key]) for key in missing)]:
@@ -35,10 +37,10 @@ def has_definitions() -> bool:
     return bool(os.environ.get("GPUPLAN_CRDS"))
 
 
-def _read() -> list[dict[str, Any]]:
-    folder = os.environ.get("GPUPLAN_CRDS")
+@functools.cache
+def _read(folder: str | None) -> tuple[dict[str, Any], ...]:
     files = sorted(Path(folder).glob("*.yaml")) if folder else ()
-    return [yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) for path in files]
+    return tuple(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) for path in files)
 
 
 def _served(definition: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Self
 
 from tests.cluster.api import Api, Refused
+
+_LATER = frozenset({410, 429, 500, 503, 504})
+"""What a server answers that has forgotten a version, or that has too much to do."""
 
 
 class Kubelet:
@@ -44,7 +48,11 @@ class Kubelet:
                 for event in self._api.watch("/api/v1/pods", pods["metadata"]["resourceVersion"], seconds=1):
                     if event["type"] in {"ADDED", "MODIFIED"}:
                         self._attend(event["object"])
-            except (OSError, ValueError):  # the watch broke off: list and watch anew
+            except (OSError, ValueError, HTTPException):  # the watch broke off: list and watch anew
+                self._is_stopped.wait(0.1)
+            except Refused as refused:
+                if refused.code not in _LATER:
+                    raise
                 self._is_stopped.wait(0.1)
 
     def _attend(self, pod: Mapping[str, Any]) -> None:

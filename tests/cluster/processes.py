@@ -34,6 +34,10 @@ class Process:
             )
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 

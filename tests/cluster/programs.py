@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,18 @@ import pytest
 MODULES = Path(__file__).parent / "go"
 HOW_TO_RUN = "`make test-cluster` runs these tests, with programs that it builds with Go"
 
-_BUILD = ("-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false")
+_SETTINGS = {
+    "CGO_ENABLED": "1",
+    "GOFLAGS": "-mod=readonly -buildvcs=false",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+"""What the user's environment, a workspace or another release of Go would change; `go env -w` decides on what is empty.
+
+NVIDIA's programs need a C compiler, and without one Go would leave out what needs it. No commit is asked of Git, which
+does not answer for a folder of another user.
+"""
+_BUILD = ("-trimpath", "-gcflags=all=-dwarf=false")
 _LINK = "-s -w"
 """Symbols and DWARF are most of the size of a program and some of the time to link it."""
 _MAJOR_VERSION = re.compile(r"/v\d+$")
@@ -61,16 +73,17 @@ def are_asked_for() -> bool:
 
 def build(family: str, name: str) -> Path:
     """A program, built if the cache lacks it; one at a time, also where several processes ask."""
-    package = _packages(family)[name]
     found = _folder(family) / name
     if found.exists():
         return found
     found.parent.mkdir(parents=True, exist_ok=True)
     with _locked(_cache() / ".lock"):
         if not found.exists():
-            unfinished = found.with_name(f".{name}")
-            _go(family, "build", *_BUILD, f"-ldflags={_LINK}{_release(family)}", "-o", str(unfinished), package)
-            unfinished.rename(found)
+            # In a folder of its own: after a run that was killed, the Go that it started may still write to another.
+            with tempfile.TemporaryDirectory(prefix=".", dir=found.parent) as scratch:
+                unfinished = Path(scratch) / name
+                _go(family, "build", *_flags(family), "-o", str(unfinished), _packages(family)[name])
+                unfinished.rename(found)
     return found
 
 
@@ -83,14 +96,18 @@ def main() -> None:
     """Build all programs that are missing, and print how long each took."""
     if shutil.which("go") is None:
         sys.exit("error: Go is not on PATH\n  help: install Go 1.26 or newer, see https://go.dev/doc/install")
-    for family in families():
-        for name in names(family):
+    try:
+        missing = [
+            (family, name) for family in families() for name in names(family) if not (_folder(family) / name).exists()
+        ]
+        for number, (family, name) in enumerate(missing, 1):
+            print(f"building {number} of {len(missing)}: {family}/{name} ...", end=" ", flush=True)
             start = time.monotonic()
-            try:
-                path = build(family, name)
-            except BuildError as error:
-                sys.exit(f"error: {family}/{name} cannot be built\n{error}")
-            print(f"{time.monotonic() - start:6.1f} s  {family}/{name}  {path}", flush=True)
+            build(family, name)
+            print(f"{time.monotonic() - start:.0f} s", flush=True)
+    except BuildError as error:
+        sys.exit(f"\nerror: {error}")
+    print(f"programs are in {_cache()}")
 
 
 @functools.cache
@@ -103,12 +120,15 @@ def _packages(family: str) -> dict[str, str]:
 @functools.cache
 def _folder(family: str) -> Path:
     """Where a module's programs are kept: as soon as what they are made of changes, another folder."""
-    sources = sorted(path for path in (MODULES / family).iterdir() if path.suffix in {".mod", ".sum", ".go"})
     digest = hashlib.sha256(_go(family, "env", "GOVERSION", "GOOS", "GOARCH").encode())
-    digest.update(_release(family).encode())
-    for path in sources:
+    digest.update(" ".join(_flags(family)).encode())
+    for path in sorted((MODULES / family).iterdir()):
         digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return _cache() / f"{family}-{digest.hexdigest()[:16]}"
+
+
+def _flags(family: str) -> tuple[str, ...]:
+    return (*_BUILD, f"-ldflags={_LINK}{_release(family)}")
 
 
 @functools.cache
@@ -130,18 +150,17 @@ def _cache() -> Path:
 
 
 def _go(family: str, *arguments: str) -> str:
-    """What Go prints; neither the user's flags nor a workspace or another release of Go changes what is built."""
-    settings = {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    """What Go prints when it is run in a module."""
     result = subprocess.run(
         ["go", *arguments],
         cwd=MODULES / family,
-        env=os.environ | settings,
+        env=os.environ | _SETTINGS,
         capture_output=True,
         text=True,
         check=False,
     )
     if result.returncode:
-        raise BuildError(f"go {' '.join(arguments)}: {result.stderr.strip()}")
+        raise BuildError(f"go {' '.join(arguments)}, in {MODULES / family}\n{result.stderr.strip()}")
     return result.stdout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 
@@ -12,8 +12,9 @@ import pytest
 
 from tests.cluster.api import Refused
 from tests.cluster.comparisons import compare_grants, compare_units, rewritten
-from tests.cluster.delivery import Folder, leaving
-from tests.cluster.example import REPOSITORY, ExampleCluster, show
+from tests.cluster.delivery import Folder, deliveries, leaving
+from tests.cluster.example import REPOSITORY, ExampleCluster, apply_all, show
+from tests.cluster.nodes import publish
 from tests.cluster.parsers import ConfigurationError, published
 from tests.cluster.table import Table
 
@@ -24,10 +25,27 @@ _MIG_PARTED = "configmap-gpuplan-mig-parted-*.yaml"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A copy of the example's policies and of what is committed below out/."""
+    return copy_example(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleCluster]:
+    """A cluster with one mistake of each kind that no program refuses."""
+    repository = copy_example(tmp_path_factory.mktemp("mistaken"))
+    plant(repository, f"gpu-operator/{_DEVICE_PLUGIN}", "replicas: 3", "replicas: 4")
+    quota = "namespaces/model-services/resourcequota-gpuplan.yaml"
+    plant(repository, quota, "nvidia.com/mig-3g.40gb", "nvidia.com/mig-3g.39gb")
+    plant(repository, "workloads/research/job-evaluation-*.yaml", "nvidia.com/gpu.shared:", "nvidia.com/gpus.shared:")
+    plant(repository, "workloads/model-services/deployment-chat.yaml", 'memory: "48Gi"', 'memory: "49152Mi"')
+    with ExampleCluster.start(_CLUSTER, repository) as cluster:
+        yield cluster
+
+
+def copy_example(root: Path) -> Path:
+    """The example's policies, and what is committed below out/."""
     for name in ("policies", "overlays", "out"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name)
-    return tmp_path
+        shutil.copytree(REPOSITORY / name, root / name)
+    return root
 
 
 def plant(repository: Path, pattern: str, right: str, wrong: str) -> None:
@@ -53,11 +71,11 @@ def test_a_wrong_count_in_a_plan(clusters: Callable[[str], ExampleCluster]) -> N
         compare_units(Table().record, cluster.name, plan, cluster.api)
 
 
-def test_a_wrong_key_in_a_config_map(repository: Path) -> None:
+def test_a_wrong_key_in_a_config_map(repository: Path, clusters: Callable[[str], ExampleCluster]) -> None:
+    cluster = clusters(_CLUSTER)
     plant(repository, f"gpu-operator/{_DEVICE_PLUGIN}", "  a100-mixed: |", "  a100-mixd: |")
-    message = "the specified configuration a100-mixed does not exist"
-    with pytest.raises(ConfigurationError, match=message), ExampleCluster.start(_CLUSTER, repository):
-        pass
+    with pytest.raises(ConfigurationError, match="the specified configuration a100-mixed does not exist"):
+        publish(cluster.api, cluster.plan, repository / "out" / _CLUSTER)
 
 
 @pytest.mark.parametrize(
@@ -97,39 +115,31 @@ def published_by_partitioned_node(repository: Path) -> dict[str, int]:
     return published(repository / "out" / _CLUSTER, pool["labels"], pool["nodes"]["gpus_per_node"])
 
 
-def test_a_wrong_count_in_a_config_map(repository: Path) -> None:
-    plant(repository, f"gpu-operator/{_DEVICE_PLUGIN}", "replicas: 3", "replicas: 4")
+def test_a_wrong_count_in_a_config_map(mistaken: ExampleCluster) -> None:
     message = "dev: nvidia.com/gpu.shared of a100-shared: planned 6, observed 8"
-    with ExampleCluster.start(_CLUSTER, repository) as cluster, pytest.raises(AssertionError, match=message):
-        compare_units(Table().record, cluster.name, cluster.plan, cluster.api)
+    with pytest.raises(AssertionError, match=message):
+        compare_units(Table().record, mistaken.name, mistaken.plan, mistaken.api)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "right", "wrong"),
-    [
-        ("namespaces/model-services/resourcequota-gpuplan.yaml", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-3g.39gb"),
-        ("workloads/research/job-evaluation-*.yaml", "nvidia.com/gpu.shared:", "nvidia.com/gpus.shared:"),
-    ],
-)
-def test_a_wrong_name_of_a_resource(repository: Path, pattern: str, right: str, wrong: str) -> None:
-    plant(repository, pattern, right, wrong)
-    message = f"dev: resources granted that no node has: planned [], observed ['{wrong.removesuffix(':')}']"
-    with ExampleCluster.start(_CLUSTER, repository) as cluster, pytest.raises(AssertionError, match=re.escape(message)):
-        compare_grants(Table().record, cluster.name, cluster.api)
+def test_wrong_names_of_resources(mistaken: ExampleCluster) -> None:
+    """In a quota and in a workload."""
+    wrong = ["nvidia.com/gpus.shared", "nvidia.com/mig-3g.39gb"]
+    message = f"dev: resources granted that no node has: planned [], observed {wrong}"
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        compare_grants(Table().record, mistaken.name, mistaken.api)
 
 
-def test_an_unknown_field(repository: Path) -> None:
-    plant(repository, "scheduling/priorityclass-research.yaml", "value: 100", "value: 100\nvaleu: 100")
-    with pytest.raises(Refused, match="valeu"), ExampleCluster.start(_CLUSTER, repository):
-        pass
-
-
-def test_a_quantity_that_the_server_writes_in_another_way(repository: Path) -> None:
-    plant(repository, "workloads/model-services/deployment-chat.yaml", 'memory: "48Gi"', 'memory: "49152Mi"')
-    with ExampleCluster.start(_CLUSTER, repository) as cluster:
-        [limit, request] = rewritten(cluster)
+def test_a_quantity_that_the_server_writes_in_another_way(mistaken: ExampleCluster) -> None:
+    [limit, request] = rewritten(mistaken)
     assert limit.endswith("resources.limits.memory: '49152Mi' is kept as '48Gi'")
     assert request.endswith("resources.requests.memory: '49152Mi' is kept as '48Gi'")
+
+
+def test_an_unknown_field(repository: Path, clusters: Callable[[str], ExampleCluster]) -> None:
+    cluster = clusters(_CLUSTER)
+    plant(repository, "scheduling/priorityclass-research.yaml", "value: 100", "value: 100\nvaleu: 100")
+    with pytest.raises(Refused, match="valeu"):
+        apply_all(cluster.api, tuple(deliveries(cluster.control_plane, repository, _CLUSTER)))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ import yaml
 from tests.backends.crds import crds
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.programs import need_go, program
-from tests.cluster.validators import kubeconform, kustomize
-from tests.promtool import promtool
+from tests.cluster.validators import is_taken_by_promtool, kubeconform, kustomize
 
 Record = Callable[[str, object, object], None]
 
@@ -69,13 +67,24 @@ def test_kubeconform_is_strict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cluster", ["openshift", "prod"])
-def test_promtool_takes_every_rule(cluster: str, record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(REPOSITORY / ".tools"), prepend=os.pathsep)
-    rules = [
-        path for path in sorted((OUT / cluster / "monitoring" / "rules").glob("*.yaml")) if path.stem != "kustomization"
-    ]
-    promtool("check", "rules", "--lint=all", "--lint-fatal", *rules)
-    record(f"{cluster}: files with rules, those that promtool takes", len(rules), len(rules))
+def test_promtool_takes_every_rule(cluster: str, record: Record) -> None:
+    rules = _rules(cluster)
+    refused = [path.name for path in rules if not is_taken_by_promtool(path)]
+    record(f"{cluster}: of {len(rules)} files with rules, those that promtool refuses", [], refused)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("expr:", "exp:"), ("max by", "max bye"), ("groups:", "group:")])
+def test_promtool_refuses_what_is_wrong(right: str, wrong: str, tmp_path: Path) -> None:
+    text = (OUT / "prod" / "monitoring" / "rules" / "gpuplan-alerts.yaml").read_text(encoding="utf-8")
+    assert right in text
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert not is_taken_by_promtool(rules)
+
+
+def _rules(cluster: str) -> list[Path]:
+    found = sorted((OUT / cluster / "monitoring" / "rules").glob("*.yaml"))
+    return [path for path in found if path.stem != "kustomization"]
 
 
 def _folders(cluster: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Runs kustomize and kubeconform, built from their modules."""
+"""Runs kustomize, kubeconform and promtool, built from their modules."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from tests.cluster.programs import program
 def kustomize(folder: Path) -> list[dict[str, Any]]:
     """The objects that kustomize makes of a folder, in its order."""
     return [body for body in yaml.load_all(_run("kustomize", "build", str(folder)), Loader=yaml.CSafeLoader) if body]
+
+
+def is_taken_by_promtool(rules: Path) -> bool:
+    """Whether promtool finds no fault with a file of rules, whatever it calls it."""
+    command = [str(program("prometheus", "promtool")), "check", "rules", "--lint=all", "--lint-fatal", str(rules)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class Refusal(NamedTuple):

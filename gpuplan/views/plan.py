@@ -110,7 +110,7 @@ def _units(plan: Plan) -> dict[str, int]:
 
 
 def plan_page(plan: Plan, theme: Theme) -> str:
-    """One cluster: its pools and what they hand out, MIG layouts drawn, priority classes, tenants, what those run."""
+    """One cluster: pools and what they hand out, layouts, priority classes, tenants, what those run, what is retained."""
     cluster = plan.cluster
     operator = cluster.gpu_operator
     facts = (
@@ -127,12 +127,18 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         _part("Priority classes", _priority_classes(plan), theme),
         _part("Tenants", _tenants(plan), theme),
         _part("Workloads", _workloads(plan), theme),
+        _part("Retained", _retained(plan), theme),
     ]
     return "\n".join(part for part in parts if part)
 
 
 def _part(heading: str, text: str, theme: Theme) -> str:
     return f"{theme.paint(heading, Style.STRONG)}\n{indent(text)}" if text else ""
+
+
+def _retained(plan: Plan) -> str:
+    rows = [(item.name, item.until) for item in plan.retained]
+    return table(("NAME", "MAY GO ONCE"), rows) if rows else ""
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------

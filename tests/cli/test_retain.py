@@ -304,3 +304,14 @@ def test_a_document_that_goes_says_when_it_may(root: Path) -> None:
     done = run("diff", "-C", str(root))
 
     assert "it may go once `kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no node" in done.out
+
+
+def test_the_plan_lists_what_is_retained(root: Path) -> None:
+    assert "Retained" not in run("show", "-C", str(root)).out
+    retain(root, "--write")
+    *_, heading, _, row = run("show", "-C", str(root)).out.splitlines()
+    assert heading == "Retained"
+    assert row.split(maxsplit=1) == [
+        "halves-d9c2814c",
+        "`kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no node",
+    ]

@@ -153,8 +153,15 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
         found,
         Subject("Retained", place.name),
         f"definition {verb}",
-        NOTHING_RUNS if found.rank <= ChangeClass.PLUGIN_RESTART.rank else "whatever still needs it finds it no more",
+        _effect_on_needs(found, old, new),
         REVERT,
         place.at,
         folders,
     )
+
+
+def _effect_on_needs(found: ChangeClass, old: Retained | None, new: Retained | None) -> str:
+    """Only the cluster knows whether something still needs what goes."""
+    if old is not None and new is None:
+        return f"whatever still needs it finds it no more: it may go once {old.until}"
+    return NOTHING_RUNS if found.rank <= ChangeClass.PLUGIN_RESTART.rank else "whatever needs it finds something else"

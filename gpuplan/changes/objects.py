@@ -65,7 +65,7 @@ def differing(
     rules = _NodeRules.of(before, after, counts)
     new_folders = {folder for folder, _ in after} - {folder for folder, _ in before}
     gone = {folder for folder, identity in before if (folder, identity) not in after}
-    named = {label for key, body in before.items() for label in _labels_of_nodes(key, body)}
+    named = {label for key, body in before.items() for label in _labels_of_nodes(key, body, counts[0])}
     parents = {_parent(body) for body in before.values()} - {_parent(body) for body in after.values()}
     for pair in _pairs(before, after):
         found = _class_of(pair, rules)
@@ -85,15 +85,16 @@ def differing(
             yield ObjectChange(cluster, found, pair.folder, pair.identity, verb)
 
 
-def _labels_of_nodes(key: _Key, body: Body) -> Iterator[tuple[str, str]]:
-    """The configurations that nodes name: of mig-manager, and of the device plugin."""
+def _labels_of_nodes(key: _Key, body: Body, counts: Counts) -> Iterator[tuple[str, str]]:
+    """The configurations that nodes name: of mig-manager, and of the device plugin. A rule for no node names none."""
     folder, identity = key
     if identity.kind == FILE and folder == Stage.PARTITIONS:
         found = [rule.labels for rule in map(rule_of_group, _rows(_content(body)))]
     elif identity.kind == "Node":
         found = [section(section(body, "metadata"), "labels")]
     else:
-        found = [rule.labels for rule in rules_of(body)] if identity.kind == _RULE else []
+        rules = rules_of(body, counts) if identity.kind == _RULE else ()
+        found = [rule.labels for rule in rules if rule.size != 0]
     for labels in found:
         yield from ((label, str(labels[label])) for label in _CONFIGS.values() if label in labels)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from math import ceil
 from typing import NamedTuple
 
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Amount, Pool, Sharing, Total, Unit
@@ -86,6 +87,12 @@ class Refusal(NamedTuple):
     target: Pool
     clash: tuple[Unit, Unit] | None
     shortages: tuple[Shortage, ...]
+
+    def find_nodes_missing(self, shortage: Shortage) -> int | None:
+        """How many more nodes would make up for a shortage; None where nodes on the way have none of the unit."""
+        units = [part.find_unit(shortage.unit) for part in (*self.pool.parts, self.target)]
+        least = min(0 if unit is None else unit.per_node for unit in units)
+        return ceil(shortage.guaranteed / least) + 1 - self.pool.nodes.count if least else None
 
 
 def plan_rollout(

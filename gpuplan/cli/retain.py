@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @option(
     "--against",
     default="HEAD",
-    metavar="REV",
+    metavar="REV|DIR",
     section="Input",
-    help="The Git revision that the cluster is at [default: HEAD].",
+    help="What the cluster is at: a Git revision, or a folder with a platform [default: HEAD].",
 )
 @option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
 @option(

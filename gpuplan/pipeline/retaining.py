@@ -15,7 +15,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests import Identity, Manifest, to_yaml
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.retained import defined, definition
-from gpuplan.pipeline.revisions import Revision, get_revision, is_in_git, read_revision
+from gpuplan.pipeline.revisions import is_in_git
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -44,7 +44,8 @@ class Keeper(NamedTuple):
 class Leftover(NamedTuple):
     """A document that retains what nothing names any more, as far as policies say; ``until`` tells of the cluster.
 
-    ``is_ours`` says that the file holds what was written there by `retain`, and nothing else.
+    It is empty where the policies make the same themselves. ``is_ours`` says that the file holds what was written there
+    by `retain`, and nothing else.
     """
 
     path: str
@@ -55,7 +56,7 @@ class Leftover(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What the working tree lacks to be a safe step from a revision, and what it retains beyond that.
+    """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
     Both are empty where ``report`` has errors.
     """
@@ -66,25 +67,21 @@ class Retention:
     leftovers: tuple[Leftover, ...] = ()
 
 
-def retain(root: Path, clusters: Sequence[str] = (), revision: str = HEAD) -> Retention:
-    """Compare the clusters named, or all, with a revision: what nodes and controllers go by there must stay defined."""
+def retain(root: Path, clusters: Sequence[str] = (), against: str = HEAD) -> Retention:
+    """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined."""
     from gpuplan.pipeline import validate
 
     report = validate(root, clusters, kustomize="off")
     if not report.is_valid:
-        return Retention(report, revision)
-    if not is_in_git(root):
-        raise GpuplanError(
-            f"`{root}` is in no Git repository, so nobody knows what it was before", "run `git init`, and commit"
-        )
-    earlier = {plan.cluster.name: plan for plan in _plans(root, get_revision(root, revision), clusters)}
+        return Retention(report, against)
+    earlier = {plan.cluster.name: plan for plan in _plans(root, against, clusters)}
     missing: list[Keeper] = []
     leftovers: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
             missing += keepers(old, plan)
             leftovers += _leftovers(old, plan)
-    return Retention(report, revision, tuple(missing), tuple(leftovers))
+    return Retention(report, against, tuple(missing), tuple(leftovers))
 
 
 def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
@@ -97,18 +94,29 @@ def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
             yield _keeper(new.cluster.name, needed, taken)
 
 
-def _plans(root: Path, revision: Revision, clusters: Sequence[str]) -> tuple[Plan, ...]:
-    """The plans of a revision that was built; what has errors was not, and does not say what nodes name."""
-    from gpuplan.pipeline import report_on
+def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
+    """The plans of what was built; what has errors was not, and does not say what nodes name."""
+    from gpuplan.pipeline.comparing import SideKind, choose_sides, read_side
 
-    report = report_on(read_revision(root, revision, clusters))
-    if error := next((item for item in report.diagnostics if item.is_error), None):
+    if against == HEAD and not is_in_git(root):
+        raise GpuplanError(
+            f"`{root}` is in no Git repository, so nobody knows what it was before",
+            "run `git init`, and commit; or name a folder with the platform as it was: `--against DIR`",
+        )
+    side, _ = choose_sides(root, against=against)
+    if side.kind is SideKind.OUTPUT:
+        raise GpuplanError(
+            f"`{against}` holds what `gpuplan build` wrote, and what is retained is written as policies are",
+            f"name a revision, or a folder that holds `{OVERLAYS}/`",
+        )
+    platform = read_side(side, clusters)
+    if error := next(iter(platform.errors), None):
         place = error.finding.at.locate().file.path
         raise GpuplanError(
-            f"the policies at `{revision.name}` have errors; the first, in `{place}`: {error.finding.message}",
+            f"the policies at `{side.name}` have errors; the first, in `{place}`: {error.finding.message}",
             "name the last revision that was built: `--against REV`",
         )
-    return report.plans
+    return tuple(platform.plans.values())
 
 
 # --- What is missing ---------------------------------------------------------------------------------------------
@@ -273,10 +281,10 @@ def _leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
     for item in new.retained:
         key = definition(item.what).key
         if key not in before or key in now:
-            yield _leftover(new.cluster.name, item, *key)
+            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.until)
 
 
-def _leftover(cluster: str, item: Retained, label: str, name: str | Identity) -> Leftover:
+def _leftover(cluster: str, item: Retained, label: str, name: str | Identity, *, until: str) -> Leftover:
     file = item.at.locate().file
     is_ours = file.path.startswith(_folder(cluster)) and _is_ours(file.text)
-    return Leftover(file.path, _title(label, name), item.until, is_ours)
+    return Leftover(file.path, _title(label, name), until, is_ours)

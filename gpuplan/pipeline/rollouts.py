@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, assert_never
 
+from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
-from gpuplan.changes.rollout import Refusal, Rollout, State, plan_rollout
+from gpuplan.changes.rollout import Refusal, Rollout, State, StepKind, plan_rollout
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
@@ -35,7 +37,7 @@ from gpuplan.planning.plan import (
     Sharing,
     TimeSlicing,
 )
-from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy.models import API_VERSION
 from gpuplan.wording import closest, listing
 
@@ -105,6 +107,8 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     keeps_config = any(retained.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
     target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
     outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
+    if wish.to and isinstance(outcome, Rollout):
+        _refuse_wrong_target(plan, pool, outcome, wish)
     edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, Rollout) else ()
     return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
 
@@ -254,6 +258,23 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
             f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
         )
     return Mig(at, layout, at, _strategy(plan, now), None)
+
+
+def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -> None:
+    """Stop where the policies would have errors as soon as the first node has the other way of sharing."""
+    first = next((step for step in outcome.steps if step.kind is StepKind.MOVE), None)
+    if first is None or first.state.rollout is None:
+        return
+    home = pool.parts[0]._replace(nodes=pool.nodes)
+    there = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
+    moved = replace(plan, pools=tuple(there if other is pool else other for other in plan.pools))
+    known = {(item.code, item.finding.message) for item in checks.run(plan)}
+    for item in checks.run(moved):
+        if item.is_error and (item.code, item.finding.message) not in known:
+            raise GpuplanError(
+                f"`--to {wish.to}` would be an error: {item.finding.message}",
+                "; ".join(filter(None, (item.finding.help, f"`gpuplan explain {item.code}` says more"))),
+            )
 
 
 def _strategy(plan: Plan, now: Sharing) -> MigStrategy:

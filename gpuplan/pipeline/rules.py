@@ -217,18 +217,22 @@ runs there.
     ignorable=False,
 )
 
-EARLIER_HAS_ERRORS = Rule(
+NOT_JUDGED = Rule(
     "GPU719",
     "step-not-judged",
     Severity.WARNING,
-    """The earlier policies of a cluster have errors, so that nobody knows what changes.
+    """A cluster is not judged as a step, since nobody knows what changes in it.
 
 ## Why
-Policies with errors are not built: the cluster is as an older revision says. And what could not be read there would
-look as if it were new.
+Policies with errors are not built: where the earlier ones have some, the cluster is as an older revision says. And what
+could not be read there would look as if it were new.
+
+It is a note where the earlier side has none of the clusters. That is right for the first of them. A platform that has
+moved to another folder of its repository looks the same, and nothing is found of what the move would break.
 
 ## Instead
-Compare with the last revision that was built: `gpuplan validate --against REV`, `gpuplan diff --against REV`.
+Compare with the last revision that was built: `gpuplan validate --against REV`, `gpuplan diff --against REV`. Of a
+platform that has moved, lay the earlier state out with `git worktree add`, and compare with its folder.
 """,
 )
 
@@ -246,5 +250,5 @@ RULES = (
     RETAINED_FOR_NOTHING,
     RETAINED_CONTRADICTED,
     CLUSTER_REMOVED,
-    EARLIER_HAS_ERRORS,
+    NOT_JUDGED,
 )

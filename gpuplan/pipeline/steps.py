@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gpuplan.changes import checks
 from gpuplan.changes.checks import Step
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile, has_errors
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
 from gpuplan.pipeline.loading import OVERLAYS
-from gpuplan.pipeline.rules import CLUSTER_REMOVED, EARLIER_HAS_ERRORS
+from gpuplan.pipeline.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Re
     earlier = read_side(side, clusters).report
     if earlier is not None:
         yield from judge_step(earlier, later, against)
+        if not earlier.clusters:
+            yield from (_is_new(plan, against) for plan in later.plans)
 
 
 def judge_step(earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None) -> Iterator[Diagnostic]:
@@ -64,7 +66,19 @@ def _not_judged(plan: Plan, name: str) -> Diagnostic:
         label="not judged as a step",
         help="compare with the last revision that was built",
     )
-    return Diagnostic(EARLIER_HAS_ERRORS, finding, clusters=(plan.cluster.name,))
+    return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
+
+
+def _is_new(plan: Plan, name: str) -> Diagnostic:
+    """Said where all is new: a platform that has moved to another folder looks like that, too."""
+    finding = Finding(
+        name_of(plan.cluster.at),
+        f"cluster `{plan.cluster.name}` is new: `{name}` does not have it",
+        label="not judged as a step",
+        help="if the platform has moved, compare with a folder: `--against DIR`",
+        severity=Severity.NOTE,
+    )
+    return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
 
 
 def _removed(cluster: str) -> Diagnostic:

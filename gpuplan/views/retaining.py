@@ -20,7 +20,7 @@ def missing(retention: Retention) -> str:
     revision = printable(retention.revision)
     if not retention.missing:
         return f"nothing to retain: what nodes and queues go by at {revision} stays\n"
-    gone = "".join(f"{printable(keeper.title)} would be gone\n" for keeper in retention.missing)
+    gone = "".join(f"{keeper.path}: {printable(keeper.title)} would be gone\n" for keeper in retention.missing)
     return f"{gone}{count(len(retention.missing), 'document')} missing; `gpuplan retain --write` writes them\n"
 
 
@@ -44,5 +44,5 @@ def leftovers(retention: Retention, *, prune: bool, write: bool) -> str:
         else:
             edited = "; it was edited, so it is yours to delete" if prune else ""
             lines.append(f"{path}: the policies of {printable(retention.revision)} do not name {title}{edited}\n")
-        lines.append(f"  it may go once {until}\n")
+        lines.append(f"  it may go once {until}\n" if until else "  it may go: the policies make that themselves\n")
     return "".join(lines)

@@ -129,7 +129,8 @@ def _instead(refusal: Refusal, shortage: Shortage) -> str:
     if refusal.target.find_unit(shortage.unit) is None:
         kept = listing([unit.name for unit in refusal.target.units])
         return f"{lower}: in the end the pool has no `{shortage.unit}`, but {kept}"
-    return f"{lower}, or add a node"
+    added = refusal.find_nodes_missing(shortage)
+    return lower if added is None else f"{lower}, or add {count(added, 'node')}"
 
 
 # --- Capacity ----------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_without_write_the_documents_are_printed(root: Path) -> None:
     assert done.out.splitlines()[0] == f"# {KEPT}"
     assert "    configName: halves-d9c2814c\n" in done.out
     assert done.err == (
-        "`nvidia.com/mig.config: halves-d9c2814c` would be gone\n"
+        f"{KEPT}: `nvidia.com/mig.config: halves-d9c2814c` would be gone\n"
         "1 document missing; `gpuplan retain --write` writes them\n"
     )
     assert not (root / KEPT).exists()
@@ -264,3 +264,43 @@ def test_a_file_in_the_way_is_not_overwritten(root: Path) -> None:
     assert done.code == 2
     assert f"`{KEPT}` exists already, so nothing was written" in done.err
     assert (root / KEPT).read_text() == "# mine\n"
+
+
+def test_the_platform_as_it_was_may_be_a_folder(root: Path, tmp_path: Path) -> None:
+    before = a_platform(tmp_path / "before")
+    write(before / "policies/layout.yaml", LAYOUT)
+    write(before / "policies/spare.yaml", POOL)
+
+    done = retain(root, "--against", str(before), "--write")
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith(f"created {KEPT}: ")
+
+
+def test_what_was_built_does_not_say_how_policies_say_it(root: Path) -> None:
+    run("build", "-C", str(root))
+    done = retain(root, "--against", str(root / "out"))
+    assert done.code == 2
+    assert "holds what `gpuplan build` wrote" in done.err
+
+
+def test_what_the_policies_make_again_may_go_at_once(root: Path) -> None:
+    retain(root, "--write")
+    commit(root)
+    write(root / "policies/layout.yaml", LAYOUT)
+
+    done = retain(root, "--prune")
+
+    assert f"would delete {KEPT}: `nvidia.com/mig.config: halves-d9c2814c`\n" in done.err
+    assert "  it may go: the policies make that themselves\n" in done.err
+    assert "lists no node" not in done.err
+
+
+def test_a_document_that_goes_says_when_it_may(root: Path) -> None:
+    retain(root, "--write")
+    commit(root)
+    (root / KEPT).unlink()
+
+    done = run("diff", "-C", str(root))
+
+    assert "it may go once `kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no node" in done.out

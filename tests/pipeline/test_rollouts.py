@@ -17,7 +17,7 @@ from gpuplan.changes import ChangeClass
 from gpuplan.changes.rollout import Refusal, Rollout, StepKind
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build
-from gpuplan.pipeline.comparing import Side, SideKind, compare, work_tree
+from gpuplan.pipeline.comparing import Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
 
 REPOSITORY = Path(__file__).parents[2]
@@ -213,6 +213,88 @@ def test_what_names_a_unit_that_goes_is_listed(root: Path) -> None:
         ("Tenant", "research", "shared"),
         ("Workload", "evaluation", "shared"),
     }
+
+
+PLATFORM = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: prod}
+spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}, nodeLabels: LABELS, scheduler: {kind: KIND}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: a100-shared}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 4, gpusPerNode: 8, NODES}
+  sharing: FROM
+  ALLOCATION
+---
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: seven-small}
+spec: {gpu: A100-80GB, instances: {1g.10gb: 7}}
+"""
+INLINE, PATTERN = "{mig: {instances: {3g.40gb: 2}}}", 'namePattern: "gpu-a100-shared-[0-9]+"'
+
+
+def a_platform(
+    root: Path,
+    sharing: str,
+    *,
+    nodes: str = PATTERN,
+    labels: str = "nfd",
+    scheduler: str = "kubernetes",
+    allocation: str = "devicePlugin",
+) -> Path:
+    text = PLATFORM.replace("FROM", sharing).replace("NODES", nodes).replace("LABELS", labels)
+    text = text.replace("KIND", scheduler).replace("ALLOCATION", f"allocation: {allocation}")
+    cluster, _, policies = text.partition("---\n")
+    for path, part in (("overlays/prod/cluster.yaml", cluster), ("policies/all.yaml", policies)):
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_text(part, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("labels", ["nfd", "external"])
+@pytest.mark.parametrize("nodes", [PATTERN, f"names: [{', '.join(SHARED)}]"])
+@pytest.mark.parametrize("sharing", ["{timeSlicing: {replicas: 3}}", INLINE])
+def test_only_steps_that_move_nodes_are_said_to_repartition(
+    tmp_path: Path, sharing: str, nodes: str, labels: str
+) -> None:
+    """What is written in the end is written otherwise, and no node has anything else."""
+    root, before = a_platform(tmp_path / "platform", sharing, nodes=nodes, labels=labels), tmp_path / "before"
+    classes = []
+    while (proposal := proposed(root, a_wish("seven-small"))).edits:
+        assert isinstance(proposal.outcome, Rollout)
+        shutil.copytree(root, before)
+        write(root, proposal.edits[0])
+        found = compare(*choose_sides(root, against=str(before)))
+        moves = bool(proposal.outcome.steps[0].nodes)
+        classes.append((moves, found.worst))
+        changes = [impact.change for impact in found.impacts]
+        assert not [change.what for change in changes if "join" in change.what]
+        assert [change.nodes.names for change in changes if change.nodes and change.needs_drain] == (
+            [proposal.outcome.steps[0].nodes] if moves else []
+        )
+        shutil.rmtree(before)
+    assert {found for moves, found in classes if moves} == {ChangeClass.REPARTITION}
+    assert all(found.rank < ChangeClass.REPARTITION.rank for moves, found in classes if not moves)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "allocation", "message"),
+    [
+        ("kubernetes", "dra", "allocated by DRA, which has no time slices"),
+        ("kai", "devicePlugin", "does not count the shares of pool `a100-shared`"),
+    ],
+)
+def test_a_target_that_would_be_an_error_is_refused_before_its_first_step(
+    tmp_path: Path, scheduler: str, allocation: str, message: str
+) -> None:
+    root = a_platform(tmp_path, INLINE, scheduler=scheduler, allocation=allocation)
+    with pytest.raises(GpuplanError, match=f"`--to time-slicing=2` would be an error: .*{message}"):
+        propose(root, ("prod",), a_wish("time-slicing=2"))
 
 
 # --- Files of the user's own -----------------------------------------------------------------------------------------

@@ -169,6 +169,16 @@ def test_a_comment_on_a_step_is_needed_while_the_step_is_judged(repository: Path
     assert codes(validate(repository, against="HEAD").diagnostics) == ["GPU112"]
 
 
+def test_a_platform_that_has_moved_is_said_to_be_new(repository: Path) -> None:
+    moved = repository / "sub"
+    for folder in ("policies", "overlays"):
+        write(moved / ".keep", "")
+        shutil.move(repository / folder, moved / folder)
+
+    [found] = [item for item in validate(moved, against="HEAD").diagnostics if item.code == "GPU719"]
+    assert (found.severity, found.finding.message) == ("note", "cluster `dev` is new: `HEAD` does not have it")
+
+
 def test_errors_come_before_steps(repository: Path) -> None:
     (repository / "policies/large.yaml").unlink()
 

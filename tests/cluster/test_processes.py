@@ -20,10 +20,11 @@ from tests.cluster.processes import NotReadyError, Process, serve, until
 
 _ENDLESS = (sys.executable, "-c", "import time; time.sleep(600)")
 _STARTS_ONE = f"""
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from tests.cluster.processes import Process
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
 process = Process({_ENDLESS!r}, Path(sys.argv[1]))
 print(process.pid, flush=True)
 time.sleep(600)

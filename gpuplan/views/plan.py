@@ -110,7 +110,7 @@ def _units(plan: Plan) -> dict[str, int]:
 
 
 def plan_page(plan: Plan, theme: Theme) -> str:
-    """One cluster: pools and what they hand out, layouts, priority classes, tenants, what those run, what is retained."""
+    """One cluster: pools, what they hand out, layouts, priority classes, tenants, what runs, and what is retained."""
     cluster = plan.cluster
     operator = cluster.gpu_operator
     facts = (

@@ -22,6 +22,10 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Quota,
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedObject,
     Rollout,
     Sharing,
     Tenant,
@@ -53,6 +57,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "tenants": [_tenant(tenant) for tenant in plan.tenants],
         "evictions": evictions_as_data(plan),
         "workloads": [_workload(workload) for workload in plan.workloads],
+        "retained": [_retained(item) for item in plan.retained],
     }
 
 
@@ -303,6 +308,29 @@ def _model(model: ModelVolume) -> dict[str, Any]:
         "access_mode": model.access_mode,
         "download_image": model.download.image if model.download else None,
     }
+
+
+# --- Retained ----------------------------------------------------------------------------------------------------
+
+
+def _retained(item: Retained) -> dict[str, Any]:
+    kind, defines = _defined(item.what)
+    return {"name": item.name, "kind": kind, "defines": defines, "until": item.until}
+
+
+def _defined(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> tuple[str, str]:
+    """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
+    match what:
+        case RetainedLayout():
+            return "migLayout", what.config_name
+        case RetainedDevicePluginConfig():
+            return "devicePluginConfig", what.key
+        case RetainedObject():
+            metadata = what.manifest.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, Mapping) else None
+            return "object", " ".join(str(part) for part in (what.manifest.get("kind"), name) if part)
+        case _:
+            assert_never(what)
 
 
 def _number(amount: Amount | None) -> int | float | None:

@@ -329,3 +329,49 @@ def test_whole_page(snapshot: SnapshotAssertion) -> None:
 
 def test_headings_are_strong_where_colours_are_wanted() -> None:
     assert plan_page(a_plan(""), Theme(color=True)).startswith("\x1b[1mCluster test\x1b[0m  Kubernetes 1.34")
+
+
+RETAINED = """\
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: entry}
+spec:
+  migLayout: {configName: halves-d9c2814c, gpu: A100-80GB, instances: {3g.40gb: 2}}
+  until: no node names it
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: flavor}
+spec:
+  object:
+    manifest: {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: b}}
+  until: no queue names it
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: key}
+spec:
+  devicePluginConfig: {key: b, config: {version: v1}}
+  until: no node names it
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: nameless}
+spec:
+  object: {manifest: {kind: ResourceFlavor, metadata: []}}
+  until: nobody knows
+"""
+
+
+def test_what_is_retained_is_told_to_programs() -> None:
+    data = plans_as_data([a_plan("---\n".join((FLEET, RETAINED)))])
+
+    jsonschema.validate(data, schema("plan"))
+    assert [
+        (item["name"], item["kind"], item["defines"], item["until"]) for item in data["clusters"][0]["retained"]
+    ] == [
+        ("entry", "migLayout", "halves-d9c2814c", "no node names it"),
+        ("flavor", "object", "ResourceFlavor b", "no queue names it"),
+        ("key", "devicePluginConfig", "b", "no node names it"),
+        ("nameless", "object", "ResourceFlavor", "nobody knows"),
+    ]

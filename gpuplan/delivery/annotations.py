@@ -14,14 +14,11 @@ from typing import Final, NamedTuple
 
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.planning.plan import Cluster, Stage
+from gpuplan.planning.sync_names import COMPARE_OPTIONS, FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
 
-SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
-COMPARE_OPTIONS: Final = "argocd.argoproj.io/compare-options"
 HOOK: Final = "argocd.argoproj.io/hook"
 HOOK_DELETE_POLICY: Final = "argocd.argoproj.io/hook-delete-policy"
 SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
-FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
-FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
 
 
 class Care(NamedTuple):

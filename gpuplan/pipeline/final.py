@@ -29,6 +29,7 @@ from gpuplan.manifests import Identity, Manifest, check_schemas
 from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 from gpuplan.planning.plan import HandWritten, Plan
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.wording import closest
 
 OFF = "off"
@@ -421,7 +422,7 @@ def _results(folder: Folder) -> Iterator[Manifest]:
 def _is_partial(manifest: Manifest) -> bool:
     """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
     annotations = mapping(manifest.body["metadata"].get("annotations"))
-    return "ServerSideApply=true" in str(annotations.get("argocd.argoproj.io/sync-options", ""))
+    return "ServerSideApply=true" in str(annotations.get(SYNC_OPTIONS, ""))
 
 
 def _misfits(

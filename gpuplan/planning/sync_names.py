@@ -1,8 +1,15 @@
-"""What the objects are called that sync a cluster's folders: Applications of Argo CD, Kustomizations of Flux."""
+"""What Argo CD and Flux go by: the names of the objects that sync a cluster's folders, and annotations on objects."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpuplan.planning.plan import Stage
+
+SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS: Final = "argocd.argoproj.io/compare-options"
+FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
+FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
 
 _PREFIXES = {
     Stage.GPU_OPERATOR: "gpu-operator",

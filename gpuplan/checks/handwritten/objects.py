@@ -22,6 +22,7 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.wording import closest, listing
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
@@ -140,9 +141,6 @@ def _inert_annotation(at: Origin, key: str, what: str) -> Finding:
     )
 
 
-_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
-
-
 @check("GPU623", "unprotected-node")
 def unprotected_node(plan: Plan) -> Iterator[Finding]:
     """A hand-written Node may be deleted by Argo CD.
@@ -158,19 +156,19 @@ def unprotected_node(plan: Plan) -> Iterator[Finding]:
     for node in read(plan).of_kind("Node"):
         if node.is_patch or node.group:
             continue
-        given = text(mapping(node.metadata.get("annotations")).get(_SYNC_OPTIONS))
+        given = text(mapping(node.metadata.get("annotations")).get(SYNC_OPTIONS))
         options = {option.strip() for option in given.split(",")}
         missing = [option for option in ("Prune=false", "Delete=false") if option not in options]
         if missing:
             yield Finding(
-                node.place("metadata", "annotations", _SYNC_OPTIONS),
+                node.place("metadata", "annotations", SYNC_OPTIONS),
                 f"Node `{node.name}` is deleted when it leaves Git"
                 if "Prune=false" in missing
                 # The other half: it stays in Git, and the Application goes.
                 else f"Node `{node.name}` is deleted with its Application",
                 label=f"lacks {listing(missing)}",
                 notes=("Argo CD prunes whole objects, however few of their fields are in Git",),
-                help=f'write the annotation `{_SYNC_OPTIONS}: "Prune=false,Delete=false,ServerSideApply=true"`',
+                help=f'write the annotation `{SYNC_OPTIONS}: "Prune=false,Delete=false,ServerSideApply=true"`',
             )
 
 

@@ -34,6 +34,7 @@ from gpuplan.planning.plan import (
     Plan,
     Stage,
 )
+from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
 from gpuplan.wording import closest, listing
 
 
@@ -252,9 +253,6 @@ def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
 
 # --- Objects that are no longer what they were -------------------------------------------------------------------
 
-_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
-_FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
-_FLUX_SSA = "kustomize.toolkit.fluxcd.io/ssa"
 _STRONGEST = {"false": 2, "confirm": 1}
 
 
@@ -272,17 +270,17 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
     """
     for folder, before, after in patched.changed():
         old, new = (mapping(item.body["metadata"].get("annotations")) for item in (before, after))
-        options = _lost_options(text(old.get(_SYNC_OPTIONS)), text(new.get(_SYNC_OPTIONS)))
-        lost = [(_SYNC_OPTIONS, option) for option in options]
+        options = _lost_options(text(old.get(SYNC_OPTIONS)), text(new.get(SYNC_OPTIONS)))
+        lost = [(SYNC_OPTIONS, option) for option in options]
         lost += [
-            (key, f"{key}: {old[key]}") for key in (_FLUX_PRUNE, _FLUX_SSA) if key in old and new.get(key) != old[key]
+            (key, f"{key}: {old[key]}") for key in (FLUX_PRUNE, FLUX_SSA) if key in old and new.get(key) != old[key]
         ]
         if lost:
             yield Finding(
                 patched.place(folder, before.identity) / "metadata" / "annotations" / lost[0][0],
                 f"generated {before.identity} loses its protection {listing([what for _, what in lost])}",
                 label="weaker than generated",
-                notes=(f"the generated options are `{old[_SYNC_OPTIONS]}`",) if _SYNC_OPTIONS in old else (),
+                notes=(f"the generated options are `{old[SYNC_OPTIONS]}`",) if SYNC_OPTIONS in old else (),
                 help="repeat the generated options in the patch",
                 severity=Severity.ERROR if before.kind == "Node" else None,
             )

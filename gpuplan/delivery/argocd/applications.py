@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
 from gpuplan.planning.plan import Approval, Argocd, Install, NodeLabels, Plan, Stage
-from gpuplan.planning.sync_names import sync_name
+from gpuplan.planning.sync_names import COMPARE_OPTIONS, sync_name
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -108,7 +108,7 @@ def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
     return {
-        "argocd.argoproj.io/compare-options": _DIFF_ON_SERVER,
+        COMPARE_OPTIONS: _DIFF_ON_SERVER,
         "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
     }
 

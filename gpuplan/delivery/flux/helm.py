@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import helm_values
-from gpuplan.delivery.annotations import FLUX_PRUNE
 from gpuplan.delivery.flux import naming
 from gpuplan.planning.plan import Flux, Plan, Stage
+from gpuplan.planning.sync_names import FLUX_PRUNE
 
 RELEASE: Final = "gpu-operator"
 CLUSTER_POLICY: Final = "cluster-policy"

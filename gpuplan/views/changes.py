@@ -13,6 +13,7 @@ from gpuplan.views.theme import Style, Theme
 if TYPE_CHECKING:
     from gpuplan.outtree import ChangeSet
 
+_UNBROKEN = "`kubectl get crds -o yaml > DIR/crds.yaml`".replace(" ", "\xa0")
 _DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
 
 
@@ -54,7 +55,7 @@ def unchecked(kinds: Sequence[str], theme: Theme, *, named: bool = False) -> str
     said = (
         f"{count(len(kinds), 'kind')} of custom resources {'was' if len(kinds) == 1 else 'were'} not checked: "
         "`--crds DIR` takes a folder of their CRDs; "
-        "`kubectl get crds -o yaml > DIR/crds.yaml` writes those of a cluster"
+        f"{_UNBROKEN} writes those of a cluster"
     )
     lines = wrap(said, theme.width, break_long_words=False, break_on_hyphens=False)
-    return "".join(f"{line}\n" for line in [*lines, *(f"  {kind}" for kind in kinds if named)])
+    return "".join(f"{line}\n" for line in [*lines, *(f"  {kind}" for kind in kinds if named)]).replace("\xa0", " ")

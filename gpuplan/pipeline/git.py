@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from select import POLLIN, poll
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -81,12 +82,18 @@ class Object(NamedTuple):
 
 
 class Objects:
-    """Reads objects one by one from a single `git cat-file --batch`, which runs from the first one to the end."""
+    """Reads objects one by one from a single `git cat-file --batch`, which runs from the first one to the end.
+
+    After each object git is asked for a name that nobody can have foreseen. By its answer to that we see where the
+    object ends: one that is damaged may be shorter than git says.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
+        self._nothing = f"?{token_hex(8)}"  # no reference may have a question mark
+        self._end = f"{self._nothing} missing\n".encode()
 
     def __enter__(self) -> Self:
         return self
@@ -102,19 +109,21 @@ class Objects:
         while b"\n" not in self._buffer:
             self._read_on(process, name)
         header, _, rest = bytes(self._buffer).partition(b"\n")
-        words = header.split(b" ")
         self._buffer = bytearray(rest)
-        if len(words) != 3:  # `NAME missing`
-            return None
-        size = int(words[2])
-        wanted = min(size, most)
-        while len(self._buffer) < (wanted if size > most else size + 1):
+        words = header.split(b" ")
+        is_there = len(words) == 3  # otherwise `NAME missing`
+        size = int(words[2]) if is_there else -1
+        wanted = most if size > most else size + 1 + len(self._end)
+        while len(self._buffer) < wanted and not self._buffer.endswith(self._end):
             self._read_on(process, name)
-        data = bytes(self._buffer[:wanted])
+        if len(self._buffer) < wanted:
+            self.close()
+            raise _damaged(name)
+        data = bytes(self._buffer[: min(size, most)])
         self._buffer.clear()
         if size > most:
             self.close()  # it takes less time to start again than to read to the end of what nobody wants
-        return Object(words[1].decode(), size, data)
+        return Object(words[1].decode(), size, data) if is_there else None
 
     def close(self) -> None:
         if self._process is not None:
@@ -129,7 +138,7 @@ class Objects:
             self._process = self._start()
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):  # it has just ended, which whoever reads from it will see
-                self._process.stdin.write(f"{name}\n".encode())
+                self._process.stdin.write(f"{name}\n{self._nothing}\n".encode())
         return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -150,17 +159,21 @@ class Objects:
             raise TypeError(process.stdout)
         waiting = poll()
         waiting.register(process.stdout, POLLIN)
-        if not waiting.poll(LONGEST_READ * 1000):
+        if not waiting.poll(int(LONGEST_READ * 1000)):
             raise _silence("cat-file")
         more = process.stdout.read(_CHUNK)
         if not more:
             self.close()
             git(self._root, "cat-file", "-t", name)  # says why, as long as it fails as well
-            raise GpuplanError(f"git cannot read object `{name}` to its end", "run `git fsck`")
+            raise _damaged(name)
         self._buffer += more
 
 
 _CHUNK: Final = 2**16
+
+
+def _damaged(name: str) -> GpuplanError:
+    return GpuplanError(f"git cannot read object `{name}` to its end", "run `git fsck`")
 
 
 @contextmanager

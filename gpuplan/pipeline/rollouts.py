@@ -18,7 +18,7 @@ from gpuplan.changes.rollout import Refusal, Rollout, State, StepKind, plan_roll
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
-from gpuplan.pipeline import Report, validate
+from gpuplan.pipeline import Report, validate, writing
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.revisions import find_revision, is_in_git, read_revision
 from gpuplan.planning.node_patterns import NodePattern, parse
@@ -456,13 +456,7 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 
 def write(root: Path, edit: Edit) -> None:
     """Make the edit, at once or not at all."""
-    path = root / edit.path
     if edit.action is Action.REMOVE:
-        path.unlink(missing_ok=True)
-        return
-    temporary = path.with_name(f".{path.name}.new")  # hidden names are not read
-    try:
-        temporary.write_text(edit.text, encoding="utf-8", newline="\n")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        writing.remove(root, edit.path)
+    else:
+        writing.replace(root, edit.path, edit.text)

@@ -33,6 +33,15 @@ kind: MigLayout
 metadata: {name: small}
 spec: {gpu: A100-80GB, instances: {1g.10gb: 7}}
 """
+SPARE = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: spare}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, namePattern: "spare-[0-9]+"}
+  sharing: {mig: {layout: small}}
+"""
 
 
 class Place(NamedTuple):
@@ -323,6 +332,51 @@ def test_one_large_file_under_many_names_is_trouble(place: Place, monkeypatch: p
 
     assert done.code == 2
     assert "has more than 1 MiB of policies: `policies/x10.yaml`" in done.err
+
+
+# --- Links that a branch has left in the work tree ---------------------------------------------------------------
+
+
+def test_a_step_is_written_through_no_link(place: Place) -> None:
+    (place.root / "overlays/dev/.rollout-research.yaml.new").symlink_to(place.victim / "profile.yaml")
+    (place.root / "overlays/dev/.rollout-research.yaml").symlink_to(place.victim / "profile.yaml")
+
+    done = run("rollout", "research", "--to", "small", "--write", cwd=place.root)
+
+    assert (done.code, done.err) == (0, "wrote overlays/dev/rollout-research.yaml: step 1\n")
+    assert not (place.root / "overlays/dev/rollout-research.yaml").is_symlink()
+    assert (place.victim / "profile.yaml").read_text() == "original\n"
+
+
+@pytest.mark.parametrize("target", ["../../../victim", "../../../victim/gone"])
+def test_what_is_retained_is_written_through_no_link(place: Place, target: str) -> None:
+    write(place.root / "policies/spare.yaml", SPARE)
+    commit(place.root)
+    write(place.root / "policies/layout.yaml", LAYOUT.replace("1g.10gb: 7", "3g.40gb: 2"))
+    (place.root / "overlays/dev/retained").symlink_to(target)
+    before = place.contents()
+
+    done = run("retain", "--write", cwd=place.root)
+
+    assert done.code in (1, 2)
+    assert ("GPU005" in done.err) or ("`overlays/dev/retained` is a link or a file, not a folder" in done.err)
+    assert place.contents() == before
+
+
+def test_what_is_retained_goes_through_no_unfinished_file(place: Place) -> None:
+    write(place.root / "policies/spare.yaml", SPARE)
+    commit(place.root)
+    write(place.root / "policies/layout.yaml", LAYOUT.replace("1g.10gb: 7", "3g.40gb: 2"))
+    [missing] = [line for line in run("retain", cwd=place.root).out.splitlines() if line.startswith("# overlays/")]
+    path = place.root / missing.removeprefix("# ")
+    path.parent.mkdir()
+    path.with_name(f".{path.name}.new").symlink_to(place.victim / "profile.yaml")
+
+    assert run("retain", "--write", cwd=place.root).code == 0
+
+    assert path.is_file()
+    assert not path.is_symlink()
+    assert (place.victim / "profile.yaml").read_text() == "original\n"
 
 
 # --- By chance ---------------------------------------------------------------------------------------------------

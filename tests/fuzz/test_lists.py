@@ -19,7 +19,7 @@ from gpuplan.changes.pods import read_pods
 from gpuplan.cli import lists
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import compare
-from gpuplan.pipeline.rollouts import Rollout, Wish, propose
+from gpuplan.pipeline.rollouts import Wish, propose
 from gpuplan.views.diff import shown_diff
 from gpuplan.views.rollout import shown_rollout
 from gpuplan.views.theme import Theme
@@ -162,7 +162,7 @@ def roll_out_with(root: Path, raw: bytes) -> None:
         assert proposal is not None
         for name in FORMATS:
             shown_rollout(proposal, name, Theme()).encode(errors="backslashreplace")
-        for edit in proposal.edits if isinstance(proposal.outcome, Rollout) else ():
+        for edit in proposal.edits:
             edit.text.encode()
 
 

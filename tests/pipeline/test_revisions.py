@@ -58,6 +58,17 @@ def test_neither_the_files_nor_the_index_change(root: Path) -> None:
     assert (git(root, "status", "--porcelain"), (root / ".git/index").read_bytes()) == before
 
 
+def test_objects_may_have_longer_names(tmp_path: Path) -> None:
+    root = tmp_path / "platform"
+    git(tmp_path, "init", "--quiet", "--object-format=sha256", "platform")
+    commit(a_platform(a_repository(root)))
+
+    revision = get_revision(root, "HEAD")
+
+    assert len(revision.commit) == 64
+    assert nodes(root, revision) == 2
+
+
 def test_the_platform_may_be_a_folder_of_the_repository(tmp_path: Path) -> None:
     top = a_repository(tmp_path / "everything")
     a_platform(top / "infra/gpu")

@@ -243,6 +243,17 @@ def test_attributes_filters_and_programs_of_the_configuration_do_nothing(root: P
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"])
+def test_the_folder_says_which_repository_is_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    other = a_repository(tmp_path / "other")
+    commit(other)
+    monkeypatch.setenv(name, os.fspath(other / ".git" if name != "GIT_WORK_TREE" else other))
+
+    assert nodes(root, get_revision(root, "HEAD")) == 3
+
+
 def test_objects_that_are_only_being_pushed_are_found(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,12 @@ def read_text(path: str, text: str, *, strict: bool = True) -> Read:
     return parse(SourceFile(path, text.removeprefix("\ufeff")), strict=strict)
 
 
+def read_bytes(path: str, data: bytes) -> Read:
+    """Objects of a file that was read already, in whatever YAML their tools read."""
+    file, refusal = decode(path, data)
+    return parse(file, strict=False) if refusal is None else ((), (refusal,))
+
+
 def has_folder(root: Path, folder: str) -> bool:
     """Whether the repository has this folder; one outside of it is none of its folders."""
     pure = PurePosixPath(folder)
@@ -46,7 +52,15 @@ def find_folders(root: Path, folder: str) -> tuple[str, ...]:
     """The names of the folders directly below a folder, hidden ones left out; none when it does not exist."""
     if not _is_folder(root / folder):
         return ()
-    return tuple(sorted(entry.name for entry in _entries(_top(root, folder), folder) if entry.is_dir()))
+    return tuple(sorted(entry.name for entry in _entries(_top(root, folder), folder) if _leads_to_folder(entry)))
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """``DirEntry.is_dir`` raises when a link leads to itself."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _read(root: Path, folder: str, skip: frozenset[str], *, strict: bool) -> Read:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from gpuplan.documents.document import Document, Layer, Spot
-from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
+from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_folder, read_manifests, read_text
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
 from gpuplan.documents.rules import NOTHING_TO_DELETE, RULES, UNREAD
+from gpuplan.documents.text import MAX_BYTES
 
 __all__ = [
+    "MAX_BYTES",
     "NOTHING_TO_DELETE",
     "RULES",
     "UNREAD",
@@ -26,6 +28,7 @@ __all__ = [
     "find_ignores",
     "has_folder",
     "merge",
+    "read_bytes",
     "read_folder",
     "read_manifests",
     "read_text",

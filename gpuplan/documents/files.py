@@ -36,6 +36,12 @@ def read_text(path: str, text: str, *, strict: bool = True) -> Read:
     return parse(SourceFile(path, text.removeprefix("\ufeff")), strict=strict)
 
 
+def read_bytes(path: str, data: bytes) -> Read:
+    """Objects of a file that was read already, in whatever YAML their tools read."""
+    file, refusal = decode(path, data)
+    return parse(file, strict=False) if refusal is None else ((), (refusal,))
+
+
 def has_folder(root: Root, folder: str) -> bool:
     """Whether the repository has this folder; one outside of it is none of its folders.
 

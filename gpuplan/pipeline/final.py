@@ -12,23 +12,18 @@ from typing import Any
 
 from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS
-from gpuplan.checks.handwritten.components import is_remote, references, remote_references, remote_resource
+from gpuplan.checks.handwritten.components import remote_references, remote_resource
 from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
-from gpuplan.checks.handwritten.reading import (
-    KUSTOMIZATION_FILES,
-    AfterPatching,
-    HandFiles,
-    Kustomization,
-    mapping,
-    path_in,
-    text,
-)
+from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
+from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
+from gpuplan.kustomize import Scratch
 from gpuplan.manifests import Identity, Manifest, check_schemas
+from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
-from gpuplan.planning.plan import HandWritten, Plan
+from gpuplan.planning.plan import Component, HandWritten, Plan
 from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.wording import closest
 
@@ -39,12 +34,13 @@ OFF = "off"
 class Judged:
     """What was found in the results; ``is_complete`` says that there was a program to get them from.
 
-    ``unchecked_kinds`` are the custom resources that no CRD was given for.
+    ``unchecked_kinds`` are the custom resources that no CRD was given for. ``is_late`` says that a build took too long.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     unchecked_kinds: set[str] = field(default_factory=set)
     is_complete: bool = True
+    is_late: bool = False
 
 
 def judge(
@@ -59,7 +55,8 @@ def judge(
     """Build each folder that includes Components, away from the repository, and judge what comes of it.
 
     ``earlier`` is what was found in the hand-written files themselves: it is not said again of the results. ``program``
-    is the kustomize or kubectl to run, `off`, or empty for whichever is on the path. What needs a network is not built.
+    is the kustomize or kubectl to run, `off`, or empty for whichever is on the path. What needs a network is not built,
+    and after a build that took too long no other cluster's are begun.
     """
     clusters = [cluster for cluster in clusters if cluster.components]
     if not clusters or program == OFF:
@@ -70,11 +67,13 @@ def judge(
         judged.diagnostics.append(_not_built(clusters[0].plan))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
-        sound, obstacles = _sound_components(patched, root)
+        sound, obstacles = _sound_components(patched, root, is_built=command is not None)
         judged.diagnostics += obstacles
-        if command is None:
+        if command is None or judged.is_late:
             continue
         patched, refusals = _build(patched, cluster, sound, root, out, command)
+        judged.is_late = any(item.finding.help == _HELP_FOR_TIME for item in refusals)
+        judged.is_complete = judged.is_complete and not judged.is_late
         found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, _Said(cluster.plan, earlier))]
         judged.diagnostics += _gather(found)
     return judged
@@ -107,81 +106,51 @@ def _folders(cluster: RenderedCluster) -> tuple[Folder, ...]:
 # --- What Components need ----------------------------------------------------------------------------------------
 
 
-def _sound_components(patched: Patched, root: Path) -> tuple[set[str], list[Diagnostic]]:
-    """The folders of the Components that can be built offline, and why others cannot."""
-    sound: set[str] = set()
-    diagnostics: list[Diagnostic] = []
+def _sound_components(patched: Patched, root: Path, *, is_built: bool) -> tuple[dict[str, Needs], list[Diagnostic]]:
+    """What the Components need that can be built offline, by their folders, and why others cannot."""
+    finder = Finder(root, patched.files)
+    files = patched.files
+    said = {_place(finding) for item in files.kustomizations for finding in remote_references(item, files)}
+    sound: dict[str, Needs] = {}
+    diagnostics: dict[object, Diagnostic] = {}
     for component in patched.plan.components:
-        needed = list(_closure(component.folder, patched.files, root))
-        found = [*_missing_files(needed, root), *_remote_files(needed, patched.files)]
-        diagnostics += (replace(item, clusters=(patched.plan.cluster.name,)) for item in found)
-        if not found and not any(_takes_from_elsewhere(kustomization) for kustomization in needed):
-            sound.add(component.folder)
-    return sound, diagnostics
+        needs = finder.find(component.folder, origin_of(component))
+        remote = [remote_resource.rule.report(item) for item in needs.remote if _place(item) not in said]
+        doubts = list(_doubts(component, needs)) if is_built and not kustomize.can_confine() else []
+        for item in (*needs.obstacles, *remote, *doubts):
+            found = replace(item, clusters=(patched.plan.cluster.name,))
+            diagnostics.setdefault((item.code, _place(item.finding)), found)
+        if not (needs.obstacles or needs.remote or doubts):
+            sound[component.folder] = needs
+    return sound, list(diagnostics.values())
 
 
-def _closure(folder: str, files: HandFiles, root: Path) -> Iterator[Kustomization]:
-    """The kustomizations that one is built with, its own first, wherever in the repository they are."""
-    known = {kustomization.folder: kustomization for kustomization in files.kustomizations}
-    waiting, seen = [folder], {folder}
-    while waiting:
-        path = waiting.pop()
-        kustomization = known.get(path) or _find_kustomization(path, root)
-        if kustomization is None:
-            continue
-        yield kustomization
-        for _, value in references(kustomization):
-            target = path_in(kustomization, value)
-            if value and not is_remote(value) and target not in seen and (root / target).is_dir():
-                seen.add(target)
-                waiting.append(target)
+def _place(finding: Finding) -> object:
+    return finding.at.locate().sort_key, finding.message
 
 
-def _find_kustomization(folder: str, root: Path) -> Kustomization | None:
-    for name in (*KUSTOMIZATION_FILES, "Kustomization"):
-        file = root / folder / name
-        if file.is_file():
-            documents, _ = read_text(f"{folder}/{name}", file.read_text("utf-8", "replace"), strict=False)
-            return next((Kustomization(item.origin, mapping(item.data), folder, "") for item in documents), None)
-    return None
-
-
-def _missing_files(kustomizations: Iterable[Kustomization], root: Path) -> Iterator[Diagnostic]:
-    for kustomization in kustomizations:
-        for at, value in references(kustomization):
-            path = path_in(kustomization, value)
-            if not value or is_remote(value) or (root / path).exists():
-                continue
-            folder = (root / path).parent
-            close = closest(Path(path).name, [item.name for item in folder.iterdir()] if folder.is_dir() else ())
-            finding = Finding(
-                at,
-                f"`{value}` does not exist",
-                label=f"did you mean `{close}`" if close else "no such file or folder",
-                notes=(f"kustomize looks for `{path}`",),
-                help=f"write `{value[: len(value) - len(Path(path).name)]}{close}`"
-                if close
-                else "add it, or remove it",
-            )
-            yield COMPONENT_DOES_NOT_BUILD.report(finding)
-
-
-def _remote_files(kustomizations: Iterable[Kustomization], files: HandFiles) -> Iterator[Diagnostic]:
-    """What a check on hand-written files says of these, of kustomizations that those include from elsewhere."""
-    for kustomization in kustomizations:
-        if kustomization not in files.kustomizations:
-            yield from (remote_resource.rule.report(finding) for finding in remote_references(kustomization))
-
-
-def _takes_from_elsewhere(kustomization: Kustomization) -> bool:
-    return any(True for _ in remote_references(kustomization))
+def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
+    """Why a Component is not built where kustomize might reach a network."""
+    doubt = next(filter(None, map(find_doubt, needs.kustomizations)), "")
+    if doubt and not needs.remote:
+        finding = Finding(
+            origin_of(component),
+            f"Component `{component.folder}` was not built: what it makes of objects was not checked",
+            label="may need a network",
+            notes=(
+                f"`{' '.join(doubt.split())}` may name another place",
+                "this system has nothing that keeps kustomize from a network",
+            ),
+            help="run gpuplan on Linux with seccomp or on macOS, or say `--kustomize off`",
+        )
+        yield Diagnostic(COMPONENTS_NOT_BUILT, finding)
 
 
 # --- Building ----------------------------------------------------------------------------------------------------
 
 
 def _build(
-    patched: Patched, cluster: RenderedCluster, sound: set[str], root: Path, out: str, command: Sequence[str]
+    patched: Patched, cluster: RenderedCluster, sound: Mapping[str, Needs], root: Path, out: str, command: Sequence[str]
 ) -> tuple[Patched, list[Diagnostic]]:
     """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt."""
     name = patched.plan.cluster.name
@@ -190,12 +159,13 @@ def _build(
     files = {f"{out}/{path}": data for path, data in cluster.files.items() if path.startswith(inside)}
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
-    with kustomize.laid_out(root, files, ("overlays",)) as copy:
-        results = _run(command, copy, {item.path: Path(normpath(copy / out / name / item.path)) for item in folders})
+    needed = merged([sound[component.folder] for folder in folders for component in folder.components])
+    with kustomize.laid_out(root, files, needed) as scratch:
+        results = _run(command, scratch, {item.path: scratch.path(f"{out}/{name}/{item.path}") for item in folders})
     for folder in folders:
         result = results.get(folder.path)
         if isinstance(result, str):
-            said = result.replace(f"{copy}/", "").replace(f"{root}/", "")
+            said = result.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, said), clusters=(name,)))
         elif result is not None:
             built[folder.path] = replace(folder, after=tuple(Manifest(folder.path, body) for body in result))
@@ -205,18 +175,20 @@ def _build(
 _Bodies = list[Mapping[str, Any]]
 
 
-def _run(command: Sequence[str], copy: Path, folders: Mapping[str, Path]) -> dict[str, _Bodies | str]:
+def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) -> dict[str, _Bodies | str]:
     """The objects of each folder, or why it was refused; some folders are left out beside one that was."""
     groups = _groups(folders)
     paths = [
         folders[group[0]]
         if len(group) == 1
-        else kustomize.bundle(copy / f"bundle-{index}", {name: folders[name] for name in group})
+        else kustomize.bundle(scratch.bundles / str(index), {name: folders[name] for name in group})
         for index, group in enumerate(groups)
     ]
     results: dict[str, _Bodies | str] = {}
     refused: list[list[str]] = []
-    for group, built in zip(groups, kustomize.build(command, paths), strict=True):
+    for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
+        if built is None:
+            continue
         if len(group) == 1:
             results[group[0]] = read_objects(built)
             continue
@@ -226,8 +198,8 @@ def _run(command: Sequence[str], copy: Path, folders: Mapping[str, Path]) -> dic
         else:
             results |= _sort_out(group, bodies)
     for group in refused:
-        singly = kustomize.build(command, [folders[name] for name in group])
-        found = {name: read_objects(one) for name, one in zip(group, singly, strict=True)}
+        singly = kustomize.build(command, [folders[name] for name in group], scratch.home)
+        found = {name: read_objects(one) for name, one in zip(group, singly, strict=True) if one is not None}
         results |= found
         if any(isinstance(one, str) for one in found.values()):
             break
@@ -316,8 +288,20 @@ def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
         f"kustomize does not build `{folder.path}` with its Components",
         label="refused",
         notes=(f"kustomize says: {_innermost(said)}",),
-        help="repair what kustomize names",
+        help=_help(said),
     )
+
+
+def _help(said: str) -> str:
+    if said == kustomize.OUT_OF_TIME:
+        return _HELP_FOR_TIME
+    if _NO_NETWORK.search(said):
+        return "copy what it would fetch into the folder, and name the copy"
+    return "repair what kustomize names"
+
+
+_NO_NETWORK = re.compile("(?:socket|connect): operation not permitted|transport '[^']*' not allowed")
+_HELP_FOR_TIME = "make the Component smaller, or look with `kustomize build` what takes so long"
 
 
 def _innermost(said: str) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.checks.handwritten.references import find_doubt
+from gpuplan.diagnostics import GpuplanError, Origin
+from gpuplan.documents import read_bytes
 from gpuplan.manifests.kustomization import FILE_NAME
 
 if TYPE_CHECKING:
+    from gpuplan.kustomize import Sources
     from gpuplan.pipeline import Build
 
 
@@ -34,7 +37,7 @@ def print_stream(
     texts = [chosen[path] for path in ours]
     if patched:
         generated = {dirname(path) for path in build.objects}
-        texts += _built(patched, generated, chosen, root.resolve(), out, kustomize)
+        texts += _built(patched, generated, build, root.resolve(), out, kustomize)
     return b"".join(b"---\n" + text for text in texts if text)
 
 
@@ -48,22 +51,23 @@ def _includes_components(path: str, data: bytes) -> bool:
 
 
 def _built(
-    patched: Sequence[str], generated: set[str], tree: dict[str, bytes], root: Path, out: str, program: str
+    patched: Sequence[str], generated: set[str], build: Build, root: Path, out: str, program: str
 ) -> list[bytes]:
     """What kustomize makes of each folder; of those with generated objects it must be something."""
-    from gpuplan.kustomize import build, find_program, laid_out
+    from gpuplan import kustomize
     from gpuplan.pipeline.final import OFF, read_objects
 
-    command = None if program == OFF else find_program(program)
+    command = None if program == OFF else kustomize.find_program(program)
     if command is None:
         raise GpuplanError(
             f"hand-written Components change what is in `{out}/{patched[0]}/`, and only kustomize can say how",
             "install kustomize or kubectl, or leave that folder out with `--stage`",
         )
-    files = {f"{out}/{path}": data for path, data in tree.items() if dirname(path) in patched}
-    with laid_out(root, files, ("overlays",)) as copy:
-        results = build(command, [Path(normpath(copy / out / folder)) for folder in patched])
-    for folder, result in zip(patched, results, strict=True):
+    files = {f"{out}/{path}": data for path, data in build.tree.items() if dirname(path) in patched}
+    with kustomize.laid_out(root, files, _needed(patched, build, root, out)) as scratch:
+        results = kustomize.build(command, [scratch.path(f"{out}/{folder}") for folder in patched], scratch.home)
+    built = [(folder, result) for folder, result in zip(patched, results, strict=True) if result is not None]
+    for folder, result in sorted(built, key=lambda item: not item[1].refusal):
         objects = read_objects(result)
         if isinstance(objects, str):
             raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects}")
@@ -72,4 +76,39 @@ def _built(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
                 "whoever prunes by this would delete them: let a Component leave one, or change the policy instead",
             )
-    return [result.text.encode() for result in results]
+    return [result.text.encode() for _, result in built]
+
+
+def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:
+    """What the Components of these folders are built from, which has to be here and in files."""
+    from gpuplan.checks.handwritten.reading import HandFiles
+    from gpuplan.kustomize import can_confine
+    from gpuplan.pipeline.needs import Finder, merged
+
+    finder = Finder(root, HandFiles())
+    needs = []
+    for folder in patched:
+        for at, component in _components(folder, build.tree[f"{folder}/{FILE_NAME}"], out):
+            found = finder.find(component, at)
+            obstacles = [*(item.finding for item in found.obstacles), *found.remote]
+            if obstacles:
+                file = obstacles[0].at.locate().file.path
+                raise GpuplanError(
+                    f"`{out}/{folder}/` cannot be built: {obstacles[0].message}, in {file}", obstacles[0].help
+                )
+            doubt = "" if can_confine() else next(filter(None, map(find_doubt, found.kustomizations)), "")
+            if doubt:
+                raise GpuplanError(
+                    f"`{out}/{folder}/` cannot be built: `{doubt}` may need a network, which nothing here prevents",
+                    "leave that folder out with `--stage`",
+                )
+            needs.append(found)
+    return merged(needs)
+
+
+def _components(folder: str, kustomization: bytes, out: str) -> Iterator[tuple[Origin, str]]:
+    """The folders of Components that a generated kustomization includes."""
+    path = f"{out}/{folder}/{FILE_NAME}"
+    for document in read_bytes(path, kustomization)[0]:
+        for index, value in enumerate(document.data["components"]):
+            yield document.origin / "components" / index, normpath(f"{out}/{folder}/{value}")

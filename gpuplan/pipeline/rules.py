@@ -105,12 +105,15 @@ COMPONENTS_NOT_BUILT = Rule(
     "GPU680",
     "components-not-built",
     Severity.WARNING,
-    """There are hand-written Components, and no program to build them with.
+    """There are hand-written Components, and nothing to build them with, or to build them safely.
 
 ## Why
 What a patch makes of an object is known when kustomize has applied it. Neither `kustomize` nor `kubectl`, which has it
 inside, was found on the path, so that nobody knows whether the Components build, and what came of them was not checked.
 What is written to `out/` is the same with and without it.
+
+kustomize runs where it cannot reach a network: by seccomp on Linux, by `sandbox-exec` on macOS. On systems that have
+neither, a Component is not built when anything in it might be an address.
 
 ## Instead
 Install kustomize or kubectl, or name the program: `--kustomize PATH`, or the environment variable `GPUPLAN_KUSTOMIZE`.
@@ -132,6 +135,23 @@ file that does not exist, a patch of an object that is named otherwise, and an o
 ## Instead
 Repair what the message names. A patch for a stage's Component must match in every folder that includes it: give it a
 `target`, or put it into the Component of the one namespace or pool.
+""",
+)
+
+COMPONENT_FILE_UNUSABLE = Rule(
+    "GPU648",
+    "component-file-unusable",
+    Severity.ERROR,
+    """A hand-written Component needs something that is no file, is too large, or is named from the top of a machine.
+
+## Why
+Components are built in a copy that holds what they name, so that a build reaches nothing else. A pipe or a device has
+no content to copy: whoever opens it waits, or reads without end. Files of more than 8 MiB are no configuration, and
+one cluster's Components together are built from no more than 64 MiB. Absolute paths, and those with more `..` than
+there are folders, mean something else on every machine.
+
+## Instead
+Put a regular file there, and write the way to it from the folder of the kustomization that names it.
 """,
 )
 
@@ -244,6 +264,7 @@ RULES = (
     UNMATCHED_OVERLAY,
     SHARED_NAMES,
     COMPONENTS_NOT_BUILT,
+    COMPONENT_FILE_UNUSABLE,
     COMPONENT_DOES_NOT_BUILD,
     PATCHED_OBJECT_INVALID,
     INVALID_OBJECT,

@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import (
-    HandFiles,
-    Kustomization,
-    entries,
-    mapping,
-    path_in,
-    read,
-    sequence,
-    text,
-)
+from gpuplan.checks.handwritten.reading import HandFiles, Kustomization, entries, mapping, path_in, read, text
+from gpuplan.checks.handwritten.references import Files, charts, references
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.kai import queues
@@ -241,66 +233,41 @@ def patch_target_without_group(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_REMOTE = re.compile(
-    r"[a-z+]+://|git@|git::|(github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)[/:]|.*\?(ref|version)=|.*\.git(//|$)",
-    re.IGNORECASE,
-).match
-
-
 @check("GPU644", "remote-resource", Severity.WARNING)
 def remote_resource(plan: Plan) -> Iterator[Finding]:
     """A hand-written kustomization takes files from another place.
 
     ## Why
     The same commit then builds to something else next week, or to nothing when the place cannot be reached: Argo CD's
-    repository server may have no way out. Nothing that comes from there is checked here.
+    repository server may have no way out. Nothing that comes from there is checked here: gpuplan runs kustomize without
+    a network, and does not build what needs one.
 
     ## Instead
     Copy the files into the folder, and name the version they are of in a comment.
     """
-    for kustomization in read(plan).kustomizations:
-        yield from remote_references(kustomization)
+    files = read(plan)
+    for kustomization in files.kustomizations:
+        yield from remote_references(kustomization, files)
 
 
-def remote_references(kustomization: Kustomization) -> Iterator[Finding]:
-    for at, value in references(kustomization):
-        if is_remote(value):
+def remote_references(kustomization: Kustomization, files: Files) -> Iterator[Finding]:
+    for reference in references(kustomization, files):
+        if reference.is_remote:
             yield Finding(
-                at,
-                f"`{value}` is taken from another place at build time",
+                reference.at,
+                f"`{reference.name}` is taken from another place at build time",
                 label="not in this repository",
                 notes=("the output no longer follows from the commit alone",),
                 help="copy it into the folder and list the copy",
             )
-    if "helmCharts" in kustomization.body:
+    for at, what in charts(kustomization, files):
         yield Finding(
-            (kustomization.at / "helmCharts").key,
-            "`helmCharts` downloads a chart at build time",
+            at,
+            f"`{what}` downloads a chart at build time",
             label="not in this repository",
             notes=("kustomize renders charts only with `--enable-helm`, which Argo CD does not set by default",),
             help="render the chart into files, or give it an Application of its own",
         )
-
-
-def is_remote(reference: str) -> bool:
-    return _REMOTE(reference) is not None
-
-
-_PATH_LISTS = ("resources", "components", "bases", "crds", "configurations", "transformers", "generators", "validators")
-
-
-def references(kustomization: Kustomization) -> Iterator[tuple[Origin, str]]:
-    """The paths that a kustomization names, with their places."""
-    for at, entry in entries(kustomization, *_PATH_LISTS, "patchesStrategicMerge"):
-        if isinstance(entry, str) and "\n" not in entry:
-            yield at, entry
-    for at, entry in entries(kustomization, "patches", "patchesJson6902", "replacements"):
-        yield at / "path", text(mapping(entry).get("path"))
-    for at, entry in entries(kustomization, "configMapGenerator", "secretGenerator"):
-        for field in ("files", "envs"):
-            for index, path in enumerate(sequence(mapping(entry).get(field))):
-                yield at / field / index, text(path).partition("=")[2] or text(path)
-    yield kustomization.at / "openapi" / "path", text(mapping(kustomization.body.get("openapi")).get("path"))
 
 
 @check("GPU645", "content-under-old-name", Severity.WARNING)

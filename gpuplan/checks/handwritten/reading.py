@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from posixpath import dirname, normpath
 
 from gpuplan.diagnostics import Location, Origin, Path
 from gpuplan.planning.plan import Plan
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
+ALL_KUSTOMIZATION_FILES = (*KUSTOMIZATION_FILES, "Kustomization")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,20 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class HandFiles:
-    """All that was written by hand for one cluster."""
+    """All that was written by hand for one cluster; ``documents`` are those of each file with their places."""
 
     kustomizations: tuple[Kustomization, ...] = ()
     objects: tuple[Object, ...] = ()
+    documents: Mapping[str, Sequence[tuple[Origin, object]]] = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> Iterator[Object]:
         return (item for item in self.objects if item.kind in kinds)
+
+    def find_documents(self, path: str) -> Sequence[tuple[Origin, object]]:
+        return self.documents.get(path, ())
+
+    def find_kustomization(self, folder: str) -> Kustomization | None:
+        return next((item for item in self.kustomizations if item.folder == folder), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +115,13 @@ def read(plan: Plan) -> HandFiles:
     kustomizations: list[Kustomization] = []
     files: list[tuple[str, str, Origin, object]] = []
     built: list[Object] = []
+    documents: dict[str, list[tuple[Origin, object]]] = {}
     for written in plan.hand_written:
         if isinstance(written.at.source, AfterPatching):
             built.append(Object(written.at, mapping(written.body), "", written.stage))
             continue
         path = written.at.locate().file.path
+        documents.setdefault(path, []).append((written.at, written.body))
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))
         else:
@@ -120,7 +130,7 @@ def read(plan: Plan) -> HandFiles:
     objects = [item for file in files for item in _objects(*file, targets)]
     objects += (item for kustomization in kustomizations for item in _inline_patches(kustomization))
     objects += built
-    return HandFiles(tuple(kustomizations), tuple(objects))
+    return HandFiles(tuple(kustomizations), tuple(objects), documents)
 
 
 def entries(kustomization: Kustomization, *keys: str) -> Iterator[tuple[Origin, object]]:

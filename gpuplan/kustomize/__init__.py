@@ -6,21 +6,38 @@ import json
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.kustomize.confinement import find_confinement
+from gpuplan.kustomize.running import Ended, environment, out_of_time, run
+from gpuplan.kustomize.scratch import Scratch, Sources, laid_out
+
+__all__ = [
+    "LONGEST_BUILD",
+    "MARK",
+    "OUT_OF_TIME",
+    "Built",
+    "Scratch",
+    "Sources",
+    "build",
+    "bundle",
+    "can_confine",
+    "find_program",
+    "laid_out",
+]
 
 KNOWN_PROGRAMS: Final = ("kustomize", "kubectl")
-LONGEST_BUILD: Final = 120
-"""Seconds."""
+LONGEST_BUILD: Final = 30
+"""Seconds of one build. A thousand queues in one folder, which is the largest that gpuplan writes, take eight."""
+OUT_OF_TIME: Final = out_of_time(LONGEST_BUILD)
 
 MARK: Final = "gpuplan.dev/folder"
 
@@ -39,6 +56,7 @@ def find_program(wanted: str = "") -> tuple[str, ...] | None:
         program = shutil.which(name)
         if program:
             is_alone = Path(program).name.lower().startswith("kustomize")
+            program = str(Path(program).absolute())  # it is run in another folder
             return (program, "build") if is_alone else (program, "kustomize")
     if wanted:
         raise GpuplanError(
@@ -46,26 +64,6 @@ def find_program(wanted: str = "") -> tuple[str, ...] | None:
             "name `kustomize` or `kubectl`, or write `--kustomize off`",
         )
     return None
-
-
-@contextmanager
-def laid_out(root: Path, files: Mapping[str, bytes], links: Sequence[str]) -> Iterator[Path]:
-    """A temporary copy of the repository's root with files of its own, whose paths may leave the root.
-
-    ``links`` are folders of the repository that are needed as they are. Around the copy there is all of the root's way,
-    so that paths from one folder to another hold.
-    """
-    with TemporaryDirectory(prefix="gpuplan-") as temporary:
-        top = Path(os.path.realpath(temporary))
-        copy = top / root.relative_to(root.anchor)
-        copy.mkdir(parents=True)
-        for path, data in files.items():
-            file = Path(os.path.normpath(copy / path))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        for link in links:
-            (copy / link).symlink_to(root / link, target_is_directory=True)
-        yield copy
 
 
 def bundle(folder: Path, members: Mapping[str, Path]) -> Path:
@@ -93,25 +91,59 @@ def _write(folder: Path, kustomization: Mapping[str, object]) -> None:
     (folder / "kustomization.yaml").write_text(json.dumps(kustomization), encoding="utf-8")
 
 
-def build(command: Sequence[str], folders: Sequence[Path]) -> list[Built]:
-    """Build each folder by itself, a few at a time."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(lambda folder: _build(command, folder), folders))
+def can_confine() -> bool:
+    """Whether this system lets programs be kept from a network."""
+    return find_confinement() is not None
 
 
-def _build(command: Sequence[str], folder: Path) -> Built:
-    try:
-        result = subprocess.run(  # noqa: S603 - whoever runs gpuplan chooses the program
-            [*command, str(folder)], capture_output=True, check=False, timeout=LONGEST_BUILD
-        )
-    except OSError as error:
-        raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
-    except subprocess.TimeoutExpired:
-        return Built(refusal=f"nothing within {LONGEST_BUILD} seconds")
-    if result.returncode:
-        said = _refusal(result.stderr.decode(errors="replace"))
-        return Built(refusal=said or f"nothing, and ends with {result.returncode}")
-    return Built(result.stdout.decode(errors="replace"))
+def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[Built | None]:
+    """Build each folder by itself, a few at a time, without a network where the system can keep programs from it.
+
+    When one takes too long, those that were not begun are left out: None is what came of them.
+    """
+    confinement = find_confinement()
+    late, unwanted = threading.Event(), threading.Event()
+    whole = (*(confinement.prefix if confinement else ()), *command)
+
+    def attempt(folder: Path) -> Built | None:
+        if late.is_set():
+            return None
+        try:
+            ended = _run((*whole, str(folder)), home, unwanted)
+        except OSError as error:
+            raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
+        if ended.excess == OUT_OF_TIME:
+            late.set()
+        return _built(ended)
+
+    with ThreadPoolExecutor(os.cpu_count(), initializer=confinement.enter if confinement else None) as pool:
+        try:
+            return list(pool.map(attempt, folders))
+        except BaseException:
+            unwanted.set()
+            raise
+
+
+def _run(command: Sequence[str], home: Path, unwanted: threading.Event) -> Ended:
+    told = environment(home)
+    return run(command, environment=told, folder=home, seconds=LONGEST_BUILD, unwanted=unwanted)
+
+
+def _built(ended: Ended) -> Built:
+    if ended.excess:
+        return Built(refusal=ended.excess)
+    if ended.status:
+        said = _refusal(_shortened(ended.said.decode(errors="replace")))
+        return Built(refusal=said or f"nothing, and ends with {ended.status}")
+    return Built(ended.printed.decode(errors="replace"))
+
+
+_LONGEST_HALF: Final = 4000
+
+
+def _shortened(said: str) -> str:
+    """The beginning and the end: what a Component has kustomize say may be long, and is searched for names."""
+    return said if len(said) <= 2 * _LONGEST_HALF else f"{said[:_LONGEST_HALF]} … {said[-_LONGEST_HALF:]}"
 
 
 _IN_LOG: Final = re.compile(r'err=("(?:[^"\\]|\\.)*")')

@@ -16,6 +16,10 @@ from gpuplan.cli.terminal import Terminal
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
 
+    _OutputParameter = click.ParamType["Output"]
+else:
+    _OutputParameter = click.ParamType  # click before 8.4 does not take a type here when it runs
+
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
 STAGES = ("gpu-operator", "partitions", "scheduling", "queues", "namespaces", "monitoring", "workloads")
@@ -32,7 +36,7 @@ class Output:
     file: str | None = None
 
 
-class OutputType(click.ParamType[Output]):
+class OutputType(_OutputParameter):
     """``FORMAT`` or ``FORMAT=FILE``."""
 
     name = "format"

@@ -1027,3 +1027,16 @@ KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Work
     "Workload": Workload,
     "Retained": Retained,
 }
+
+
+def complete(*parts: type[Model]) -> None:
+    """Build what `defer_build` puts off, of these or of all parts of the language.
+
+    Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
+    """
+    for part in parts or _parts(Model):
+        part.model_rebuild()
+
+
+def _parts(model: type[Model]) -> tuple[type[Model], ...]:
+    return tuple(part for child in model.__subclasses__() for part in (child, *_parts(child)))

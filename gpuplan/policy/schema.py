@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from gpuplan.policy.models import KINDS
+from gpuplan.policy.models import KINDS, complete
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The dialect that the YAML language server understands best."""
@@ -25,6 +25,7 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
 
     It holds for whole documents; `overlay_schema` holds for files that also change documents of the bases.
     """
+    complete()
     if kind is not None:
         return _finish(KINDS[kind].model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
     models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]

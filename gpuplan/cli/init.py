@@ -14,7 +14,8 @@ from gpuplan.cli.commands import Verb, option
 from gpuplan.cli.terminal import Terminal
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_README = "README.md"
+_SHARED = ("README.md", ".vscode/settings.json")
+"""What a repository may have already, and then keeps."""
 _OURS = ("policies", "overlays", ".gpuplan")
 """What the starter brings along whole, and would not be a starter beside something else."""
 
@@ -33,7 +34,7 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
     It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md that is there
-    stays, and where there are policies or overlays already nothing is written.
+    stays, as do settings of an editor, and where there are policies or overlays already nothing is written.
 
     \b
       gpuplan init .
@@ -44,7 +45,9 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     terminal = Terminal.of(context)
     target = terminal.root / folder
     _refuse_existing(target)
-    files = {path: text for path, text in scaffold(cluster).items() if path != _README or not _exists(target / path)}
+    files = {
+        path: text for path, text in scaffold(cluster).items() if path not in _SHARED or not _exists(target / path)
+    }
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))

@@ -50,14 +50,25 @@ def overlay_schema() -> dict[str, Any]:
     for definition in schema["definitions"].values():
         if "properties" in definition:
             definition.pop("required", None)
-            definition["properties"] = {
-                name: {"anyOf": [field, {"type": "null"}]} for name, field in definition["properties"].items()
-            }
+            definition["properties"] = {name: _or_null(field) for name, field in definition["properties"].items()}
     schema["definitions"]["Metadata"]["properties"]["$patch"] = {
         "const": "delete",
         "description": "Removes the document of this kind and name that the bases hold.",
     }
     return {**schema, "title": "gpuplan.dev/v1 overlay"}
+
+
+def _or_null(field: Any) -> Any:  # noqa: ANN401 - JSON
+    """A field, or a mapping's item, that an overlay may remove."""
+    return {"anyOf": [_items_or_null(field), {"type": "null"}]}
+
+
+def _items_or_null(field: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(field.get("additionalProperties"), dict):
+        return {**field, "additionalProperties": _or_null(field["additionalProperties"])}
+    if "anyOf" in field:
+        return {**field, "anyOf": [_items_or_null(one) for one in field["anyOf"]]}
+    return field
 
 
 def _finish(schema: dict[str, Any], title: str) -> dict[str, Any]:

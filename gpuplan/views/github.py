@@ -45,7 +45,7 @@ def _place(span: Span) -> dict[str, str]:
 
 def _message(diagnostic: Diagnostic) -> str:
     finding = diagnostic.finding
-    lines = [f"{finding.message}: {finding.label}" if finding.label else finding.message]
+    lines = [finding.headline]
     lines += (line for note in finding.notes for line in f"note: {note}".split("\n"))
     lines += [f"help: {finding.help}"] if finding.help else []
     return "\n".join(map(printable, lines))

@@ -67,8 +67,7 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
 
 def _message(diagnostic: Diagnostic) -> str:
     finding = diagnostic.finding
-    headline = f"{finding.message}: {finding.label}" if finding.label else finding.message
-    return "\n".join((headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
+    return "\n".join((finding.headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
 
 
 def _location(origin: Origin, theme: Theme) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from junitparser import JUnitXml
 
 from tests.cli.platforms import POOL, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
@@ -53,6 +54,52 @@ def test_every_report_that_is_promised_is_written(project: Path) -> None:
     assert "<testsuites" in (project / reports["junit"]).read_text()
     assert "error | GPU101" in (project / JOB["artifacts"]["paths"][0]).read_text()
     assert JOB["artifacts"]["when"] == "always"
+
+
+BAD = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: one}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 3}}
+---
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: two}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 3}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: first}
+spec: {tenant: gone, pool: gone, image: "x:1", training: {}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: second}
+spec: {tenant: gone, pool: gone, image: "x:1", training: {}}
+"""
+
+
+def failed_tests(project: Path) -> set[str]:
+    """What GitLab tells tests of a job apart by: `key` in `lib/gitlab/ci/reports/test_case.rb`."""
+    job(project, GPUPLAN_CHECK_OUT="false")
+    xml = JUnitXml.fromfile(str(project / "gpuplan.junit.xml"))
+    failed = [case for suite in xml for case in suite if case.result]
+    keys = {f"gpuplan_{case.classname}_{case.name}" for case in failed}
+    assert len(keys) == len(failed)
+    return keys
+
+
+def test_each_finding_is_a_test_that_fails_until_it_is_fixed(project: Path) -> None:
+    write(a_platform(project) / "policies/bad.yaml", BAD)
+    before = failed_tests(project)
+    write(project / "policies/bad.yaml", f"# fixed\n{BAD.replace('{3g.40gb: 3}', '{3g.40gb: 2}', 1)}")
+
+    after = failed_tests(project)
+
+    assert len(before) == 6
+    assert after < before
+    [fixed] = before - after
+    assert fixed.endswith("(MigLayout one spec.instances.3g.40gb)")
 
 
 def test_a_clean_platform_passes(project: Path) -> None:

@@ -166,6 +166,7 @@ def test_gitlab_gets_a_list_of_issues_with_different_fingerprints() -> None:
         ("minor", 4),
     ]
     assert len({issue["fingerprint"] for issue in issues}) == 3
+    assert issues[0]["description"] == "GPU203: layout `mixed` does not fit on H100-80GB: no free placement left"
 
 
 # --- Fingerprints ------------------------------------------------------------------------------------------------
@@ -249,8 +250,11 @@ def test_junit_fails_on_errors_only() -> None:
 
     assert root.get("failures") == "1"
     assert [(case.get("name"), [child.tag for child in case]) for case in root.iter("testcase")] == [
-        ("GPU203 layout-does-not-fit", ["failure"]),
-        ("GPU401 limit-below-guarantee", ["system-out"]),
+        ("GPU203 layout-does-not-fit: layout `mixed` does not fit on H100-80GB (spec.instances.1g.10gb)", ["failure"]),
+        (
+            "GPU401 limit-below-guarantee: limit 4 of tenant `research` is below its guarantee 8 (spec.quotas.limit)",
+            ["system-out"],
+        ),
     ]
 
 
@@ -260,6 +264,45 @@ def test_junit_shows_what_was_looked_for_and_not_found() -> None:
     rules = root.find("testsuite[@name='rules']")
     assert rules is not None
     assert [case.get("name") for case in rules] == ["GPU120 odd-name"]
+
+
+def cases(*diagnostics: Diagnostic, theme: Theme = PLAIN) -> list[tuple[str | None, str | None]]:
+    """What servers tell cases apart by: class and name."""
+    xml = JUnitXml.fromstring(junit(a_report(*diagnostics), theme).encode())
+    return [(case.classname, case.name) for suite in xml for case in suite]
+
+
+def test_junit_has_a_case_of_its_own_for_each_finding() -> None:
+    found = cases(FIT, FIT, LIMIT, a_diagnostic(at("«a»\n", file="policies/other.yaml")))
+
+    assert len(set(found)) == 4
+
+
+def test_a_junit_case_outlives_lines_that_move_and_items_that_are_sorted() -> None:
+    before = a_diagnostic(at("a: «4»\n", field=("spec", "quotas", 0)), "limit 4 of `research` is below 8")
+    after = a_diagnostic(at("# new\n\na: «4»\n", field=("spec", "quotas", 3)), "limit 4 of `research` is below 8")
+
+    assert cases(before) == cases(after)
+
+
+def test_fixing_a_finding_ends_its_junit_case_and_no_other() -> None:
+    others = [a_diagnostic(at("«a»\n", document=f"MigLayout {name}"), "3x `3g.40gb` do not fit") for name in "xyz"]
+
+    assert set(cases(*others)) - set(cases(others[0], others[2])) == {*cases(others[1])}
+
+
+def test_junit_names_files_from_where_it_runs() -> None:
+    (case,) = ET.fromstring(junit(a_report(FIT), Theme(root="platform/")).encode()).iter("testcase")
+
+    assert case.get("classname") == "platform/policies/team"
+    assert case.get("file") == "platform/policies/team.yaml"
+    assert case.get("time") == "0"
+
+
+def test_a_junit_failure_says_what_the_caret_does() -> None:
+    (failure,) = ET.fromstring(junit(a_report(FIT), PLAIN).encode()).iter("failure")
+
+    assert failure.get("message") == "layout `mixed` does not fit on H100-80GB: no free placement left"
 
 
 def test_junit_counts_add_up() -> None:

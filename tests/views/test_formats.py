@@ -19,9 +19,10 @@ from gpuplan.diagnostics import Diagnostic, Label
 from gpuplan.pipeline import Report
 from gpuplan.views.fingerprint import fingerprints
 from gpuplan.views.formats import Format, findings
-from gpuplan.views.github import escape_message, escape_property
+from gpuplan.views.github import MOST, escape_message, escape_property
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.junit import junit
+from gpuplan.views.sarif import MOST_PLACES, MOST_RESULTS, sarif
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import printable
 from gpuplan.views.theme import PLAIN, Theme
@@ -154,6 +155,15 @@ def test_a_github_command_is_one_line_with_two_separators(path: str, message: st
     assert unescape(properties[2]) == printable(message)
 
 
+def test_github_gets_no_more_than_it_shows() -> None:
+    lines = findings(a_report(*[LIMIT] * MOST, FIT, FIT), Format.GITHUB, PLAIN).splitlines()
+
+    assert len(lines) == MOST + 1
+    assert [line.split(" ")[0] for line in lines[:3]] == ["::error", "::error", "::warning"]
+    assert lines[-1] == "::notice title=gpuplan::2 of 52 findings are not shown; `gpuplan validate` prints them all"
+    assert len(findings(a_report(*[LIMIT] * MOST), Format.GITHUB, PLAIN).splitlines()) == MOST
+
+
 # --- GitLab ------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +243,42 @@ def test_sarif_names_a_file_elsewhere_absolutely() -> None:
 
     artifact = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
     assert artifact == {"uri": "file:///srv/platform/policies/team.yaml"}
+
+
+def test_sarif_leaves_out_what_code_scanning_would_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.views.sarif.MOST_RESULTS", 2)
+    log = sarif(a_report(LIMIT, FIT, FIT), PLAIN)
+    (run,) = json.loads(log)["runs"]
+
+    assert Sarif.model_validate_json(log).runs[0].invocations
+    assert [result["ruleId"] for result in run["results"]] == ["GPU203", "GPU203"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["GPU203"]
+    (said,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert said["message"]["text"].startswith("1 of 3 findings are left out, the least severe ones;")
+
+
+def test_sarif_leaves_out_nothing_unless_it_must() -> None:
+    assert "invocations" not in json.loads(sarif(a_report(LIMIT, FIT), PLAIN))["runs"][0]
+    assert (MOST_RESULTS, MOST_PLACES) == (25_000, 1_000)
+
+
+def test_a_sarif_result_has_no_more_places_than_code_scanning_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.views.sarif.MOST_PLACES", 3)
+    many = a_diagnostic(at("«a»\n"), related=tuple(Label(at("«b»\n"), str(number)) for number in range(5)))
+    ((result,),) = (run["results"] for run in json.loads(sarif(a_report(many), PLAIN))["runs"])
+
+    assert len(result["locations"]) + len(result["relatedLocations"]) == 3
+
+
+def test_sarif_names_addresses_that_there_are_and_invents_none() -> None:
+    urls = {"Homepage": "https://example.com/", "Documentation": "https://example.com/docs/"}
+    (named,) = json.loads(sarif(a_report(FIT), PLAIN, urls))["runs"]
+    (nameless,) = json.loads(sarif(a_report(FIT), PLAIN))["runs"]
+
+    assert named["tool"]["driver"]["informationUri"] == "https://example.com/"
+    assert named["tool"]["driver"]["rules"][0]["helpUri"] == "https://example.com/docs/rules/GPU203/"
+    assert "informationUri" not in nameless["tool"]["driver"]
+    assert "helpUri" not in nameless["tool"]["driver"]["rules"][0]
 
 
 # --- JUnit -------------------------------------------------------------------------------------------------------

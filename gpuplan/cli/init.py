@@ -10,7 +10,7 @@ from shlex import quote
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Reader, option
 from gpuplan.cli.terminal import Terminal
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -26,7 +26,7 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
     return name
 
 
-@click.command("init", cls=Verb)
+@click.command("init", cls=Reader)
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
 @click.pass_context

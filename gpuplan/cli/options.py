@@ -77,6 +77,19 @@ def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: st
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def complete_pool(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The pools of the clusters named so far, or of all."""
+    from gpuplan import pipeline
+    from gpuplan.diagnostics import GpuplanError
+
+    try:
+        report = pipeline.validate(Terminal.of(context).root, context.params.get("clusters") or (), kustomize="off")
+    except (GpuplanError, OSError):
+        return []
+    names = {pool.name for plan in report.plans for pool in plan.pools}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def each_to_its_own(_: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
     """Let no two formats go to one place."""
     files = [output.file for output in outputs]

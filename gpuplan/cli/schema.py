@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb
+from gpuplan.cli.commands import Reader
 from gpuplan.cli.terminal import Terminal
 from gpuplan.views.schemas import NAMES
 
 
-@click.command("schema", cls=Verb)
+@click.command("schema", cls=Reader)
 @click.argument("name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), default="policy")
 @click.pass_context
 def command(context: click.Context, name: str) -> None:

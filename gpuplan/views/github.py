@@ -16,7 +16,7 @@ _ORDER = tuple(_COMMANDS)
 
 
 MOST = 50
-"""Findings with a command. GitHub shows ten of each kind in a step and fifty in a job; others would only fill the log."""
+"""Findings shown. GitHub shows ten of each kind in a step and fifty in a job; others would only fill the log."""
 
 
 def github(report: Report, theme: Theme) -> str:

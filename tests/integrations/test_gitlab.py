@@ -23,14 +23,18 @@ DIFF = TEMPLATE["gpuplan-diff"]
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
-def job(project: Path, which: dict[str, Any] = JOB, **variables: str) -> Run:
+SHELLS = {"bash": ("bash", "-eo", "pipefail"), "dash": ("dash", "-e"), "zsh": ("zsh", "-f", "-eo", "pipefail")}
+"""What a runner may have for a shell, and how it starts it."""
+
+
+def job(project: Path, which: dict[str, Any] = JOB, shell_: str = "bash", **variables: str) -> Run:
     """Run a job's scripts one after the other in one shell, as the runner does."""
     script = "".join(f"{line}\n" for line in (*which["before_script"], *which["script"]))
     bin_ = project.parent / "bin"
     shutil.rmtree(bin_, ignore_errors=True)
     put_gpuplan(bin_)
     known = {**TEMPLATE["variables"], **which.get("variables", {}), **variables}
-    return shell(["bash", "-eo", "pipefail", "-c", script], project, known, path=bin_)
+    return shell([*SHELLS[shell_], "-c", script], project, known, path=bin_)
 
 
 @pytest.fixture
@@ -120,6 +124,23 @@ def test_one_cluster_without_its_output_can_be_judged(project: Path) -> None:
     a_platform(project, "dev", "prod")
 
     assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="dev prod").code == 0
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_any_shell_divides_clusters_and_takes_none_for_a_pattern(project: Path, name: str) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"there is no {name}")
+    (a_platform(project, "dev", "prod") / "dev").mkdir()
+
+    assert job(project, shell_=name, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="dev prod").code == 0
+    assert job(project, shell_=name, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2
+
+
+@pytest.mark.parametrize("which", [JOB, DIFF], ids=["gpuplan", "gpuplan-diff"])
+def test_zsh_is_told_before_clusters_are_divided(which: dict[str, Any]) -> None:
+    [script] = which["script"]
+
+    assert "emulate sh" in script.partition("for cluster in ")[0]
 
 
 @pytest.mark.parametrize("value", ["True", "yes", ""])

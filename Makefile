@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 
-.PHONY: help demo test test-cluster check generate docs docs-serve bench dist sbom lock clean
+.PHONY: help demo test test-lowest test-cluster check generate docs docs-serve bench dist sbom lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,6 +21,9 @@ demo: $(BIN)/.run ## Validate and build the example platform
 
 test: $(BIN)/.dev ## Run all tests
 	@$(BIN)/python -m pytest -n auto -q
+
+test-lowest: build/lowest/.done ## Run every command with the lowest versions of packages that pyproject.toml allows
+	@build/lowest/bin/python tools/try_commands.py
 
 test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real parsers; builds these with Go
 	@$(BIN)/python -m tests.cluster.programs
@@ -99,4 +102,12 @@ $(BIN)/.docs: requirements/docs.txt $(BIN)/.dev
 
 $(BIN)/.dist: requirements/dist.txt $(BIN)/.dev
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dist.txt
+	@touch $@
+
+build/lowest/.done: pyproject.toml requirements/build.in
+	@echo "installing into build/lowest ..."
+	@$(PYTHON) -m venv --clear build/lowest
+	@build/lowest/bin/python -m pip install -q --disable-pip-version-check uv -r requirements/build.in
+	@build/lowest/bin/uv pip install -q --python build/lowest --resolution lowest-direct -r pyproject.toml
+	@build/lowest/bin/uv pip install -q --python build/lowest --no-deps --no-build-isolation -e .
 	@touch $@

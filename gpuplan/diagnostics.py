@@ -61,6 +61,11 @@ class Location(NamedTuple):
 class Source(Protocol):
     """Something that can say where its parts were written; `gpuplan.documents.Document` is one."""
 
+    @property
+    def title(self) -> str:
+        """The document that it is, such as ``Pool research``; empty for what is none."""
+        ...  # pragma: no cover
+
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
         """Where the value at ``path`` (or its key) was written; the nearest existing parent if it was not."""
         ...  # pragma: no cover
@@ -71,6 +76,7 @@ class WholeFile:
     """A source for findings about a file as such; all of it is at the start of the first line."""
 
     file: SourceFile
+    title: str = ""
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
         return Location(self.file, Span(Position(1, 1), Position(1, 1)))
@@ -131,6 +137,11 @@ class Finding:
     notes: tuple[str, ...] = ()
     help: str = ""
     severity: Severity | None = None
+
+    @property
+    def headline(self) -> str:
+        """Message and label, for readers who do not see the words at a caret."""
+        return f"{self.message}: {self.label}" if self.label else self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,3 +51,12 @@ def test_a_broken_platform_has_findings_with_places(tmp_path: Path) -> None:
 def test_trouble_is_raised(tmp_path: Path) -> None:
     with pytest.raises(gpuplan.GpuplanError, match="no cluster found"):
         gpuplan.validate(tmp_path)
+
+
+def test_folders_may_be_named_in_text(tmp_path: Path) -> None:
+    (a_platform(tmp_path) / "crds").mkdir()
+
+    assert gpuplan.validate(str(tmp_path)).is_valid
+    assert gpuplan.build(str(tmp_path)).tree == gpuplan.build(tmp_path).tree
+    with pytest.raises(gpuplan.GpuplanError, match="there is no CustomResourceDefinition in"):
+        gpuplan.build(str(tmp_path), crds=str(tmp_path / "crds"))

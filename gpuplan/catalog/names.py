@@ -12,6 +12,9 @@ _PATTERN = re.compile(
     rf"(?:\+(?P<plus>{_ATTRIBUTE}(?:,{_ATTRIBUTE})*)|-(?P<minus>{_ATTRIBUTE}(?:,{_ATTRIBUTE})*))?"
 )
 
+GRAMMAR = "^" + re.sub(r"\?P<[a-z]+>", "", _PATTERN.pattern) + "$"
+"""The same for a JSON Schema, whose regular expressions are those of JavaScript."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileName:

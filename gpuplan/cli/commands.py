@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
@@ -89,6 +90,20 @@ class Verb(_Sections):
         kwargs["context_settings"] = {**CONTEXT, **kwargs.get("context_settings", {})}
         super().__init__(*args, **kwargs)
         self.params += _global_options()
+
+
+class Reader(Verb):
+    """A verb that shows what docstrings say: they are the pages of rules and fields."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        if sys.flags.optimize > 1:
+            from gpuplan.diagnostics import GpuplanError
+
+            raise GpuplanError(
+                f"Python was started without docstrings, which hold what `gpuplan {ctx.info_name}` shows",
+                "start it without `-OO`, or unset PYTHONOPTIMIZE",
+            )
+        return super().invoke(ctx)
 
 
 class Verbs(_Sections, click.Group):

@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import (
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    get_completion_class,
+)
 
 from gpuplan.cli.commands import Verb
 from gpuplan.cli.terminal import Terminal
+
+
+class _WholeWords(ShellComplete):
+    """For shells that put what is found in place of the whole word, such as `--cluster=p`."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        found = super().get_completions(args, incomplete)
+        name, equals, _ = incomplete.partition("=")
+        if not equals or not name.startswith("--"):
+            return found
+        return [CompletionItem(f"{name}={item.value}", item.type, item.help) for item in found]
+
+
+@add_completion_class
+class _Fish(_WholeWords, FishComplete):
+    name = "fish"
+
+
+@add_completion_class
+class _Zsh(_WholeWords, ZshComplete):
+    name = "zsh"
 
 
 @click.command("completion", cls=Verb)

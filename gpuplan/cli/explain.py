@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb
+from gpuplan.cli.commands import Reader
 from gpuplan.cli.terminal import Terminal
 
 
@@ -14,7 +14,7 @@ def _complete_subject(_: click.Context, __: click.Parameter, incomplete: str) ->
     return [name for name in subjects() if name.lower().startswith(incomplete.lower())]
 
 
-@click.command("explain", cls=Verb)
+@click.command("explain", cls=Reader)
 @click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=_complete_subject)
 @click.pass_context
 def command(context: click.Context, subject: str) -> None:

@@ -10,11 +10,12 @@ from shlex import quote
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import Reader, option
 from gpuplan.cli.terminal import Terminal
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_README = "README.md"
+_SHARED = ("README.md", ".vscode/settings.json")
+"""What a repository may have already, and then keeps."""
 _OURS = ("policies", "overlays", ".gpuplan")
 """What the starter brings along whole, and would not be a starter beside something else."""
 
@@ -25,7 +26,7 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
     return name
 
 
-@click.command("init", cls=Verb)
+@click.command("init", cls=Reader)
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
 @click.pass_context
@@ -33,7 +34,7 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
     It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md that is there
-    stays, and where there are policies or overlays already nothing is written.
+    stays, as do settings of an editor, and where there are policies or overlays already nothing is written.
 
     \b
       gpuplan init .
@@ -44,7 +45,9 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     terminal = Terminal.of(context)
     target = terminal.root / folder
     _refuse_existing(target)
-    files = {path: text for path, text in scaffold(cluster).items() if path != _README or not _exists(target / path)}
+    files = {
+        path: text for path, text in scaffold(cluster).items() if path not in _SHARED or not _exists(target / path)
+    }
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))

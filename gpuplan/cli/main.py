@@ -110,6 +110,8 @@ def _run() -> int:
 
 
 def _invoke() -> int:
+    if "_GPUPLAN_COMPLETE" in os.environ:
+        import gpuplan.cli.completion  # noqa: F401 - shells ask, and it knows how to answer them
     try:
         return int(main.main(prog_name="gpuplan", standalone_mode=False) or 0)
     except click.ClickException as error:

@@ -16,6 +16,10 @@ from gpuplan.cli.terminal import Terminal
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
 
+    _OutputParameter = click.ParamType["Output"]
+else:
+    _OutputParameter = click.ParamType  # click before 8.4 does not take a type here when it runs
+
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
 STAGES = ("gpu-operator", "partitions", "scheduling", "queues", "namespaces", "monitoring", "workloads")
@@ -32,7 +36,7 @@ class Output:
     file: str | None = None
 
 
-class OutputType(click.ParamType[Output]):
+class OutputType(_OutputParameter):
     """``FORMAT`` or ``FORMAT=FILE``."""
 
     name = "format"
@@ -70,6 +74,19 @@ class OutputType(click.ParamType[Output]):
 def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     overlays = Terminal.of(context).root / "overlays"
     names = (folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_pool(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The pools of the clusters named so far, or of all."""
+    from gpuplan import pipeline
+    from gpuplan.diagnostics import GpuplanError
+
+    try:
+        report = pipeline.validate(Terminal.of(context).root, context.params.get("clusters") or (), kustomize="off")
+    except (GpuplanError, OSError):
+        return []
+    names = {pool.name for plan in report.plans for pool in plan.pools}
     return sorted(name for name in names if name.startswith(incomplete))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import Verb, format_option, option
-from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.options import cluster_option, complete_pool, write_findings
 from gpuplan.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 
 
 @click.command("rollout", cls=Verb)
-@click.argument("pool")
+@click.argument("pool", shell_complete=complete_pool)
 @option(
     "--to",
     default="",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.cli.commands import Verb, format_option
+from gpuplan.cli.commands import Reader, format_option
 from gpuplan.cli.terminal import Terminal
 
 
-@click.command("rules", cls=Verb)
+@click.command("rules", cls=Reader)
 @format_option("table", "json")
 @click.pass_context
 def command(context: click.Context, format_: str) -> None:

@@ -6,7 +6,7 @@ from textwrap import fill
 
 import click
 
-from gpuplan.cli.commands import Verb
+from gpuplan.cli.commands import Reader
 from gpuplan.cli.terminal import Terminal
 from gpuplan.views.schemas import KINDS, NAMES, OUTPUTS
 
@@ -28,7 +28,7 @@ NAME is one of
 )
 
 
-@click.command("schema", cls=Verb, help=HELP)
+@click.command("schema", cls=Reader, help=HELP)
 @click.argument("name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), default="policy")
 @click.pass_context
 def command(context: click.Context, name: str) -> None:

@@ -8,13 +8,13 @@ cluster until now may read the new objects first, and only then delete its Appli
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.planning.plan import Cluster, Stage
-from gpuplan.planning.sync_names import COMPARE_OPTIONS, FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
+from gpuplan.planning.sync_names import COMPARE_OPTIONS, FLUX_PRUNE, FLUX_SSA, FLUX_SUBSTITUTE, SYNC_OPTIONS
 
 HOOK: Final = "argocd.argoproj.io/hook"
 HOOK_DELETE_POLICY: Final = "argocd.argoproj.io/hook-delete-policy"
@@ -108,6 +108,8 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
     order = manifest.order
     annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
+    if cluster.flux is not None and _holds_variables(body):
+        annotations = {**annotations, FLUX_SUBSTITUTE: "disabled"}
     return _with_annotations(manifest, annotations) if annotations else manifest
 
 
@@ -116,6 +118,19 @@ def _with_annotations(manifest: Manifest, annotations: Mapping[str, str]) -> Man
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
     body = {**manifest.body, "metadata": merged}
     return Manifest(manifest.folder, body, manifest.is_partial, manifest.order, manifest.hook)
+
+
+def _holds_variables(value: object) -> bool:
+    """Whether some text has what Flux would take for a variable of its own, as dashboards of Grafana do.
+
+    gpuplan's Kustomizations substitute nothing, but a fleet's root may patch `postBuild` into all that it applies:
+    `SubstituteVariables` in https://github.com/fluxcd/pkg/blob/main/kustomize/kustomize_varsub.go.
+    """
+    if isinstance(value, str):
+        return "${" in value
+    if isinstance(value, Mapping):
+        return any(map(_holds_variables, value.values()))
+    return isinstance(value, Sequence) and any(map(_holds_variables, value))
 
 
 _HOOKS: Final[Mapping[Hook, Mapping[str, str]]] = {

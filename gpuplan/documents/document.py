@@ -40,6 +40,10 @@ class Document:
     def origin(self) -> Origin:
         return Origin(self)
 
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.name}".strip()
+
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
         """Where the value at ``path`` was written by the layer that set it last, or its key.
 
@@ -87,6 +91,7 @@ class Spot:
     """A place in a file that is no value of a document, such as a syntax error. Its parts are where it is."""
 
     location: Location
+    title: str = ""
 
     @property
     def origin(self) -> Origin:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
@@ -58,13 +59,16 @@ class Build:
     scope: tuple[str, ...] = ()
 
 
-def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", against: str = "") -> Report:
+def validate(
+    root: str | PathLike[str], clusters: Sequence[str] = (), *, kustomize: str = "", against: str = ""
+) -> Report:
     """Judge the clusters named, or all: everything that one run can find.
 
     Where there are hand-written Components, what kustomize makes of them is judged, too. ``kustomize`` is the program,
     `off`, or empty for whichever is on the path. ``against`` is a revision, or a folder with a platform: the step from
     there is judged as well.
     """
+    root = Path(root)
     repository = load(root, clusters)
     found = _check(repository)
     report = _report(repository, found)
@@ -86,7 +90,12 @@ def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", a
 
 
 def build(
-    root: Path, clusters: Sequence[str] = (), *, out: str = _OUT, crds: Path | None = None, kustomize: str = ""
+    root: str | PathLike[str],
+    clusters: Sequence[str] = (),
+    *,
+    out: str = _OUT,
+    crds: str | PathLike[str] | None = None,
+    kustomize: str = "",
 ) -> Build:
     """Judge the clusters named, or all, and render them; nothing is rendered beside an error.
 
@@ -96,6 +105,7 @@ def build(
     """
     from gpuplan.pipeline.rendering import render, scope
 
+    root, crds = Path(root), None if crds is None else Path(crds)
     repository = load(root, clusters)
     _keep_apart(repository, out)
     found = _check(repository)

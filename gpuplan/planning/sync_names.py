@@ -10,6 +10,7 @@ SYNC_OPTIONS: Final = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS: Final = "argocd.argoproj.io/compare-options"
 FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
 FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
+FLUX_SUBSTITUTE: Final = "kustomize.toolkit.fluxcd.io/substitute"
 
 _PREFIXES = {
     Stage.GPU_OPERATOR: "gpu-operator",

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
-from gpuplan.policy.models import KINDS
+from gpuplan.policy.models import KINDS, Model, complete
 
 _INDEX = re.compile(r"\[[0-9]*\]")
 
@@ -65,11 +65,12 @@ def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     return here
 
 
-def _find_kind(name: str) -> type[BaseModel] | None:
+def _find_kind(name: str) -> type[Model] | None:
     return next((model for kind, model in KINDS.items() if kind.lower() == name.lower()), None)
 
 
-def _document_kind(model: type[BaseModel]) -> FieldDoc:
+def _document_kind(model: type[Model]) -> FieldDoc:
+    complete(model)
     name = model.__name__
     return FieldDoc(
         name,

@@ -75,6 +75,22 @@ Rank = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+class Vocabulary(StrEnum):
+    """What the words are that a field takes and the catalog lists; a schema has it as `format`."""
+
+    GPU_MODEL = "gpu-model"
+    MIG_PROFILE = "mig-profile"
+    UNIT = "unit"
+
+
+GpuModel = Annotated[str, Field(json_schema_extra={"format": Vocabulary.GPU_MODEL.value})]
+UnitName = Annotated[str, Field(json_schema_extra={"format": Vocabulary.UNIT.value})]
+Instances = Annotated[
+    dict[str, int], Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}})
+]
+"""Counts by MIG profile."""
+
+
 class Metadata(Model):
     """The name of a document; an overlay's document with the same kind and name changes this one."""
 
@@ -462,7 +478,7 @@ class Devices(Model):
     gpus: Literal["all"] | list[Annotated[int, Field(ge=0)]] = described(
         "The GPUs' indexes as NVML counts them, from 0, or `all`."
     )
-    instances: dict[str, int] | None = described("How many GPU instances of each MIG profile.", default=None)
+    instances: Instances | None = described("How many GPU instances of each MIG profile.", default=None)
     enabled: bool = described("`false` leaves these GPUs whole, with MIG switched off.", default=True)
 
 
@@ -470,7 +486,7 @@ class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
     layout: Name | None = described("The MigLayout to use.", default=None)
-    instances: dict[str, int] | None = described(
+    instances: Instances | None = described(
         "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.",
         default=None,
     )
@@ -565,7 +581,7 @@ class Placement(StrEnum):
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    gpu: str = described("The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`.")
+    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`.")
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
     node_labels: dict[str, str] = described("More labels for the pool's nodes.", default_factory=dict)
@@ -611,8 +627,8 @@ class PoolSpec(Model):
 class MigLayoutSpec(Model):
     """A named division of a GPU model into MIG instances."""
 
-    gpu: str = described("The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it.")
-    instances: dict[str, int] | None = described("How many GPU instances of each profile every GPU gets.", default=None)
+    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it.")
+    instances: Instances | None = described("How many GPU instances of each profile every GPU gets.", default=None)
     devices: list[Devices] | None = described(
         "Instances by GPU index; together they must cover every GPU.", default=None
     )
@@ -643,7 +659,7 @@ class Quota(Model):
     """What a tenant may use of one unit of one pool. The numbers are units."""
 
     pool: Name = described("The pool.")
-    unit: str | None = described(
+    unit: UnitName | None = described(
         "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one.",
         default=None,
     )
@@ -814,7 +830,7 @@ class WorkloadSpec(Model):
     inference: Inference | None = described("A service that runs all the time.", default=None)
     training: Training | None = described("A job that ends.", default=None)
     pool: Name = described("The pool that it runs on.")
-    unit: str | None = described(
+    unit: UnitName | None = described(
         "The unit that each pod asks for; not needed where the pool hands out one.", default=None
     )
     count: Positive = described("How many units each pod asks for.", default=1)
@@ -854,8 +870,8 @@ class RetainedLayout(Model):
         "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
         "says."
     )
-    gpu: str = described("The GPU model as `gpuplan catalog` lists it.")
-    instances: dict[str, int] | None = described("How many GPU instances of each profile every GPU had.", default=None)
+    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it.")
+    instances: Instances | None = described("How many GPU instances of each profile every GPU had.", default=None)
     devices: list[Devices] | None = described("Instances by GPU index.", default=None)
     gpus_per_node: GpusPerNode | None = described(
         "How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole.",
@@ -1027,3 +1043,16 @@ KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Work
     "Workload": Workload,
     "Retained": Retained,
 }
+
+
+def complete(*parts: type[Model]) -> None:
+    """Build what `defer_build` puts off, of these or of all parts of the language.
+
+    Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
+    """
+    for part in parts or _parts(Model):
+        part.model_rebuild()
+
+
+def _parts(model: type[Model]) -> tuple[type[Model], ...]:
+    return tuple(part for child in model.__subclasses__() for part in (child, *_parts(child)))

@@ -40,6 +40,10 @@ class _Renumbered:
     document: Document
     left_out: frozenset[Path]
 
+    @property
+    def title(self) -> str:
+        return self.document.title
+
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
         return self.document.locate(self._written(path), on_key=on_key)
 

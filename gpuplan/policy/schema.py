@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from gpuplan.policy.models import KINDS
+from gpuplan.policy.models import KINDS, complete
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The dialect that the YAML language server understands best."""
@@ -25,6 +25,7 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
 
     It holds for whole documents; `overlay_schema` holds for files that also change documents of the bases.
     """
+    complete()
     if kind is not None:
         return _finish(KINDS[kind].model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
     models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]
@@ -49,14 +50,25 @@ def overlay_schema() -> dict[str, Any]:
     for definition in schema["definitions"].values():
         if "properties" in definition:
             definition.pop("required", None)
-            definition["properties"] = {
-                name: {"anyOf": [field, {"type": "null"}]} for name, field in definition["properties"].items()
-            }
+            definition["properties"] = {name: _or_null(field) for name, field in definition["properties"].items()}
     schema["definitions"]["Metadata"]["properties"]["$patch"] = {
         "const": "delete",
         "description": "Removes the document of this kind and name that the bases hold.",
     }
     return {**schema, "title": "gpuplan.dev/v1 overlay"}
+
+
+def _or_null(field: Any) -> Any:  # noqa: ANN401 - JSON
+    """A field, or a mapping's item, that an overlay may remove."""
+    return {"anyOf": [_items_or_null(field), {"type": "null"}]}
+
+
+def _items_or_null(field: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(field.get("additionalProperties"), dict):
+        return {**field, "additionalProperties": _or_null(field["additionalProperties"])}
+    if "anyOf" in field:
+        return {**field, "anyOf": [_items_or_null(one) for one in field["anyOf"]]}
+    return field
 
 
 def _finish(schema: dict[str, Any], title: str) -> dict[str, Any]:

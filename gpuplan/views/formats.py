@@ -48,9 +48,9 @@ def findings(report: Report, format_: Format, theme: Theme) -> str:
 
             return gitlab(report, theme)
         case Format.SARIF:
-            from gpuplan.views.sarif import sarif
+            from gpuplan.views.sarif import project_urls, sarif
 
-            return sarif(report, theme)
+            return sarif(report, theme, project_urls())
         case Format.JUNIT:
             from gpuplan.pipeline import rules
             from gpuplan.views.junit import junit

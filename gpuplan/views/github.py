@@ -15,13 +15,22 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 _ORDER = tuple(_COMMANDS)
 
 
+MOST = 50
+"""Findings shown. GitHub shows ten of each kind in a step and fifty in a job; others would only fill the log."""
+
+
 def github(report: Report, theme: Theme) -> str:
-    """One command for each finding, errors first: GitHub shows the first ten of each kind in a step.
+    """A command for each finding, errors first, and one that says how many there is no room for.
 
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
     """
     worst_first = sorted(report.diagnostics, key=lambda diagnostic: _ORDER.index(diagnostic.severity))
-    return "".join(f"{_command(diagnostic, theme)}\n" for diagnostic in worst_first)
+    commands = [_command(diagnostic, theme) for diagnostic in worst_first[:MOST]]
+    total = len(worst_first)
+    if total > MOST:
+        text = f"{total - MOST} of {total} findings are not shown; `gpuplan validate` prints them all"
+        commands.append(f"::notice title=gpuplan::{escape_message(text)}")
+    return "".join(f"{command}\n" for command in commands)
 
 
 def _command(diagnostic: Diagnostic, theme: Theme) -> str:
@@ -45,7 +54,7 @@ def _place(span: Span) -> dict[str, str]:
 
 def _message(diagnostic: Diagnostic) -> str:
     finding = diagnostic.finding
-    lines = [f"{finding.message}: {finding.label}" if finding.label else finding.message]
+    lines = [finding.headline]
     lines += (line for note in finding.notes for line in f"note: {note}".split("\n"))
     lines += [f"help: {finding.help}"] if finding.help else []
     return "\n".join(map(printable, lines))

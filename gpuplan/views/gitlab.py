@@ -24,7 +24,7 @@ def gitlab(report: Report, theme: Theme) -> str:
 def _issue(diagnostic: Diagnostic, fingerprint: str, theme: Theme) -> dict[str, Any]:
     location = diagnostic.finding.at.locate()
     return {
-        "description": f"{diagnostic.code}: {diagnostic.finding.message}",
+        "description": f"{diagnostic.code}: {diagnostic.finding.headline}",
         "check_name": diagnostic.rule.name,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[diagnostic.severity],

@@ -78,7 +78,7 @@ def finding_row(diagnostic: Diagnostic, theme: Theme) -> str:
 
 def _lines(diagnostic: Diagnostic, theme: Theme) -> Iterator[str]:
     finding = diagnostic.finding
-    yield prose(f"{finding.message}: {finding.label}" if finding.label else finding.message)
+    yield prose(finding.headline)
     for label in finding.related:
         yield f"{code(_place(label.at.locate(), theme))} {prose(label.text)}"
     for note in finding.notes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gpuplan import __version__
-from gpuplan.diagnostics import Diagnostic, Origin, Rule
+from gpuplan.diagnostics import Diagnostic, Origin, Rule, Severity
 from gpuplan.views.fingerprint import fingerprints
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.theme import Theme
@@ -16,21 +18,38 @@ if TYPE_CHECKING:
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
+_HOME, _PAGES = "Homepage", "Documentation"
+"""Names in `project.urls`; below the latter lies the site of docs/."""
 
 
-def sarif(report: Report, theme: Theme) -> str:
-    """A log with one run: the rules that found something, and their results."""
-    rules = sorted({item.code: item.rule for item in report.diagnostics}.items())
+MOST_RESULTS = 25_000
+MOST_PLACES = 1_000
+"""GitHub refuses a file with more in a run, or at a result:
+https://docs.github.com/en/code-security/code-scanning/troubleshooting-sarif-uploads/results-exceed-limit."""
+
+
+def sarif(report: Report, theme: Theme, urls: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A log with one run: the rules that found something, and their results.
+
+    Where there are more than readers take, the least severe are left out and a notification says so. ``urls`` are those
+    of `project_urls`.
+    """
+    marked = [*zip(report.diagnostics, fingerprints(report.diagnostics), strict=True)]
+    if len(marked) > MOST_RESULTS:
+        marked = sorted(marked, key=lambda item: [*Severity].index(item[0].severity))[:MOST_RESULTS]
+    left_out = len(report.diagnostics) - len(marked)
+    rules = sorted({item.code: item.rule for item, _ in marked}.items())
     indexes = {code: index for index, (code, _) in enumerate(rules)}
-    marked = zip(report.diagnostics, fingerprints(report.diagnostics), strict=True)
     run = {
         "tool": {
             "driver": {
                 "name": "gpuplan",
                 "version": __version__,
-                "rules": [_rule(rule) for _, rule in rules],
+                **({"informationUri": urls[_HOME]} if _HOME in urls else {}),
+                "rules": [_rule(rule, urls) for _, rule in rules],
             }
         },
+        **({"invocations": [_invocation(left_out, len(report.diagnostics))]} if left_out else {}),
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "the folder that gpuplan was run in"}}},
         "results": [_result(item, indexes[item.code], fingerprint, theme) for item, fingerprint in marked],
@@ -38,13 +57,32 @@ def sarif(report: Report, theme: Theme) -> str:
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def project_urls() -> dict[str, str]:
+    """The addresses in `project.urls` of pyproject.toml, by name; whoever packages gpuplan may give none."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        listed = metadata("gpuplan").get_all("Project-URL") or ()
+    except PackageNotFoundError:
+        return {}
+    return {name: url for name, _, url in (line.partition(", ") for line in listed)}
+
+
+def _invocation(left_out: int, total: int) -> dict[str, Any]:
+    text = f"{left_out} of {total} findings are left out, the least severe ones; `gpuplan validate` prints them all"
+    notification = {"level": "warning", "message": {"text": text}}
+    return {"executionSuccessful": True, "toolExecutionNotifications": [notification]}
+
+
+def _rule(rule: Rule, urls: Mapping[str, str]) -> dict[str, Any]:
+    page = {"helpUri": f"{urls[_PAGES].rstrip('/')}/rules/{rule.code}/"} if _PAGES in urls else {}
     return {
         "id": rule.code,
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.summary},
         "help": {"text": rule.docs, "markdown": rule.docs},
+        **page,
         "defaultConfiguration": {"level": rule.severity.value},
     }
 
@@ -59,7 +97,7 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
         "locations": [_location(finding.at, theme)],
         "relatedLocations": [
             {**_location(label.at, theme), "id": index, "message": {"text": label.text}}
-            for index, label in enumerate(finding.related)
+            for index, label in enumerate(finding.related[: MOST_PLACES - 1])
         ],
         "partialFingerprints": {"gpuplan/v1": fingerprint},
     }
@@ -67,8 +105,7 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
 
 def _message(diagnostic: Diagnostic) -> str:
     finding = diagnostic.finding
-    headline = f"{finding.message}: {finding.label}" if finding.label else finding.message
-    return "\n".join((headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
+    return "\n".join((finding.headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
 
 
 def _location(origin: Origin, theme: Theme) -> dict[str, Any]:

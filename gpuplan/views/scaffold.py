@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from gpuplan.views.json_findings import json_text
 from gpuplan.views.schemas import schema_text
 
 CLUSTER_FOLDER = "overlays/cluster/"
 SCHEMAS = {"policy": ".gpuplan/policy.schema.json", "overlay": ".gpuplan/overlay.schema.json"}
+EDITOR = ".vscode/settings.json"
+"""Where VS Code, and editors that follow it, look for settings of a folder."""
+FILES = {
+    "policy": ("policies/**/*.yaml", "policies/**/*.yml"),
+    "overlay": ("overlays/**/*.yaml", "overlays/**/*.yml", "!overlays/*/kustomize/**"),
+}
+"""The files that each schema is for; what is hand-written for kustomize is no policy."""
 
 
 def scaffold(cluster: str) -> dict[str, str]:
@@ -21,7 +29,16 @@ def scaffold(cluster: str) -> dict[str, str]:
         path.replace(CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(cluster=cluster)
         for path, text in _templates(resources.files("gpuplan.views") / "scaffold", "")
     }
-    return files | {path: schema_text(name) for name, path in SCHEMAS.items()}
+    schemas = {path: schema_text(name) for name, path in SCHEMAS.items()}
+    return files | schemas | {EDITOR: editor_settings(SCHEMAS)}
+
+
+def editor_settings(schemas: Mapping[str, str]) -> str:
+    """Which schema is for which files, as the YAML language server reads it from the settings of an editor.
+
+    A line `# yaml-language-server: $schema=` is for one document and not for those after it.
+    """
+    return json_text({"yaml.schemas": {path: [*FILES[name]] for name, path in schemas.items()}})
 
 
 def _templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
+
+if TYPE_CHECKING:
+    from gpuplan.policy.models import Vocabulary
 
 KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
 OUTPUTS: Final[Mapping[str, str]] = {
@@ -29,17 +32,58 @@ def schema(name: str) -> dict[str, Any]:
 
     match name:
         case "policy":
-            return schema_of()
+            return _with_words(schema_of())
         case "overlay":
-            return overlay_schema()
+            return _with_words(overlay_schema())
         case _ if name in KINDS:
-            return schema_of(name)
+            return _with_words(schema_of(name))
         case _:
             raise GpuplanError(f"no schema `{name}`", f"there are {', '.join(NAMES)}")
 
 
 def schema_text(name: str) -> str:
     return json_text(schema(name))
+
+
+def _with_words(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of policies, in which editors find the words that the catalog lists."""
+    return {key: _filled(value) for key, value in schema.items()}
+
+
+def _filled(node: Any) -> Any:  # noqa: ANN401 - JSON
+    from gpuplan.policy.models import Vocabulary
+
+    if isinstance(node, list):
+        return [_filled(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    filled = {key: _filled(value) for key, value in node.items() if key != "format" or not isinstance(value, str)}
+    return filled if len(filled) == len(node) else {**filled, **_words(Vocabulary(node["format"]))}
+
+
+def _words(vocabulary: Vocabulary) -> dict[str, Any]:
+    """What a schema says of the words. It refuses only what every finding about them refuses, too."""
+    from gpuplan.catalog import load
+    from gpuplan.catalog.names import GRAMMAR
+    from gpuplan.policy.models import Vocabulary
+
+    match vocabulary:
+        case Vocabulary.GPU_MODEL:
+            return {"enum": list(load().ids())}
+        case Vocabulary.MIG_PROFILE:
+            return {"anyOf": [{"enum": _profiles()}, {"pattern": GRAMMAR}]}
+        case Vocabulary.UNIT:
+            return {"examples": ["gpu", "shared", "fraction", *_profiles()]}
+        case _:
+            assert_never(vocabulary)
+
+
+def _profiles() -> list[str]:
+    """The MIG profiles of all models, small ones first."""
+    from gpuplan.catalog import load
+
+    found = {profile.name: profile for gpu in load().all() for profile in gpu.profiles}
+    return sorted(found, key=lambda name: (found[name].parsed.compute_slices, found[name].parsed.gigabytes, name))
 
 
 def _shipped(name: str) -> dict[str, Any]:

@@ -90,19 +90,45 @@ def test_a_cluster_name_must_be_one(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["overlays/dev/cluster.yaml", "policies/pools.yaml", "policies/priority-classes.yaml", "policies/tenants.yaml"],
+STARTER = (
+    "overlays/dev/cluster.yaml",
+    "policies/pools.yaml",
+    "policies/priority-classes.yaml",
+    "policies/tenants.yaml",
 )
-def test_the_modeline_leads_to_a_schema_that_accepts_the_file(tmp_path: Path, name: str) -> None:
+MODELINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
+"""What the YAML language server reads at the head of a document, for this document alone."""
+
+
+@pytest.mark.parametrize("name", STARTER)
+def test_the_modeline_of_each_document_leads_to_a_schema_that_accepts_it(tmp_path: Path, name: str) -> None:
     path = a_starter(tmp_path) / name
-    text = path.read_text()
-    modeline = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
-    assert modeline is not None
+    for document in path.read_text().split("\n---\n"):
+        modeline = MODELINE.match(document)
+        assert modeline is not None
 
-    validator = jsonschema.Draft7Validator(json.loads((path.parent / modeline[1]).read_text()))
+        validator = jsonschema.Draft7Validator(json.loads((path.parent / modeline[1]).read_text()))
 
-    assert [error.message for document in yaml.safe_load_all(text) for error in validator.iter_errors(document)] == []
+        assert [error.message for error in validator.iter_errors(yaml.safe_load(document))] == []
+
+
+def test_an_editor_finds_the_schema_of_every_policy(tmp_path: Path) -> None:
+    root = a_starter(tmp_path)
+    schemas = json.loads((root / ".vscode/settings.json").read_text())["yaml.schemas"]
+
+    assert schemas == {
+        ".gpuplan/policy.schema.json": ["policies/**/*.yaml", "policies/**/*.yml"],
+        ".gpuplan/overlay.schema.json": ["overlays/**/*.yaml", "overlays/**/*.yml", "!overlays/*/kustomize/**"],
+    }
+    assert all((root / schema).is_file() for schema in schemas)
+
+
+def test_an_editors_settings_stay(tmp_path: Path) -> None:
+    (tmp_path / ".vscode").mkdir()
+    (tmp_path / ".vscode/settings.json").write_text("{}\n")
+
+    assert run("init", str(tmp_path)).code == 0
+    assert (tmp_path / ".vscode/settings.json").read_text() == "{}\n"
 
 
 def test_a_process_ends_as_told(tmp_path: Path) -> None:

@@ -144,6 +144,8 @@ def test_completion_scripts_are_scripts(shell: str, tmp_path: Path) -> None:
         ("gpuplan validate --output-format s", ["sarif"]),
         ("gpuplan catalog a30", ["A30-24GB"]),
         ("gpuplan explain pool.spec.g", ["Pool.spec.gpu"]),
+        ("gpuplan rollout r", ["research"]),
+        ("gpuplan rollout --cluster prod r", ["research"]),
     ],
 )
 def test_completion_knows_verbs_clusters_formats_and_models(tmp_path: Path, words: str, found: list[str]) -> None:
@@ -153,3 +155,22 @@ def test_completion_knows_verbs_clusters_formats_and_models(tmp_path: Path, word
     done = spawn(cwd=root, env=env)
 
     assert [line.partition(",")[2] for line in done.out.splitlines()] == found
+
+
+@pytest.mark.parametrize("words", ["explain GPU203", "rules", "schema", "init x"])
+def test_without_docstrings_no_half_of_an_answer_is_given(tmp_path: Path, words: str) -> None:
+    done = spawn(*words.split(), cwd=tmp_path, env={"PYTHONOPTIMIZE": "2"})
+
+    assert (done.code, done.out) == (2, "")
+    assert "unset PYTHONOPTIMIZE" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", ["fish", "zsh"])
+def test_a_value_is_completed_with_its_option(tmp_path: Path, shell: str) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+    word = "--cluster=p"
+    current = word if shell == "fish" else "2"
+    env = {"_GPUPLAN_COMPLETE": f"{shell}_complete", "COMP_WORDS": f"gpuplan validate {word}", "COMP_CWORD": current}
+
+    assert "--cluster=prod" in spawn(cwd=root, env=env).out

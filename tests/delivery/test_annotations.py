@@ -195,3 +195,24 @@ def test_annotations_that_an_object_has_stay() -> None:
     manifest = Manifest("x", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata})
     assert annotate(manifest, ARGO_CD).body["metadata"]["annotations"] == {"example.com/owner": "us", WAVE: "20"}
     assert metadata["annotations"] == {"example.com/owner": "us"}
+
+
+def substituted(cluster: Cluster, text: str) -> str | None:
+    """What the annotations of an object with this text say of Flux's variables."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": text}, "c": [{"d": 1}]}
+    found: dict[str, str] = annotate(Manifest("monitoring", body), cluster).body["metadata"].get("annotations", {})
+    return found.get("kustomize.toolkit.fluxcd.io/substitute")
+
+
+def test_flux_replaces_no_variables_of_others() -> None:
+    assert substituted(FLUX, '{"uid": "${datasource}"}') == "disabled"
+
+
+@pytest.mark.parametrize("text", ["{{ $labels.node }}", "$datasource", "costs 3$"])
+def test_flux_is_told_nothing_of_text_without_variables(text: str) -> None:
+    assert substituted(FLUX, text) is None
+
+
+@pytest.mark.parametrize("cluster", [ARGO_CD, ANYBODY], ids=["Argo CD", "anybody"])
+def test_others_are_told_nothing_of_variables(cluster: Cluster) -> None:
+    assert substituted(cluster, "${datasource}") is None

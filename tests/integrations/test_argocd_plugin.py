@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.planning.plan import Stage
 from tests.cli.platforms import POOL, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
 from tests.integrations.scripts import put_gpuplan, shell
@@ -225,6 +226,14 @@ def test_the_plugin_is_described_in_argo_cds_words() -> None:
     announced = PLUGIN["spec"]["parameters"]["static"]
     assert [item["name"] for item in announced] == ["cluster", "stage"]
     assert all(item.keys() == {"name", "title", "tooltip", "collectionType"} for item in announced)
+
+
+def test_every_stage_is_named_where_one_is_chosen() -> None:
+    [tooltip] = [item["tooltip"] for item in PLUGIN["spec"]["parameters"]["static"] if item["name"] == "stage"]
+
+    *first, last = Stage
+
+    assert tooltip.startswith(f"{', '.join(first)} or {last}, or one pool or namespace of it")
 
 
 def test_the_sidecar_joins_the_repo_server(tmp_path: Path) -> None:

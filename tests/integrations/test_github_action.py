@@ -33,7 +33,9 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 """
 INPUT = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
-BASE = "${{ github.event.pull_request.base.sha }}"
+EVENT = re.compile(r"\$\{\{ github\.event\.([a-z_.]+) \}\}")
+NOTHING_BEFORE = "0" * 40
+"""What GitHub says was there before a branch that is new."""
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
@@ -53,8 +55,17 @@ def check(workspace: Path, **inputs: str) -> Job:
 
 
 def compare(workspace: Path, base: str = "", commit: str = "", **inputs: str) -> Job:
-    """Run the step that compares: for a pull request to the commit ``base``, merged as ``commit``, or for a push."""
-    return run_step(DIFF, workspace, {BASE: base, "GITHUB_SHA": commit}, inputs)
+    """Run the step that compares for a pull request to the commit ``base``, merged as ``commit``."""
+    event = {"pull_request.base.sha": base} if base else {}
+    return compare_for("pull_request", workspace, event, commit, **inputs)
+
+
+def compare_for(
+    name: str, workspace: Path, event: dict[str, str], commit: str = "", branch: str = "main", **inputs: str
+) -> Job:
+    """Run the step that compares for an event; ``commit`` is what GitHub says that it is for."""
+    context = {"GITHUB_SHA": commit, "GITHUB_EVENT_NAME": name, "GITHUB_REF_NAME": branch}
+    return run_step(DIFF, workspace, {**context, "repository.default_branch": "main", **event}, inputs)
 
 
 def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inputs: dict[str, str]) -> Job:
@@ -68,9 +79,9 @@ def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inp
     given = {name.replace("_", "-"): value for name, value in inputs.items()}
     values = {name: given.pop(name, item["default"]) for name, item in ACTION["inputs"].items()}
     assert not given
-    filled = {name: context.get(text, text) for name, text in step["env"].items()}
+    filled = {name: EVENT.sub(lambda match: context.get(match[1], ""), text) for name, text in step["env"].items()}
     variables = {
-        "GITHUB_SHA": context.get("GITHUB_SHA", ""),
+        **{name: value for name, value in context.items() if name.startswith("GITHUB_")},
         **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in filled.items()},
         **{name: str(file) for name, file in files.items()},
         "RUNNER_TEMP": str(temporary),
@@ -138,6 +149,17 @@ def test_files_are_named_from_the_workspace(workspace: Path) -> None:
     assert "file=platform/policies/tenant.yaml," in check(workspace, directory="platform").run.out
 
 
+def test_files_are_named_from_the_repository_that_is_checked_out_elsewhere(workspace: Path) -> None:
+    root = a_repository(workspace / "checked out")
+    a_broken_platform(root / "platform")
+    write(workspace / "crds/widgets.yaml", DEFINITION)
+
+    job = check(workspace, directory="checked out/platform", crds="crds")
+
+    assert "file=platform/policies/tenant.yaml," in job.run.out
+    assert job.outputs["repository"] == str(root)
+
+
 def test_clusters_can_be_chosen(workspace: Path) -> None:
     root = built(a_platform(workspace, "dev", "prod", "test"))
     (root / "out/test/kustomization.yaml").unlink()
@@ -178,7 +200,8 @@ def test_annotations_and_the_summary_can_be_left_out(workspace: Path) -> None:
 def test_trouble_is_said_where_people_look(workspace: Path) -> None:
     job = check(a_platform(workspace), clusters="prod")
 
-    assert (job.run.code, job.outputs) == (2, {"result": "trouble"})
+    assert (job.run.code, job.outputs["result"]) == (2, "trouble")
+    assert not {"markdown", "sarif"} & job.outputs.keys()
     assert "::error title=gpuplan::" in job.run.out
     assert "no cluster `prod`" in job.run.err
     assert job.summary.startswith("## gpuplan: trouble\n")
@@ -229,11 +252,84 @@ def test_a_checkout_of_the_branch_itself_is_compared_with_where_it_began(workspa
     assert (job.run.code, job.outputs["class"]) == (0, "plugin-restart")
 
 
-def test_a_pushed_commit_is_compared_with_the_one_before(workspace: Path) -> None:
+def two_commits(workspace: Path) -> tuple[str, str]:
+    """A base, and the second of two commits on it, of which the first alone disturbs."""
+    root = a_platform(a_repository(workspace))
+    base = commit(root, "base")
+    write(root / "policies/pool.yaml", POOL.replace("replicas: 3", "replicas: 4"))
+    commit(root, "disturb")
+    write(root / "README.md", "read me\n")
+    return base, commit(root, "describe")
+
+
+def test_a_merge_queue_is_compared_with_what_it_comes_after(workspace: Path) -> None:
+    base, head = two_commits(workspace)
+
+    job = compare_for("merge_group", workspace, {"merge_group.base_sha": base}, head, fail_on="plugin-restart")
+
+    assert (job.run.code, job.outputs["class"]) == (1, "plugin-restart")
+
+
+def test_all_that_is_pushed_is_compared_with_what_was_there_before(workspace: Path) -> None:
+    base, head = two_commits(workspace)
+
+    assert compare_for("push", workspace, {"before": base}, head).outputs["class"] == "plugin-restart"
+
+
+def test_in_the_first_push_of_a_repository_all_is_new(workspace: Path) -> None:
+    root = a_platform(a_repository(workspace))
+    head = commit(root, "first")
+
+    job = compare_for("push", root, {"before": NOTHING_BEFORE}, head)
+
+    assert job.run.code == 0
+    assert "cluster is added" in job.summary
+    assert git(root, "status", "--porcelain") == ""
+
+
+def test_a_new_branch_is_compared_with_where_it_began(workspace: Path) -> None:
+    base, head = two_commits(workspace)
+    git(workspace, "update-ref", "refs/remotes/origin/main", base)
+
+    job = compare_for("push", workspace, {"before": NOTHING_BEFORE}, head, "mine")
+
+    assert job.outputs["class"] == "plugin-restart"
+    assert "cluster is added" not in job.summary
+
+
+def test_a_new_branch_without_its_history_is_not_taken_for_all_there_is(workspace: Path) -> None:
+    _, head = two_commits(workspace)
+    shallow = workspace.parent / "shallow" / "workspace"
+    shallow.parent.mkdir()
+    git(shallow.parent, "clone", "--quiet", "--depth=2", workspace.as_uri(), "workspace")
+
+    job = compare_for("push", shallow, {"before": NOTHING_BEFORE}, head, "mine")
+
+    assert (job.run.code, job.outputs) == (2, {})
+    assert "`fetch-depth: 0`" in job.run.out
+
+
+def test_pull_request_target_is_refused_where_the_base_is_checked_out(workspace: Path) -> None:
+    base, head = two_commits(workspace)
+    event = {"pull_request.base.sha": head}
+
+    job = compare_for("pull_request_target", workspace, event, head)
+
+    assert (job.run.code, job.outputs, job.summary) == (2, {}, "")
+    assert (
+        "::error title=gpuplan::for pull_request_target the branch that the request goes to is checked out"
+        in job.run.out
+    )
+    given = compare_for("pull_request_target", workspace, event, head, diff_range=f"{base}..HEAD")
+    assert given.outputs["class"] == "plugin-restart"
+
+
+def test_any_other_event_compares_with_the_commit_before(workspace: Path) -> None:
     a_pull_request(workspace)
     git(workspace, "checkout", "--quiet", "mine")
+    head = git(workspace, "rev-parse", "HEAD")
 
-    assert compare(workspace, commit=git(workspace, "rev-parse", "HEAD")).outputs["class"] == "plugin-restart"
+    assert compare_for("workflow_dispatch", workspace, {}, head).outputs["class"] == "plugin-restart"
 
 
 def test_the_range_can_be_given(workspace: Path) -> None:
@@ -336,10 +432,12 @@ def test_findings_are_uploaded_only_if_asked_for_and_also_if_there_are_some() ->
 
     assert ACTION["inputs"]["upload-sarif"]["default"] == "false"
     assert upload["if"].startswith("always() && inputs.upload-sarif == 'true' && ")
+    assert upload["with"]["checkout_path"] == "${{ steps.check.outputs.repository }}"
 
 
 def test_what_is_installed_is_locked() -> None:
     [install] = [step["run"] for step in STEPS if step["name"] == "Install gpuplan"]
 
+    assert "\npython3 -m venv " in install  # the only name that every system has
     assert '--require-hashes -r "$GITHUB_ACTION_PATH/requirements/run.txt"' in install
     assert (REPOSITORY / "requirements/run.txt").is_file()

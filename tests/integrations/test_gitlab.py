@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from junitparser import JUnitXml
 
 from tests.cli.platforms import POOL, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
@@ -22,14 +23,18 @@ DIFF = TEMPLATE["gpuplan-diff"]
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
-def job(project: Path, which: dict[str, Any] = JOB, **variables: str) -> Run:
+SHELLS = {"bash": ("bash", "-eo", "pipefail"), "dash": ("dash", "-e"), "zsh": ("zsh", "-f", "-eo", "pipefail")}
+"""What a runner may have for a shell, and how it starts it."""
+
+
+def job(project: Path, which: dict[str, Any] = JOB, shell_: str = "bash", **variables: str) -> Run:
     """Run a job's scripts one after the other in one shell, as the runner does."""
     script = "".join(f"{line}\n" for line in (*which["before_script"], *which["script"]))
     bin_ = project.parent / "bin"
     shutil.rmtree(bin_, ignore_errors=True)
     put_gpuplan(bin_)
     known = {**TEMPLATE["variables"], **which.get("variables", {}), **variables}
-    return shell(["bash", "-eo", "pipefail", "-c", script], project, known, path=bin_)
+    return shell([*SHELLS[shell_], "-c", script], project, known, path=bin_)
 
 
 @pytest.fixture
@@ -55,6 +60,52 @@ def test_every_report_that_is_promised_is_written(project: Path) -> None:
     assert JOB["artifacts"]["when"] == "always"
 
 
+BAD = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: one}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 3}}
+---
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: two}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 3}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: first}
+spec: {tenant: gone, pool: gone, image: "x:1", training: {}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: second}
+spec: {tenant: gone, pool: gone, image: "x:1", training: {}}
+"""
+
+
+def failed_tests(project: Path) -> set[str]:
+    """What GitLab tells tests of a job apart by: `key` in `lib/gitlab/ci/reports/test_case.rb`."""
+    job(project, GPUPLAN_CHECK_OUT="false")
+    xml = JUnitXml.fromfile(str(project / "gpuplan.junit.xml"))
+    failed = [case for suite in xml for case in suite if case.result]
+    keys = {f"gpuplan_{case.classname}_{case.name}" for case in failed}
+    assert len(keys) == len(failed)
+    return keys
+
+
+def test_each_finding_is_a_test_that_fails_until_it_is_fixed(project: Path) -> None:
+    write(a_platform(project) / "policies/bad.yaml", BAD)
+    before = failed_tests(project)
+    write(project / "policies/bad.yaml", f"# fixed\n{BAD.replace('{3g.40gb: 3}', '{3g.40gb: 2}', 1)}")
+
+    after = failed_tests(project)
+
+    assert len(before) == 6
+    assert after < before
+    [fixed] = before - after
+    assert fixed.endswith("(MigLayout one spec.instances.3g.40gb)")
+
+
 def test_a_clean_platform_passes(project: Path) -> None:
     assert run("build", "-q", cwd=a_platform(project)).code == 0
     assert job(project).code == 0
@@ -73,6 +124,23 @@ def test_one_cluster_without_its_output_can_be_judged(project: Path) -> None:
     a_platform(project, "dev", "prod")
 
     assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="dev prod").code == 0
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_any_shell_divides_clusters_and_takes_none_for_a_pattern(project: Path, name: str) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"there is no {name}")
+    (a_platform(project, "dev", "prod") / "dev").mkdir()
+
+    assert job(project, shell_=name, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="dev prod").code == 0
+    assert job(project, shell_=name, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2
+
+
+@pytest.mark.parametrize("which", [JOB, DIFF], ids=["gpuplan", "gpuplan-diff"])
+def test_zsh_is_told_before_clusters_are_divided(which: dict[str, Any]) -> None:
+    [script] = which["script"]
+
+    assert "emulate sh" in script.partition("for cluster in ")[0]
 
 
 @pytest.mark.parametrize("value", ["True", "yes", ""])

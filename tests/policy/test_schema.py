@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from jsonschema import Draft7Validator
 
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.schema import overlay_schema, schema_of
+from gpuplan.views.scaffold import editor_settings
 
 REPOSITORY = Path(__file__).parents[2]
 POOL: dict[str, Any] = {
@@ -54,6 +56,14 @@ def test_example_files_name_their_schema_on_the_first_line(file: Path) -> None:
     first = file.read_text().split("\n", 1)[0]
     assert first.startswith("# yaml-language-server: $schema=")
     assert (file.parent / first.partition("=")[2]).is_file()
+
+
+def test_editors_are_told_the_schema_of_every_document() -> None:
+    settings = json.loads((REPOSITORY / ".vscode/settings.json").read_text(encoding="utf-8"))
+    wanted = editor_settings({"policy": "docs/schema/policy.json", "overlay": "docs/schema/overlay.json"})
+
+    assert settings == json.loads(wanted)
+    assert all((REPOSITORY / schema).is_file() for schema in settings["yaml.schemas"])
 
 
 def test_misspelt_field_is_an_error_of_the_meant_kind_only() -> None:

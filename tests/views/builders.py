@@ -33,20 +33,21 @@ UNREADABLE = Rule("GPU001", "unreadable-file", Severity.ERROR, "A file cannot be
 class _Place:
     """A source that is one stretch of one file."""
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, title: str = "") -> None:
         self._location = location
+        self.title = title
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
         return self._location
 
 
-def at(text: str, *, file: str = "policies/team.yaml", field: Path = ("spec", "layout")) -> Origin:
+def at(text: str, *, file: str = "policies/team.yaml", field: Path = ("spec", "layout"), document: str = "") -> Origin:
     """A place in a file's text, marked there as ``«this»``."""
     before, rest = text.split("«")
     marked, after = rest.split("»")
     source = SourceFile(file, before + marked + after)
     span = Span(_position(before), _position(before + marked))
-    return Origin(_Place(Location(source, span)), field)
+    return Origin(_Place(Location(source, span), document), field)
 
 
 def whole(file: str) -> Origin:

@@ -19,9 +19,10 @@ from gpuplan.diagnostics import Diagnostic, Label
 from gpuplan.pipeline import Report
 from gpuplan.views.fingerprint import fingerprints
 from gpuplan.views.formats import Format, findings
-from gpuplan.views.github import escape_message, escape_property
+from gpuplan.views.github import MOST, escape_message, escape_property
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.junit import junit
+from gpuplan.views.sarif import MOST_PLACES, MOST_RESULTS, sarif
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import printable
 from gpuplan.views.theme import PLAIN, Theme
@@ -154,6 +155,15 @@ def test_a_github_command_is_one_line_with_two_separators(path: str, message: st
     assert unescape(properties[2]) == printable(message)
 
 
+def test_github_gets_no_more_than_it_shows() -> None:
+    lines = findings(a_report(*[LIMIT] * MOST, FIT, FIT), Format.GITHUB, PLAIN).splitlines()
+
+    assert len(lines) == MOST + 1
+    assert [line.split(" ")[0] for line in lines[:3]] == ["::error", "::error", "::warning"]
+    assert lines[-1] == "::notice title=gpuplan::2 of 52 findings are not shown; `gpuplan validate` prints them all"
+    assert len(findings(a_report(*[LIMIT] * MOST), Format.GITHUB, PLAIN).splitlines()) == MOST
+
+
 # --- GitLab ------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +176,7 @@ def test_gitlab_gets_a_list_of_issues_with_different_fingerprints() -> None:
         ("minor", 4),
     ]
     assert len({issue["fingerprint"] for issue in issues}) == 3
+    assert issues[0]["description"] == "GPU203: layout `mixed` does not fit on H100-80GB: no free placement left"
 
 
 # --- Fingerprints ------------------------------------------------------------------------------------------------
@@ -234,6 +245,42 @@ def test_sarif_names_a_file_elsewhere_absolutely() -> None:
     assert artifact == {"uri": "file:///srv/platform/policies/team.yaml"}
 
 
+def test_sarif_leaves_out_what_code_scanning_would_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.views.sarif.MOST_RESULTS", 2)
+    log = sarif(a_report(LIMIT, FIT, FIT), PLAIN)
+    (run,) = json.loads(log)["runs"]
+
+    assert Sarif.model_validate_json(log).runs[0].invocations
+    assert [result["ruleId"] for result in run["results"]] == ["GPU203", "GPU203"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["GPU203"]
+    (said,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert said["message"]["text"].startswith("1 of 3 findings are left out, the least severe ones;")
+
+
+def test_sarif_leaves_out_nothing_unless_it_must() -> None:
+    assert "invocations" not in json.loads(sarif(a_report(LIMIT, FIT), PLAIN))["runs"][0]
+    assert (MOST_RESULTS, MOST_PLACES) == (25_000, 1_000)
+
+
+def test_a_sarif_result_has_no_more_places_than_code_scanning_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.views.sarif.MOST_PLACES", 3)
+    many = a_diagnostic(at("«a»\n"), related=tuple(Label(at("«b»\n"), str(number)) for number in range(5)))
+    ((result,),) = (run["results"] for run in json.loads(sarif(a_report(many), PLAIN))["runs"])
+
+    assert len(result["locations"]) + len(result["relatedLocations"]) == 3
+
+
+def test_sarif_names_addresses_that_there_are_and_invents_none() -> None:
+    urls = {"Homepage": "https://example.com/", "Documentation": "https://example.com/docs/"}
+    (named,) = json.loads(sarif(a_report(FIT), PLAIN, urls))["runs"]
+    (nameless,) = json.loads(sarif(a_report(FIT), PLAIN))["runs"]
+
+    assert named["tool"]["driver"]["informationUri"] == "https://example.com/"
+    assert named["tool"]["driver"]["rules"][0]["helpUri"] == "https://example.com/docs/rules/GPU203/"
+    assert "informationUri" not in nameless["tool"]["driver"]
+    assert "helpUri" not in nameless["tool"]["driver"]["rules"][0]
+
+
 # --- JUnit -------------------------------------------------------------------------------------------------------
 
 
@@ -249,8 +296,11 @@ def test_junit_fails_on_errors_only() -> None:
 
     assert root.get("failures") == "1"
     assert [(case.get("name"), [child.tag for child in case]) for case in root.iter("testcase")] == [
-        ("GPU203 layout-does-not-fit", ["failure"]),
-        ("GPU401 limit-below-guarantee", ["system-out"]),
+        ("GPU203 layout-does-not-fit: layout `mixed` does not fit on H100-80GB (spec.instances.1g.10gb)", ["failure"]),
+        (
+            "GPU401 limit-below-guarantee: limit 4 of tenant `research` is below its guarantee 8 (spec.quotas.limit)",
+            ["system-out"],
+        ),
     ]
 
 
@@ -260,6 +310,45 @@ def test_junit_shows_what_was_looked_for_and_not_found() -> None:
     rules = root.find("testsuite[@name='rules']")
     assert rules is not None
     assert [case.get("name") for case in rules] == ["GPU120 odd-name"]
+
+
+def cases(*diagnostics: Diagnostic, theme: Theme = PLAIN) -> list[tuple[str | None, str | None]]:
+    """What servers tell cases apart by: class and name."""
+    xml = JUnitXml.fromstring(junit(a_report(*diagnostics), theme).encode())
+    return [(case.classname, case.name) for suite in xml for case in suite]
+
+
+def test_junit_has_a_case_of_its_own_for_each_finding() -> None:
+    found = cases(FIT, FIT, LIMIT, a_diagnostic(at("«a»\n", file="policies/other.yaml")))
+
+    assert len(set(found)) == 4
+
+
+def test_a_junit_case_outlives_lines_that_move_and_items_that_are_sorted() -> None:
+    before = a_diagnostic(at("a: «4»\n", field=("spec", "quotas", 0)), "limit 4 of `research` is below 8")
+    after = a_diagnostic(at("# new\n\na: «4»\n", field=("spec", "quotas", 3)), "limit 4 of `research` is below 8")
+
+    assert cases(before) == cases(after)
+
+
+def test_fixing_a_finding_ends_its_junit_case_and_no_other() -> None:
+    others = [a_diagnostic(at("«a»\n", document=f"MigLayout {name}"), "3x `3g.40gb` do not fit") for name in "xyz"]
+
+    assert set(cases(*others)) - set(cases(others[0], others[2])) == {*cases(others[1])}
+
+
+def test_junit_names_files_from_where_it_runs() -> None:
+    (case,) = ET.fromstring(junit(a_report(FIT), Theme(root="platform/")).encode()).iter("testcase")
+
+    assert case.get("classname") == "platform/policies/team"
+    assert case.get("file") == "platform/policies/team.yaml"
+    assert case.get("time") == "0"
+
+
+def test_a_junit_failure_says_what_the_caret_does() -> None:
+    (failure,) = ET.fromstring(junit(a_report(FIT), PLAIN).encode()).iter("failure")
+
+    assert failure.get("message") == "layout `mixed` does not fit on H100-80GB: no free placement left"
 
 
 def test_junit_counts_add_up() -> None:

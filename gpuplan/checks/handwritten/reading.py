@@ -99,6 +99,10 @@ class AfterPatching:
     at: Origin
     is_exact: bool
 
+    @property
+    def title(self) -> str:
+        return self.at.source.title
+
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
         if not self.is_exact:
             return self.at.locate()

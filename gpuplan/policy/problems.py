@@ -66,14 +66,11 @@ def unknown_kind(document: Document) -> Diagnostic:
 
 def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
     """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
+    around = {place[:length] for place in problems for length in range(len(place))}
     for place, error in problems.items():
         is_of_member = error["type"] == "literal_error" or error["type"] in _EXPECTED_TYPES
-        if not is_of_member or not any(_is_below(other, place) for other in problems):
+        if not is_of_member or place not in around:
             yield place
-
-
-def _is_below(path: Path, place: Path) -> bool:
-    return len(path) > len(place) and path[: len(place)] == place
 
 
 def _join(errors: list[ErrorDetails]) -> ErrorDetails:

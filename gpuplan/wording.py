@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, overload
 
@@ -22,6 +23,21 @@ def listing(names: Sequence[str], shown: int | None = SHOWN, last: str = "and") 
 def joined(words: Sequence[str], last: str = "and") -> str:
     """Words as a sentence lists them: ``a, b and c``."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+_PLAIN_CODE = re.compile(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
+
+
+def markdown_code(text: str) -> str:
+    """A name as code in Markdown, in a table's cell too; what could end the code is written as a reference."""
+    if _PLAIN_CODE.fullmatch(text):
+        return f"`{text}`"
+    return f"<code>{re.sub('[^A-Za-z0-9 ./_-]', lambda match: f'&#{_shown(match[0])};', text)}</code>"
+
+
+def _shown(character: str) -> int:
+    """The number of a character that shows: no page may hold a control character."""
+    return ord(character) if character.isprintable() else 0xFFFD
 
 
 class Tail(Sequence[Item]):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
-from gpuplan.wording import Tail, closest, joined, listing
+from gpuplan.wording import Tail, closest, joined, listing, markdown_code
 
 
 def test_words_are_joined_as_people_do() -> None:
@@ -38,3 +41,27 @@ def test_what_is_like_nothing_known_is_not_guessed() -> None:
     assert closest("zebra", ("timeSlicing", "mig")) is None
     assert closest("mig", ()) is None
     assert closest("migs", ("mig",), likeness=0.9) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a`b", "a` <img src=x>", "|", "a|b", "<b>", "&lt;", "a\n# b", "a\n\n    b", "[a](http://b)", "\\"),
+        *("$", "@all", "~~a~~", " a ", "", "\x1b[1m", "größe"),
+    ],
+)
+def test_nothing_ends_code_in_markdown(text: str) -> None:
+    code = markdown_code(text)
+    assert code.startswith("<code>")
+    assert code.endswith("</code>")
+    inner = re.sub(r"&#[0-9]+;", "", code.removeprefix("<code>").removesuffix("</code>"))
+    assert re.fullmatch(r"[A-Za-z0-9 ./_-]*", inner)
+    shown = html.unescape(code.removeprefix("<code>").removesuffix("</code>"))
+    assert shown == "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def test_a_plain_name_is_code_in_backticks() -> None:
+    assert [markdown_code(text) for text in ("example.com/rack", "POST /api/v1/{id}")] == [
+        "`example.com/rack`",
+        "`POST /api/v1/{id}`",
+    ]

@@ -8,7 +8,7 @@ strict field validation of the API server, a field that would be dropped is an e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os.path import relpath, sep
 from pathlib import Path
@@ -115,7 +115,7 @@ class CrdSchemas:
         except UnreadableCrdError as error:
             self._refuse(file, "file", Misfit((), str(error)))
             return
-        for document in documents:
+        for document in _without_lists(documents):
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
                 self._add_definition(file, document)
 
@@ -132,6 +132,16 @@ class CrdSchemas:
 
     def _refuse(self, file: Path, title: str, *misfits: Misfit) -> None:
         self.refusals.append(Refusal(file, title, misfits))
+
+
+def _without_lists(documents: Iterable[object]) -> Iterator[object]:
+    """The objects, those of a `List` one by one: so kubectl prints several of them."""
+    for document in documents:
+        match document:
+            case {"kind": "List", "items": [*items]}:
+                yield from items
+            case _:
+                yield document
 
 
 def _title(spec: object) -> str:

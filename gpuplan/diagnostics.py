@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""
+
+
+LONGEST_VALUE: Final = 300
+"""Characters of a value that are quoted whole; the longest name that Kubernetes takes has 253."""
+LONGEST_TEXT: Final = 4_000
+"""Characters of a message, a label, a note or a help."""
+MOST_REMARKS: Final = 50
+"""How many second places and notes a finding has."""
+
+_START_OF_VALUE: Final = 100
+_LONG_VALUE: Final = re.compile(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
+
+
+def shortened(text: str) -> str:
+    """A text in which long values end in a count of their characters, as it does itself.
+
+    A policy may hold a name of some megabytes, and say it ten thousand times.
+    """
+    if len(text) <= LONGEST_VALUE:
+        return text
+    short = _LONG_VALUE.sub(lambda match: f"`{match[1][:_START_OF_VALUE]}...` ({len(match[1]):,} characters)", text)
+    if len(short) <= LONGEST_TEXT:
+        return short
+    end = f"... ({len(text):,} characters)"
+    return short[: LONGEST_TEXT - len(end)] + end
 
 
 class Severity(StrEnum):
@@ -111,8 +137,12 @@ def field_path(path: Path) -> str:
     """Spell a route as Kubernetes does: ``spec.quotas[0].pool``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        text += f"[{part}]" if isinstance(part, int) else f".{_short(part)}" if text else _short(part)
     return text
+
+
+def _short(field: str) -> str:
+    return field if len(field) <= LONGEST_VALUE else f"{field[:_START_OF_VALUE]}..."
 
 
 class Label(NamedTuple):
@@ -127,7 +157,8 @@ class Finding:
     """What a check yields: everything but the rule's own code, name and severity.
 
     ``message`` is lower case without a final stop and names the thing; ``label`` is the few words at the caret;
-    ``notes`` are the facts that prove it; ``help`` is what to type instead. ``severity`` overrides the rule's.
+    ``notes`` are the facts that prove it; ``help`` is what to type instead. ``severity`` overrides the rule's. Whatever
+    it quotes, its texts are of bounded length.
     """
 
     at: Origin
@@ -137,6 +168,16 @@ class Finding:
     notes: tuple[str, ...] = ()
     help: str = ""
     severity: Severity | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("message", "label", "help"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
+        related = tuple(Label(at, shortened(text)) for at, text in self.related[:MOST_REMARKS])
+        notes = tuple(map(shortened, self.notes[:MOST_REMARKS]))
+        if more := len(self.related) - len(related):
+            notes = (*notes, f"{more} more places")
+        object.__setattr__(self, "related", related)
+        object.__setattr__(self, "notes", notes)
 
     @property
     def headline(self) -> str:
@@ -198,6 +239,6 @@ class GpuplanError(Exception):
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(shortened(message))
+        self.message = shortened(message)
+        self.hint = shortened(hint)

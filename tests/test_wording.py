@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gpuplan.wording import closest, joined, listing
+import html
+import re
+
+import pytest
+
+from gpuplan.wording import Tail, closest, joined, listing, markdown_code
 
 
 def test_words_are_joined_as_people_do() -> None:
@@ -18,6 +23,15 @@ def test_a_long_list_of_names_ends_in_a_count() -> None:
     assert listing(()) == ""
 
 
+def test_the_tail_of_a_list_is_listed_without_a_copy() -> None:
+    tail = Tail("abcdefgh", 2)
+    assert (len(tail), tail[0], tail[-1], list(tail[:2])) == (6, "c", "h", ["c", "d"])
+    assert listing(tail) == "`c`, `d`, `e`, `f` and 2 more"
+    assert not Tail("ab", 2)
+    with pytest.raises(IndexError):
+        Tail("ab", 1)[1]
+
+
 def test_a_misspelt_name_is_guessed_whatever_its_case() -> None:
     assert closest("TIMESLICING", ("timeSlicing", "mig")) == "timeSlicing"
     assert closest("a100-mxied", ("a100-mixed", "h100-whole")) == "a100-mixed"
@@ -27,3 +41,27 @@ def test_what_is_like_nothing_known_is_not_guessed() -> None:
     assert closest("zebra", ("timeSlicing", "mig")) is None
     assert closest("mig", ()) is None
     assert closest("migs", ("mig",), likeness=0.9) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a`b", "a` <img src=x>", "|", "a|b", "<b>", "&lt;", "a\n# b", "a\n\n    b", "[a](http://b)", "\\"),
+        *("$", "@all", "~~a~~", " a ", "", "\x1b[1m", "größe"),
+    ],
+)
+def test_nothing_ends_code_in_markdown(text: str) -> None:
+    code = markdown_code(text)
+    assert code.startswith("<code>")
+    assert code.endswith("</code>")
+    inner = re.sub(r"&#[0-9]+;", "", code.removeprefix("<code>").removesuffix("</code>"))
+    assert re.fullmatch(r"[A-Za-z0-9 ./_-]*", inner)
+    shown = html.unescape(code.removeprefix("<code>").removesuffix("</code>"))
+    assert shown == "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def test_a_plain_name_is_code_in_backticks() -> None:
+    assert [markdown_code(text) for text in ("example.com/rack", "POST /api/v1/{id}")] == [
+        "`example.com/rack`",
+        "`POST /api/v1/{id}`",
+    ]

@@ -20,6 +20,7 @@ from gpuplan.checks.caps import (
     key_of,
     shortfalls,
 )
+from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
 from gpuplan.planning.plan import (
@@ -291,8 +292,9 @@ def _lowest(plan: Plan, tenant: Tenant) -> int:
 
 def _evictable(plan: Plan) -> Iterator[Use]:
     """Classes that are not to be evicted, below others that evict."""
+    ladder = Ladder(found for found in plan.priority_classes if found.preempts)
     for found in plan.priority_classes:
-        evictors = _evictors(found, plan.priority_classes)
+        evictors = () if found.preemptible else ladder.names_above(found.value)
         if evictors:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(evictors)}")
 
@@ -346,13 +348,6 @@ def _evicting_all_the_same(
         }
         if below and not found.preempts:
             yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {listing(sorted(below))}")
-
-
-def _evictors(found: PriorityClass, classes: tuple[PriorityClass, ...]) -> list[str]:
-    """The names of the classes that evict one that is not to be evicted."""
-    if found.preemptible:
-        return []
-    return [other.name for other in classes if other.value > found.value and other.preempts]
 
 
 # --- Pools and workloads -----------------------------------------------------------------------------------------

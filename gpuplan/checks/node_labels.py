@@ -1,4 +1,4 @@
-"""Checks on the labels and taints that pools put on nodes (GPU148-154)."""
+"""Checks on the labels of pools' nodes, and their taints (GPU128, GPU148-154)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gpuplan.planning.plan import (
     NodeLabels,
     Plan,
     Pool,
+    SchedulerKind,
 )
 from gpuplan.policy.models import DNS_SUBDOMAIN
 from gpuplan.wording import listing
@@ -275,6 +276,34 @@ def _own_domain(key: str) -> str:
     return f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
 
 
+# --- Topology ----------------------------------------------------------------------------------------------------
+
+
+@check("GPU128", "topology-level-is-no-label")
+def topology_level_is_no_label(plan: Plan) -> Iterator[Finding]:
+    """A level of a pool's `topology` is not the key of a node label.
+
+    ## Why
+    Topology is what nodes say of their place by labels: a block, a rack, the node itself. No node can have a label
+    whose key the API server refuses, so no scheduler could ever read that level. With Kueue and KAI-Scheduler GPU543
+    says so, along with what else they ask of a topology.
+
+    ## Instead
+    Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
+    """
+    if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+        return
+    for pool in plan.pools:
+        for index, level in enumerate(pool.topology):
+            if fault := key_fault(level):
+                yield Finding(
+                    pool.at / "topology" / index,
+                    f"no node of pool `{pool.name}` can say where it is by `{level}`",
+                    label=f"not a label key: {fault}",
+                    help="write a key such as `example.com/rack`",
+                )
+
+
 CHECKS: tuple[Check, ...] = (
     invalid_node_label,
     node_label_with_two_values,
@@ -283,4 +312,5 @@ CHECKS: tuple[Check, ...] = (
     invalid_taint,
     taint_twice,
     taint_refused_by_nfd,
+    topology_level_is_no_label,
 )

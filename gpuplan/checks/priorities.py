@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpuplan.catalog.schedulers import SCHEDULERS
+from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -124,8 +125,9 @@ def default_class_outranks(plan: Plan) -> Iterator[Finding]:
     Make the class with the lowest value the default, or leave the default out: pods without a class then have the
     value 0.
     """
+    ladder = Ladder(plan.priority_classes)
     for found in plan.priority_classes:
-        lower = [other.name for other in _below(plan, found)] if found.is_default else []
+        lower = ladder.names_below(found.value) if found.is_default else ()
         if lower:
             effect = "go before and may evict" if found.preempts else "go before"
             yield Finding(
@@ -184,10 +186,11 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
+    ladder = Ladder([found for found in plan.priority_classes if found.preempts])
     for found in plan.priority_classes:
-        evictors = [] if found.preemptible else [other for other in _above(plan, found) if other.preempts]
+        evictors = () if found.preemptible else ladder.above(found.value)
         if evictors:
-            names = listing([other.name for other in evictors])
+            names = listing(ladder.names_above(found.value))
             yield Finding(
                 found.at / "preemptible",
                 f"pods of class `{found.name}` can be evicted by pods of {names}",
@@ -214,9 +217,10 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     is_wanted = any(found.preempts for found in plan.priority_classes)
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or not is_wanted:
         return
+    ladder, evictors = Ladder(plan.priority_classes), Ladder([item for item in plan.priority_classes if item.preempts])
     for found in plan.priority_classes:
-        higher = _above(plan, found) if found.preemptible else []
-        if higher and not any(other.preempts for other in higher):
+        higher = ladder.above(found.value) if found.preemptible else ()
+        if higher and not evictors.above(found.value):
             yield Finding(
                 found.at / "preemptible",
                 f"no class evicts pods of `{found.name}`",
@@ -252,20 +256,6 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
                 help=f"rename it, for example to `gpu-{found.name}`",
                 severity=Severity.WARNING if value == found.value else None,
             )
-
-
-def _above(plan: Plan, found: PriorityClass) -> list[PriorityClass]:
-    """The classes of a higher value, lowest first."""
-    return sorted(
-        (other for other in plan.priority_classes if other.value > found.value), key=lambda other: other.value
-    )
-
-
-def _below(plan: Plan, found: PriorityClass) -> list[PriorityClass]:
-    """The classes of a lower value, lowest first."""
-    return sorted(
-        (other for other in plan.priority_classes if other.value < found.value), key=lambda other: other.value
-    )
 
 
 def _values(classes: Sequence[PriorityClass], suffix: str = "preempts") -> tuple[Label, ...]:

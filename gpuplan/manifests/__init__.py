@@ -7,7 +7,7 @@ from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
-from gpuplan.manifests.schemas import Checked, Problem, check_schemas
+from gpuplan.manifests.schemas import Checked, Problem, check_schemas, unusable_definitions
 from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
@@ -32,4 +32,5 @@ __all__ = [
     "render_index",
     "render_tree",
     "to_yaml",
+    "unusable_definitions",
 ]

@@ -76,12 +76,16 @@ class BuiltinSchemas:
         return self._validators[gvk]
 
     def compile(self, schema: Schema) -> Draft202012Validator:
-        """Compile a schema, with the definitions that it refers to and no others."""
-        from jsonschema_rs import Draft202012Validator, Registry
+        """Compile a schema, with the definitions that it refers to and no others; ValueError where it is none.
+
+        The engine for patterns knows what Go's knows, by which the API server judges: it needs time linear in the text,
+        and has no lookaround and no backreferences.
+        """
+        from jsonschema_rs import Draft202012Validator, RegexOptions, Registry
 
         definitions = {name: self._definitions[name] for name in self._closure(schema)}
         registry: Registry = Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
-        return Draft202012Validator(dict(schema), registry=registry)
+        return Draft202012Validator(dict(schema), registry=registry, pattern_options=RegexOptions())
 
     def _find(self, gvk: Gvk) -> Schema | None:
         prefix = f"{gvk.group.partition('.')[0]}-" if gvk.group else ""
@@ -95,11 +99,11 @@ class BuiltinSchemas:
         return schema if is_it and properties.get("kind", {}).get("enum") == [gvk.kind] else None
 
     def _closure(self, schema: Schema) -> list[str]:
-        names = dict.fromkeys(_references(schema))
+        names = dict.fromkeys(name for name in _references(schema) if name in self._definitions)
         waiting = list(names)
         while waiting:
             for name in _references(self._definitions[waiting.pop()]):
-                if name not in names:
+                if name not in names and name in self._definitions:
                     names[name] = None
                     waiting.append(name)
         return list(names)

@@ -9,11 +9,17 @@ strict field validation of the API server, a field that would be dropped is an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from os.path import relpath, sep
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile, field_path
 from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
+from gpuplan.manifests.crd_shapes import Misfit, misfits_of_definition, misfits_of_schema
+from gpuplan.manifests.crd_texts import UnreadableCrdError, parse, read
+from gpuplan.manifests.rules import UNUSABLE_DEFINITION
+from gpuplan.wording import listing
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _SAME: Final = frozenset(
@@ -27,71 +33,105 @@ _SAME: Final = frozenset(
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _TYPE_META: Final[Mapping[str, Schema]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, such as the crds/ of a chart"
+_HELP: Final = "take the file anew from its release; without it these objects are not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition that can be used: its served versions, with their schemas as the CRD has them."""
+
+    file: Path
+    title: str
+    versions: Mapping[str, Schema]
+    routes: Mapping[str, tuple[str | int, ...]]
+    """Where in the file each version's schema stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A file, or a definition in it, that cannot be used, and all that is wrong with it."""
+
+    file: Path
+    title: str
+    misfits: tuple[Misfit, ...]
+
+    def report(self, root: Path) -> Diagnostic:
+        """One finding for each definition: who takes the file anew corrects all of it."""
+        first, *others = self.misfits
+        where = f"`{field_path(first.place)}` " if first.place else ""
+        file = SourceFile(relpath(self.file, root).replace(sep, "/"), "")
+        finding = Finding(
+            Origin(WholeFile(file), first.place),
+            f"{self.title} cannot be used: {where}{first.words}",
+            notes=(f"wrong as well: {listing([field_path(misfit.place) for misfit in others])}",) if others else (),
+            help=_HELP,
+        )
+        return UNUSABLE_DEFINITION.report(finding)
 
 
 class CrdSchemas:
-    """The CRDs of a folder, each file read when it is needed: some take longer to read than a build takes."""
+    """The CRDs of a folder, each file read when it is needed: some take longer to read than a build takes.
+
+    ``refusals`` are of the definitions that were met so far and cannot be used.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._texts = _read_texts(folder)
-        self._specs: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.refusals: list[Refusal] = []
+        self._texts = self._read(folder)
+        self._definitions: dict[tuple[str, str], Definition] = {}
 
-    def find_versions(self, group: str, kind: str) -> Mapping[str, Schema] | None:
-        """The served versions of a kind, with their schemas as the CRD has them; None when no CRD defines the kind."""
+    def find(self, group: str, kind: str) -> Definition | None:
+        """The definition of a kind; None when there is none that can be used."""
         for file in [file for file, text in self._texts.items() if group in text and kind in text]:
-            for spec in _parse_specs(file, self._texts.pop(file)):
-                self._specs[spec["group"], spec["names"]["kind"]] = spec
-        found = self._specs.get((group, kind))
-        return _served_versions(found) if found else None
+            self._add(file, self._texts.pop(file))
+        return self._definitions.get((group, kind))
 
+    def refuse(self, definition: Definition, version: str, error: ValueError) -> None:
+        """Report what nobody but the compiler of schemas could know: a pattern that is none, a bound that is a text."""
+        place = tuple(getattr(error, "instance_path", ()))
+        words = str(getattr(error, "message", error))
+        if place[-1:] == ("pattern",):
+            words = "is not a regular expression that Kubernetes reads, or too large a one"
+        self._refuse(definition.file, definition.title, Misfit((*definition.routes[version], *place), words))
 
-def strict_schema(schema: Schema) -> Schema:
-    """The schema of a whole object in which unknown fields are errors, from that of a CRD.
+    def _read(self, folder: Path) -> dict[Path, str]:
+        texts: dict[Path, str] = {}
+        try:
+            for file in sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file()):
+                try:
+                    texts[file] = read(file)
+                except UnreadableCrdError as error:
+                    self._refuse(file, "file", Misfit((), str(error)))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise GpuplanError(f"cannot read CRDs from `{error.filename or folder}`: {reason}", _HINT) from error
+        if not self.refusals and not any("CustomResourceDefinition" in text for text in texts.values()):
+            raise GpuplanError(f"there is no CustomResourceDefinition in `{folder}`", _HINT)
+        return texts
 
-    Its metadata is the API server's business, whatever else the CRD asks of it; the reference is to the definitions of
-    `BuiltinSchemas`.
-    """
-    rules = _strict(schema.get("properties", {}).get("metadata", {}), is_closed=False)
-    strict = _strict(schema)
-    strict["properties"] = {**_TYPE_META, **strict.get("properties", {}), "metadata": {"allOf": [OBJECT_META, rules]}}
-    return strict
+    def _add(self, file: Path, text: str) -> None:
+        try:
+            documents = parse(text)
+        except UnreadableCrdError as error:
+            self._refuse(file, "file", Misfit((), str(error)))
+            return
+        for document in _without_lists(documents):
+            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+                self._add_definition(file, document)
 
+    def _add_definition(self, file: Path, document: Mapping[Any, Any]) -> None:
+        wrong = misfits_of_definition(document)
+        spec: Any = document.get("spec")
+        if not wrong:
+            schemas, routes = dict(_served(spec["versions"])), dict(_routes(spec["versions"]))
+            wrong = [misfit for name, schema in schemas.items() for misfit in misfits_of_schema(schema, routes[name])]
+        if wrong:
+            self._refuse(file, _title(spec), *wrong)
+        else:
+            self._definitions[spec["group"], spec["names"]["kind"]] = Definition(file, _title(spec), schemas, routes)
 
-def _served_versions(spec: Mapping[str, Any]) -> dict[str, Schema]:
-    served = (version for version in spec["versions"] if version.get("served", True))
-    return {version["name"]: version.get("schema", {}).get("openAPIV3Schema", {}) for version in served}
-
-
-def _read_texts(folder: Path) -> dict[Path, str]:
-    try:
-        files = sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file())
-        texts = {file: file.read_text(encoding="utf-8") for file in files}
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise GpuplanError(f"cannot read CRDs from `{error.filename or folder}`: {reason}", _HINT) from error
-    except UnicodeDecodeError as error:
-        raise GpuplanError(f"cannot read CRDs from `{folder}`: a file in it is not UTF-8", _HINT) from error
-    if not any("CustomResourceDefinition" in text for text in texts.values()):
-        raise GpuplanError(f"there is no CustomResourceDefinition in `{folder}`", _HINT)
-    return texts
-
-
-def _parse_specs(file: Path, text: str) -> Iterator[Mapping[str, Any]]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        documents = list(yaml.load_all(text, Loader=loader))
-    except (yaml.YAMLError, ValueError) as error:
-        raise GpuplanError(f"`{file}` is not YAML: {' '.join(str(error).split())}", _HINT) from error
-    for document in _without_lists(documents):
-        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-            spec = document.get("spec")
-            if not _is_crd_spec(spec):
-                raise GpuplanError(
-                    f"`{file}` has a CustomResourceDefinition without a group, a kind and versions", _HINT
-                )
-            yield spec
+    def _refuse(self, file: Path, title: str, *misfits: Misfit) -> None:
+        self.refusals.append(Refusal(file, title, misfits))
 
 
 def _without_lists(documents: Iterable[object]) -> Iterator[object]:
@@ -104,12 +144,35 @@ def _without_lists(documents: Iterable[object]) -> Iterator[object]:
                 yield document
 
 
-def _is_crd_spec(spec: object) -> TypeGuard[Mapping[str, Any]]:
+def _title(spec: object) -> str:
     match spec:
-        case {"group": str(), "names": {"kind": str()}, "versions": [*versions]}:
-            return all(isinstance(version, dict) and "name" in version for version in versions)
+        case {"group": str(group), "names": {"kind": str(kind)}}:
+            return f"definition of `{kind}.{group}`"
         case _:
-            return False
+            return "definition"
+
+
+def _served(versions: list[Any]) -> Iterator[tuple[str, Schema]]:
+    for version in versions:
+        if version.get("served", True):
+            yield version["name"], version.get("schema", {}).get("openAPIV3Schema", {})
+
+
+def _routes(versions: list[Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    for index, version in enumerate(versions):
+        yield version["name"], ("spec", "versions", index, "schema", "openAPIV3Schema")
+
+
+def strict_schema(schema: Schema) -> Schema:
+    """The schema of a whole object in which unknown fields are errors, from that of a CRD.
+
+    Its metadata is the API server's business, whatever else the CRD asks of it; the reference is to the definitions of
+    `BuiltinSchemas`.
+    """
+    rules = _strict(schema.get("properties", {}).get("metadata", {}), is_closed=False)
+    strict = _strict(schema)
+    strict["properties"] = {**_TYPE_META, **strict.get("properties", {}), "metadata": {"allOf": [OBJECT_META, rules]}}
+    return strict
 
 
 def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:

@@ -40,4 +40,22 @@ it with the two names.
     ignorable=False,
 )
 
-RULES: Final = (OBJECT_WRITTEN_TWICE, FILE_WRITTEN_TWICE)
+UNUSABLE_DEFINITION: Final = Rule(
+    "GPU913",
+    "unusable-definition",
+    Severity.ERROR,
+    """A CustomResourceDefinition given with `--crds` is none that objects can be checked by.
+
+## Why
+Objects are checked by the definitions that the cluster has. The API server refuses a definition that is not of the form
+it asks for: one whose schema is not a mapping, whose pattern is no regular expression, or whose fields are nested
+without an end. What the cluster would not take says nothing about the objects, so objects of its kind were not checked.
+
+## Instead
+Take the file anew from the release of the controller that it belongs to: from the folder `crds/` of its chart, or with
+`kubectl get crd NAME -o yaml` from a cluster. Without the file, gpuplan counts those objects as not checked.
+""",
+    ignorable=False,
+)
+
+RULES: Final = (OBJECT_WRITTEN_TWICE, FILE_WRITTEN_TWICE, UNUSABLE_DEFINITION)

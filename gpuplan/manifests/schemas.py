@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from gpuplan.diagnostics import Path, field_path
+from gpuplan.diagnostics import Diagnostic, Path, field_path
 from gpuplan.manifests.builtin_schemas import BuiltinSchemas, builtin_schemas
 from gpuplan.manifests.crd_schemas import CrdSchemas, strict_schema
 from gpuplan.manifests.model import Gvk, Manifest
@@ -56,10 +56,12 @@ def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: Fi
     """Check objects for a cluster of a Kubernetes version, such as ``1.32``.
 
     Custom resources are checked against the CRDs in the folder ``crds``, but for the rules that those state in CEL.
-    Kinds that it does not define, which are all of them without a folder, are counted instead. A kind in one of
-    Kubernetes' own groups that this version of it does not have is a problem.
+    Kinds that it does not define, which are all of them without a folder, are counted instead, and so are those whose
+    definition cannot be used. A kind in one of Kubernetes' own groups that this version of it does not have is a
+    problem.
     """
-    judge = _Judge(builtin_schemas(kubernetes_minor), _crd_schemas(crds) if crds else None, kubernetes_minor)
+    definitions = _crd_schemas(crds) if crds else None
+    judge = _Judge(builtin_schemas(kubernetes_minor), definitions, kubernetes_minor)
     problems: list[Problem] = []
     unchecked: Counter[Gvk] = Counter()
     for manifest in manifests:
@@ -71,6 +73,11 @@ def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: Fi
         elif not _is_valid(validator, manifest.body):
             problems += _problems(validator, manifest)
     return Checked(tuple(problems), unchecked)
+
+
+def unusable_definitions(crds: FilePath | None, root: FilePath) -> tuple[Diagnostic, ...]:
+    """What is wrong with the definitions that checks have asked for so far, by paths from the repository's root."""
+    return tuple(refusal.report(root) for refusal in _crd_schemas(crds).refusals) if crds else ()
 
 
 @cache
@@ -98,12 +105,19 @@ class _Judge:
     def _make(self, gvk: Gvk) -> Draft202012Validator | str | None:
         if self._builtin.has_group(gvk.group):
             return self._builtin.find_validator(gvk) or f"Kubernetes {self._kubernetes_minor} has no {gvk}"
-        versions = self._crds.find_versions(gvk.group, gvk.kind) if self._crds else None
-        if versions is None:
+        return self._make_custom(self._crds, gvk) if self._crds else None
+
+    def _make_custom(self, crds: CrdSchemas, gvk: Gvk) -> Draft202012Validator | str | None:
+        definition = crds.find(gvk.group, gvk.kind)
+        if definition is None:
             return None
-        if gvk.version not in versions:
-            return f"there is no {gvk}: its definition serves {', '.join(versions)}"
-        return self._builtin.compile(strict_schema(versions[gvk.version]))
+        if gvk.version not in definition.versions:
+            return f"there is no {gvk}: its definition serves {', '.join(definition.versions)}"
+        try:
+            return self._builtin.compile(strict_schema(definition.versions[gvk.version]))
+        except ValueError as error:  # of jsonschema_rs, for what is no schema
+            crds.refuse(definition, gvk.version, error)
+            return None
 
 
 def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:

@@ -103,6 +103,7 @@ def build(
     ``crds`` is a folder of CustomResourceDefinitions to check custom resources against; ``kustomize`` is as in
     `validate`, and nothing that is rendered depends on it.
     """
+    from gpuplan.manifests import unusable_definitions
     from gpuplan.pipeline.rendering import render, scope
 
     root, crds = Path(root), None if crds is None else Path(crds)
@@ -118,11 +119,11 @@ def build(
         from gpuplan.pipeline.final import judge
 
         judged = judge(rendered.clusters, found, root=root.resolve(), out=out, crds=crds, program=kustomize)
-        found += (*rendered.diagnostics, *judged.diagnostics)
+        found += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(crds, root.resolve()))
         report = _report(repository, found, is_final=judged.is_complete)
         unchecked |= judged.unchecked_kinds
-    elif rendered.diagnostics:
-        report = _report(repository, (*found, *rendered.diagnostics))
+    elif more := (*rendered.diagnostics, *unusable_definitions(crds, root.resolve())):
+        report = _report(repository, (*found, *more))
     tree = rendered.tree if report.is_valid else {}
     return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
 

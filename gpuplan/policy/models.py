@@ -13,21 +13,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from gpuplan.policy.texts import (
+    Duration,
+    GitReference,
+    Image,
+    KubernetesVersion,
+    Line,
+    Lines,
+    Metric,
+    OperatorVersion,
+    SchedulerVersion,
+)
+
 API_VERSION = "gpuplan.dev/v1"
 NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
 
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-
-_REGISTRY = r"([a-zA-Z0-9][-.a-zA-Z0-9]*|\[[0-9a-fA-F:]+\])(:[0-9]+)?/"
-_PART = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
-_TAG = r":[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}"
-_DIGEST = r"@[a-z0-9]+([-_+.][a-z0-9]+)*:[0-9a-f]{32,}"
-IMAGE = rf"^({_REGISTRY})?{_PART}(/{_PART})*({_TAG})?({_DIGEST})?$"
-"""As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
-
-METRIC = r"^[^/%\s.][^/%\s]*$"
-"""What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 
 
 class Model(BaseModel):
@@ -66,11 +68,8 @@ def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
 
 Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
 Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
-Image = Annotated[str, Field(pattern=IMAGE)]
 Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 GpusPerNode = Annotated[int, Field(ge=1, le=1024)]
-Duration = Annotated[str, Field(pattern=r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$")]
-"""As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
 Rank = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -184,7 +183,7 @@ class Driver(Model):
     enabled: bool = described(
         "Whether the operator installs the driver; `false` where the node image has it.", default=True
     )
-    version: str | None = described(
+    version: Line | None = described(
         "The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); "
         "absent means the operator release's default.",
         default=None,
@@ -199,9 +198,8 @@ class GpuOperator(Model):
         "and the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the "
         "fields it must own."
     )
-    version: str = described(
-        "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows.",
-        pattern=r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$",
+    version: OperatorVersion = described(
+        "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows."
     )
     namespace: Subdomain | None = described(
         "The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
@@ -228,7 +226,7 @@ class GpuOperator(Model):
         "Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.",
         default=True,
     )
-    chart_repo_url: str = described(
+    chart_repo_url: Line = described(
         "The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or "
         "`flux`).",
         default=NVIDIA_CHARTS,
@@ -244,7 +242,7 @@ class GpuOperator(Model):
 class Runai(Model):
     """What Run:ai's API must be told of a cluster."""
 
-    cluster_id: str | None = described(
+    cluster_id: Line | None = described(
         "The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it.",
         default=None,
     )
@@ -262,11 +260,10 @@ class Scheduler(Model):
     cap: Annotated[Cap, Field(strict=False)] = described(
         "The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`.", default=Cap.LIMIT
     )
-    version: str | None = described(
+    version: SchedulerVersion | None = described(
         "The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one "
         "that gpuplan knows.",
         default=None,
-        pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+$",
     )
     runai: Runai | None = described("What Run:ai's API must be told (`kind: runai`).", default=None)
 
@@ -281,11 +278,11 @@ class Approval(StrEnum):
 class Destination(Model):
     """The cluster as Argo CD knows it: by its server's address or by its name."""
 
-    server: str | None = described(
+    server: Line | None = described(
         "The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in.",
         default=None,
     )
-    name: str | None = described("The cluster's name in Argo CD, in place of its address.", default=None)
+    name: Line | None = described("The cluster's name in Argo CD, in place of its address.", default=None)
 
     @model_validator(mode="after")
     def _one_way(self) -> "Destination":
@@ -296,11 +293,11 @@ class Destination(Model):
 class Argocd(Model):
     """Argo CD syncs this cluster: gpuplan writes its AppProject, Applications and ApplicationSet to `out/argocd/`."""
 
-    repo_url: str = described(
+    repo_url: Line = described(
         "The address of the repository that holds `out/`, as Argo CD knows it.", alias="repoURL", min_length=1
     )
-    revision: str = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
-    path: str = described("Where `out/` lies in the repository.", default="out", min_length=1)
+    revision: GitReference = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
+    path: Line = described("Where `out/` lies in the repository.", default="out", min_length=1)
     namespace: Subdomain | None = described(
         "Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`.", default=None
     )
@@ -346,7 +343,7 @@ class Flux(Model):
         "The source that holds `out/`.",
         default=FluxSource.model_construct(kind=FluxSourceKind.GIT_REPOSITORY, name="flux-system", namespace=None),
     )
-    path: str = described("Where `out/` lies in the source.", default="out", min_length=1)
+    path: Line = described("Where `out/` lies in the source.", default="out", min_length=1)
     namespace: Subdomain = described("The namespace of the Flux objects.", default="flux-system")
     interval: Duration = described("How often Flux compares the cluster with the source.", default="10m")
     service_account_name: Subdomain | None = described(
@@ -369,7 +366,7 @@ class Dashboards(Model):
         'The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console.',
         default=None,
     )
-    folder: str | None = described("The Grafana folder, as the annotation `grafana_folder`.", default=None)
+    folder: Line | None = described("The Grafana folder, as the annotation `grafana_folder`.", default=None)
 
 
 class Monitoring(Model):
@@ -386,10 +383,10 @@ class Monitoring(Model):
         "Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`.",
         default=False,
     )
-    alert_labels: dict[str, str] = described(
+    alert_labels: dict[str, Line] = described(
         "More labels on every alert, for instance to route them.", default_factory=dict
     )
-    disabled_alerts: list[str] = described("Alerts to leave out, by name.", default_factory=list)
+    disabled_alerts: list[Line] = described("Alerts to leave out, by name.", default_factory=list)
     dashboards: Dashboards = described(
         "How dashboards are found.",
         default=Dashboards.model_construct(namespace=None, labels=None, folder=None),
@@ -399,9 +396,8 @@ class Monitoring(Model):
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
-    kubernetes: str = described(
-        'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.',
-        pattern=r"^1\.[0-9]{1,4}$",
+    kubernetes: KubernetesVersion = described(
+        'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.'
     )
     platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
     gpu_operator: GpuOperator = described("How the NVIDIA GPU Operator is installed.")
@@ -425,7 +421,7 @@ class ClusterSpec(Model):
     monitoring: Monitoring | None = described(
         "Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written.", default=None
     )
-    bases: list[str] = described(
+    bases: list[Line] = described(
         "Folders of policies that this cluster starts from.", default_factory=lambda: ["policies"]
     )
 
@@ -585,7 +581,7 @@ class PoolSpec(Model):
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
     node_labels: dict[str, str] = described("More labels for the pool's nodes.", default_factory=dict)
-    workload_types: list[str] = described(
+    workload_types: list[Line] = described(
         "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
     )
     taints: list[Taint] = described("Taints for the pool's nodes.", default_factory=list)
@@ -598,7 +594,7 @@ class PoolSpec(Model):
         "`binpack` fills nodes one after the other, `spread` prefers empty ones. Absent: as the scheduler does.",
         default=None,
     )
-    topology: list[str] = described(
+    topology: list[Line] = described(
         "Node labels that say where a node is, widest first, such as a block's and a rack's; the node itself may be "
         "last, as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.",
         default_factory=list,
@@ -649,7 +645,7 @@ class PriorityClassSpec(Model):
     preemptible: bool = described("Whether pods of this class may be evicted for others.", default=True)
     preempts: bool = described("Whether pods of this class may evict others (`preemptionPolicy`).", default=True)
     default: bool = described("The class of pods that name none (`globalDefault`); at most one.", default=False)
-    description: str = described("Who should use it and for what.", default="")
+    description: Lines = described("Who should use it and for what.", default="")
 
 
 # --- Tenant ------------------------------------------------------------------------------------------------------
@@ -704,7 +700,7 @@ class Role(StrEnum):
 class Member(Model):
     """A group of people and what they may do in the tenant's namespaces."""
 
-    group: str = described("The group's name as the cluster's authentication gives it.")
+    group: Line = described("The group's name as the cluster's authentication gives it.")
     role: Annotated[Role, Field(strict=False)] = described("The ClusterRole they get.", default=Role.EDIT)
 
 
@@ -739,7 +735,7 @@ class TenantSpec(Model):
     namespaces: list[str] = described("The tenant's namespaces; each belongs to one tenant.", default_factory=list)
     parent: Name | None = described("The tenant that this one is part of.", default=None)
     priority_classes: list[str] = described("The priority classes that its pods may name.", default_factory=list)
-    workload_types: list[str] = described(
+    workload_types: list[Line] = described(
         "What it runs; some pool in its quotas must serve each.", default_factory=list
     )
     quotas: list[Quota] = described("What it may use, by pool and unit.", default_factory=list)
@@ -781,9 +777,9 @@ class Download(Model):
 class ModelVolume(Model):
     """A volume that holds the model, shared by all pods of the workload."""
 
-    size: str = described("The volume's size, such as `100Gi`.")
+    size: Line = described("The volume's size, such as `100Gi`.")
     storage_class: Subdomain | None = described("The StorageClass; absent means the cluster's default.", default=None)
-    mount_path: str = described("Where pods see it.", default="/models")
+    mount_path: Line = described("Where pods see it.", default="/models")
     access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = described(
         "How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`.",
         default="ReadWriteMany",
@@ -797,7 +793,7 @@ class Autoscaling(Model):
     min_replicas: Positive = described("The fewest pods.", default=1)
     max_replicas: Positive = described("The most pods; all of them must fit into the quota.")
     requests_per_second: Positive = described("The requests per second that one pod can serve.")
-    metric: Annotated[str, Field(pattern=METRIC)] = described(
+    metric: Metric = described(
         "The metric of each pod, as the cluster's custom metrics API has it.", default="http_requests_per_second"
     )
 
@@ -850,8 +846,8 @@ class WorkloadSpec(Model):
     config: dict[str, str] = described(
         "Files for the container, by name, mounted at `/etc/workload` from a ConfigMap.", default_factory=dict
     )
-    cpu: str | None = described("The CPU that each pod asks for, such as `4`.", default=None)
-    memory: str | None = described("The memory that each pod asks for, such as `32Gi`.", default=None)
+    cpu: Line | None = described("The CPU that each pod asks for, such as `4`.", default=None)
+    memory: Line | None = described("The memory that each pod asks for, such as `32Gi`.", default=None)
     model: ModelVolume | None = described("A volume that holds the model.", default=None)
 
     @model_validator(mode="after")
@@ -956,7 +952,7 @@ class RetainedSpec(Model):
     mig_layout: RetainedLayout | None = described("An entry of the MIG manager's file.", default=None)
     device_plugin_config: RetainedDevicePluginConfig | None = described("A file of the device plugin.", default=None)
     object: RetainedObject | None = described("A Kubernetes object.", default=None)
-    until: str = described(
+    until: Lines = described(
         "When this document may be deleted, as a command to type and what it must print.", min_length=1
     )
 

@@ -73,11 +73,25 @@ def parse(document: Document) -> Parsed:
     try:
         return Parsed(document, model.model_validate(document.data), ())
     except ValidationError as error:
-        from gpuplan.policy.problems import describe, problems_by_place
+        return _parse_wrong(document, model, error)
 
-        problems = problems_by_place(document, error)
-        policy, left_out = _without(model, document.data, problems)
-        return Parsed(document, policy, describe(document, model, problems), left_out)
+
+def _parse_wrong(document: Document, model: type[Policy], error: ValidationError) -> Parsed:
+    from gpuplan.policy.crowds import crowds, describe_crowd, without
+    from gpuplan.policy.problems import describe, problems_by_place
+
+    crowded = crowds(model, document.data)
+    found = tuple(describe_crowd(Origin(document, place), unknown) for place, unknown in crowded.items())
+    data = document.data
+    if crowded:
+        data = without(data, crowded)
+        try:
+            return Parsed(document, model.model_validate(data), found)
+        except ValidationError as other:
+            error = other
+    problems = problems_by_place(document, error)
+    policy, left_out = _without(model, data, problems)
+    return Parsed(document, policy, (*found, *describe(document, model, problems)), left_out)
 
 
 def _without(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.policy.fields import nested_model
-from gpuplan.policy.models import API_VERSION, IMAGE, KINDS, METRIC
+from gpuplan.policy.models import API_VERSION, KINDS
 from gpuplan.policy.rules import (
     MISSING_FIELD,
     NOT_EXACTLY_ONE,
@@ -20,6 +20,7 @@ from gpuplan.policy.rules import (
     VALUE_NOT_ALLOWED,
     WRONG_TYPE,
 )
+from gpuplan.policy.texts import NOT_A_REFERENCE, form_of
 from gpuplan.wording import closest
 
 if TYPE_CHECKING:
@@ -66,14 +67,11 @@ def unknown_kind(document: Document) -> Diagnostic:
 
 def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
     """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
+    around = {place[:length] for place in problems for length in range(len(place))}
     for place, error in problems.items():
         is_of_member = error["type"] == "literal_error" or error["type"] in _EXPECTED_TYPES
-        if not is_of_member or not any(_is_below(other, place) for other in problems):
+        if not is_of_member or place not in around:
             yield place
-
-
-def _is_below(path: Path, place: Path) -> bool:
-    return len(path) > len(place) and path[: len(place)] == place
 
 
 def _join(errors: list[ErrorDetails]) -> ErrorDetails:
@@ -307,7 +305,8 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
             else f"write {'one of ' if allowed[1:] else ''}{_listed(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
-    return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {limit}")
+    meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else ""
+    return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 
 def _words(context: Mapping[str, Any]) -> list[str]:
@@ -334,22 +333,17 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
         case "less_than":
             return f"a number below {_plain(context['lt'])}"
         case "string_pattern_mismatch":
-            return _FORMS.get(context["pattern"], f"text that matches `{context['pattern']}`")
+            return form_of(context["pattern"]).words
+        case kind if kind == NOT_A_REFERENCE:
+            return str(context["words"])
+        case "string_too_short":
+            return "some text"
         case "finite_number":
             return "a finite number"
         case "int_parsing_size":
             return "a smaller number"
         case _:
             return "another value"
-
-
-_FORMS = {
-    IMAGE: "an image, such as `registry.example.com/team/app:1.0`",
-    METRIC: "a name without spaces, `/` and `%`",
-    r"^1\.[0-9]+$": 'a Kubernetes minor version in quotes, such as "1.34"',
-    r"^v?[0-9]+\.[0-9]+\.[0-9]+$": "a release of three numbers, such as v1.2.3",
-    r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$": "a duration, such as 30s, 10m or 4h",
-}
 
 
 def _plain(number: float) -> str:

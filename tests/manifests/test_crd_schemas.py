@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.manifests import Manifest, check_schemas
+from gpuplan.manifests import Manifest, check_schemas, unusable_definitions
 
 Schema = dict[str, Any]
 
@@ -212,24 +212,157 @@ def test_definitions_are_read_as_kubectl_prints_them(tmp_path: Path) -> None:
     assert problems(tmp_path, a_widget({})) == ['`spec`: {} is not of type "string"']
 
 
+WIDGETS = "\n# CustomResourceDefinition of example.com Widget\n"
+
+
+def refused(folder: Path) -> list[str]:
+    """What is said of the definitions, by file; the objects count as unchecked."""
+    checked = check_schemas([a_widget({"a": "a"})], "1.32", folder)
+    assert checked.problems == ()
+    assert checked.unchecked_kinds == ("Widget.example.com",)
+    found = [item.finding for item in unusable_definitions(folder, folder)]
+    return [f"{finding.at.locate().file.path}: {finding.message}" for finding in found]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{kind: Widget, group: example.com", "is not YAML"),
-        ("a: &a [*a", "is not YAML"),
+        ("{kind: Widget, group: example.com", "file cannot be used: it is not YAML: "),
+        ("a: &a [*a", "file cannot be used: it is not YAML: "),
+        ("a: !!python/object:os.system {}", "file cannot be used: it is not YAML: could not determine a constructor"),
+        ("a: 2026-99-99", "file cannot be used: it is not YAML: month must be in 1..12"),
+        ("- " * 300, "file cannot be used: values are nested more than 200 levels deep"),
+        ("- " * 100_000, "file cannot be used: values are nested more than 200 levels deep"),
+        ("[" * 100_000, "file cannot be used: values are nested more than 200 levels deep"),
         (
             "kind: CustomResourceDefinition\nspec: {group: example.com, names: Widget}",
-            "without a group, a kind and versions",
+            "definition cannot be used: `spec.names.kind` should be text, not nothing",
         ),
-        ("kind: CustomResourceDefinition\n# example.com Widget", "without a group, a kind and versions"),
+        (
+            "kind: CustomResourceDefinition\n# example.com Widget",
+            "definition cannot be used: `spec` should be a mapping, not nothing",
+        ),
     ],
 )
-def test_a_file_that_cannot_be_understood_is_trouble(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "widgets.yaml").write_text(text + "\n# CustomResourceDefinition of example.com Widget\n")
-    with pytest.raises(GpuplanError, match=message) as caught:
-        problems(tmp_path, a_widget({}))
-    assert "widgets.yaml" in caught.value.message
-    assert caught.value.hint
+def test_a_file_that_cannot_be_understood_is_a_finding(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "widgets.yaml").write_text(text + WIDGETS)
+    [found] = refused(tmp_path)
+    assert found.startswith(f"widgets.yaml: {message}")
+
+
+SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (1, f"`{SCHEMA}.properties.spec` should be a schema, not a number"),
+        (None, f"`{SCHEMA}.properties.spec` should be a schema, not nothing"),
+        ({"properties": []}, f"`{SCHEMA}.properties.spec.properties` should be a mapping, not an empty list"),
+        ({"properties": {1: {}}}, f"`{SCHEMA}.properties.spec.properties` has a field `1` whose name is not text"),
+        ({"allOf": 3}, f"`{SCHEMA}.properties.spec.allOf` should be a list of schemas, not a number"),
+        ({"anyOf": []}, f"`{SCHEMA}.properties.spec.anyOf` should be a list of schemas, not an empty list"),
+        ({"not": [1]}, f"`{SCHEMA}.properties.spec.not` should be a schema, not a list"),
+        ({"items": [{}]}, f"`{SCHEMA}.properties.spec.items` should be a schema, not a list"),
+        ({"required": [1]}, f"`{SCHEMA}.properties.spec.required` should be a list of names, not a list"),
+        ({"type": ["string"]}, f"`{SCHEMA}.properties.spec.type` should be text, not a list"),
+        ({"enum": "a"}, f"`{SCHEMA}.properties.spec.enum` should be a list of values, not text"),
+        ({"type": "text"}, f'`{SCHEMA}.properties.spec.type` "text" is not'),
+        ({"maxLength": -1}, f"`{SCHEMA}.properties.spec.maxLength` -1 is less than"),
+        ({"multipleOf": 0}, f"`{SCHEMA}.properties.spec.multipleOf` 0 is less than"),
+        ({"pattern": "(a+)+$["}, f"`{SCHEMA}.properties.spec.pattern` is not a regular expression that Kubernetes"),
+        ({"pattern": "(?=(a+)+$)b"}, f"`{SCHEMA}.properties.spec.pattern` is not a regular expression that Kubernetes"),
+        ({"pattern": "a{999}{999}{999}"}, f"`{SCHEMA}.properties.spec.pattern` is not a regular expression"),
+        ({"enum": [{1: 2}]}, f"`{SCHEMA}` Dict key must be str"),
+    ],
+)
+def test_a_malformed_schema_is_a_finding_that_names_the_place(tmp_path: Path, spec: Any, message: str) -> None:
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd(spec)))
+    [found] = refused(tmp_path)
+    assert found.startswith(f"widgets.yaml: definition of `Widget.example.com` cannot be used: {message}")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"names": []}, "spec.names.kind"),
+        ({"names": {"kind": ["Widget"]}}, "spec.names.kind"),
+        ({"group": 1}, "spec.group"),
+        ({"versions": {"v1": {}}}, "spec.versions"),
+        ({"versions": []}, "spec.versions"),
+        ({"versions": ["v1"]}, "spec.versions[0]"),
+        ({"versions": [{"name": []}]}, "spec.versions[0].name"),
+        ({"versions": [{"name": "v1", "schema": None}]}, "spec.versions[0].schema"),
+        ({"versions": [{"name": "v1", "schema": 1}]}, "spec.versions[0].schema"),
+    ],
+)
+def test_a_definition_without_what_it_needs_is_a_finding(tmp_path: Path, change: Any, place: str) -> None:
+    crd = a_crd({"type": "object"})
+    crd["spec"] |= change
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(crd) + WIDGETS)
+    [found] = refused(tmp_path)
+    assert f"`{place}` should be" in found
+    assert ("definition of `Widget.example.com`" in found) == ("names" not in change and "group" not in change)
+
+
+def test_all_that_is_wrong_with_a_definition_is_one_finding(tmp_path: Path) -> None:
+    properties = {f"f{number}": number for number in range(20)}
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd({"properties": properties})))
+    check_schemas([a_widget({})], "1.32", tmp_path)
+    [found] = unusable_definitions(tmp_path, tmp_path)
+    assert found.finding.notes[0].endswith(" and 15 more")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("&a {properties: {b: *a}}", "is nested more than 80 levels deep"),
+        ("{" + "not: {" * 90 + "}" * 91, "is nested more than 80 levels deep"),
+        (
+            "{properties: {a: &a {}, "
+            + ", ".join(
+                f"{b}: &{b} {{properties: {{" + ", ".join(f"f{n}: *{a}" for n in range(10)) + "}}"
+                for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+            )
+            + "}}",
+            "is beyond the first 400,000 parts of its schema",
+        ),
+        ("{enum: &a [*a]}", "has values that are too large"),
+    ],
+    ids=["itself", "deep", "more and more", "values in themselves"],
+)
+def test_a_schema_without_an_end_is_a_finding(tmp_path: Path, schema: str, words: str) -> None:
+    (tmp_path / "widgets.yaml").write_text(
+        "kind: CustomResourceDefinition\nspec: {group: example.com, names: {kind: Widget},"
+        f" versions: [{{name: v1, schema: {{openAPIV3Schema: {schema}}}}}]}}\n"
+    )
+    [found] = refused(tmp_path)
+    assert words in found
+
+
+def test_a_pattern_takes_no_longer_than_its_text(tmp_path: Path) -> None:
+    """Go's engine and this one are linear; one that tries all ways would take longer than the universe is old."""
+    assert len(judge(tmp_path, {"type": "string", "pattern": "^(a|a?)+$"}, "a" * 5_000 + "!")) == 1
+
+
+def test_what_looks_like_a_reference_in_a_value_is_a_value(tmp_path: Path) -> None:
+    assert judge(tmp_path, {"enum": [{"$ref": "#/$defs/none"}]}, {"$ref": "#/$defs/none"}) == []
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "widgets.yaml").write_text(yaml.safe_dump(a_crd({"type": "object"})))
+    (tmp_path / "folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    (tmp_path / "nowhere.yaml").symlink_to("none")
+    assert problems(tmp_path, a_widget({})) == []
+    assert unusable_definitions(tmp_path, tmp_path) == ()
+
+
+def test_a_file_that_is_too_large_is_a_finding(tmp_path: Path) -> None:
+    with (tmp_path / "large.yaml").open("wb") as stream:
+        stream.truncate(2**40)
+    assert refused(tmp_path) == ["large.yaml: file cannot be used: it is larger than 32 MiB"]
 
 
 def test_a_missing_folder_is_trouble_even_when_nothing_needs_it(tmp_path: Path) -> None:
@@ -247,10 +380,9 @@ def test_a_folder_that_defines_nothing_is_trouble(tmp_path: Path, text: str | No
         check_schemas([], "1.32", tmp_path)
 
 
-def test_a_file_that_is_not_text_is_trouble(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "widgets.yaml").write_bytes(b"\xff")
-    with pytest.raises(GpuplanError, match="not UTF-8"):
-        problems(tmp_path, a_widget({}))
+    assert refused(tmp_path) == ["widgets.yaml: file cannot be used: it is not UTF-8"]
 
 
 @pytest.fixture

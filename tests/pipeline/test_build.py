@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Mapping
@@ -117,6 +118,21 @@ spec:
     (found,) = {(found.code, found.severity) for found in built.report.diagnostics}
     assert found == ("GPU690", "error")
     assert built.tree == {}
+
+
+def test_a_definition_that_is_none_is_a_finding_and_nothing_is_built(platform: Path, tmp_path: Path) -> None:
+    crds = tmp_path / "crds"
+    crds.mkdir()
+    (crds / "nodefeaturerules.yaml").write_text(
+        "kind: CustomResourceDefinition\n"
+        "spec: {group: nfd.k8s-sigs.io, names: {kind: NodeFeatureRule}, versions: [{name: v1alpha1, schema: 1}]}\n"
+    )
+    built = build(platform, ["dev"], crds=crds)
+    assert [(item.code, item.finding.at.locate().file.path) for item in built.report.diagnostics if item.is_error] == [
+        ("GPU913", os.path.relpath(crds / "nodefeaturerules.yaml", platform))
+    ]
+    assert built.tree == {}
+    assert "NodeFeatureRule.nfd.k8s-sigs.io" in built.unchecked_kinds
 
 
 def test_custom_resources_without_definitions_are_named_as_unchecked(platform: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpuplan.backends.runai.requests import Request
 from gpuplan.planning.plan import Plan
+from gpuplan.wording import markdown_code
 
 _HEADER = "<!-- Written by gpuplan; edit policies/ and overlays/, then run gpuplan build. -->\n"
 
@@ -34,7 +35,8 @@ def guide(plan: Plan, requests: Sequence[Request]) -> str:
 
 def _table(requests: Iterable[Request]) -> str:
     rows = (
-        f"| `{request.file}` | `{request.method} {request.path}` | {', '.join(_missing(request)) or '-'} |\n"
+        f"| {markdown_code(request.file)} | {markdown_code(f'{request.method} {request.path}')} "
+        f"| {', '.join(_missing(request)) or '-'} |\n"
         for request in requests
     )
     return "".join(("| body | request | to be added |\n|---|---|---|\n", *rows))
@@ -57,5 +59,6 @@ def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
         )
     for pool in plan.pools:
         if pool.topology:
-            labels = ", ".join(f"`{label}`" for label in pool.topology)
-            yield f"Node pool `{pool.name}` needs a network topology of {labels}, and its id as `networkTopologyId`.\n"
+            labels = ", ".join(map(markdown_code, pool.topology))
+            name = markdown_code(pool.name)
+            yield f"Node pool {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from posixpath import relpath
 from typing import TYPE_CHECKING, Any, Final
 
+from gpuplan.delivery.argocd.go_templates import literal
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
 from gpuplan.planning.plan import Approval, Argocd, Install, NodeLabels, Plan, Stage
@@ -206,13 +207,13 @@ def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict
             "template": {
                 "metadata": {
                     "name": sync_name(cluster, f"{stage}/{{{{.path.basename}}}}"),
-                    **_labels(argocd),
-                    "annotations": _annotations(plan, folder, out),
+                    **literal(_labels(argocd)),
+                    "annotations": literal(_annotations(plan, folder, out)),
                 },
                 "spec": {
-                    "project": argocd.project,
-                    "source": git_source(argocd, "{{.path.path}}"),
-                    "destination": destination(argocd, "{{.path.basename}}"),
+                    "project": literal(argocd.project),
+                    "source": {**literal(git_source(argocd, "")), "path": "{{.path.path}}"},
+                    "destination": {**literal(destination(argocd, "")), "namespace": "{{.path.basename}}"},
                     "syncPolicy": _sync_policy(plan, stage, is_automatic=True),
                 },
             },

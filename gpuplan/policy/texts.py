@@ -1,0 +1,130 @@
+"""The types of texts in policies: the form that each must have, and the words for one that has another.
+
+A form is a pattern that Rust's engine knows, without lookaround, so that a text is read in time linear in its length;
+the JSON Schema has it too. No message shows a pattern: each stands here with its words.
+"""
+
+# No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+
+def _nothing(_: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a text should be; ``mend`` gives what was most likely meant by another one, or nothing."""
+
+    words: str
+    mend: Callable[[str], str] = _nothing
+
+
+FORMS: Final[dict[str, Form]] = {}
+"""Every pattern that a text of the policy language must match, and what it stands for."""
+
+NOT_A_REFERENCE: Final = "not_a_reference"
+
+
+def form_of(pattern: str) -> Form:
+    return FORMS[pattern]
+
+
+def _matching(pattern: str, words: str, mend: Callable[[str], str] = _nothing) -> Any:  # noqa: ANN401 - pydantic's own
+    FORMS[pattern] = Form(words, mend)
+    return Field(pattern=pattern)
+
+
+# --- Texts in general ----------------------------------------------------------------------------------------------
+
+_STEERING: Final = r"\x{7f}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}"
+"""What steers a terminal or turns the order of what is read; it has no business in a policy, however it is escaped."""
+
+
+def _unicode(pattern: str) -> str:
+    """The pattern with the characters themselves: JSON Schema and Rust spell their numbers differently."""
+    return re.sub(r"\\x\{([0-9a-f]+)\}", lambda match: chr(int(match[1], 16)), pattern)
+
+
+_LINE: Final = _unicode(rf"^[^\x{{00}}-\x{{1f}}\x{{2028}}\x{{2029}}{_STEERING}]*$")
+_LINES: Final = _unicode(rf"^[^\x{{00}}-\x{{08}}\x{{0b}}\x{{0c}}\x{{0e}}-\x{{1f}}{_STEERING}]*$")
+_WORDS: Final = "without control characters and marks that turn the reading direction"
+
+Line = Annotated[str, _matching(_LINE, f"one line of text {_WORDS}")]
+Lines = Annotated[str, _matching(_LINES, f"text {_WORDS}")]
+
+# --- Versions and durations ----------------------------------------------------------------------------------------
+
+
+def _minor(text: str) -> str:
+    """The minor version within a whole one: ``1.33.4`` and ``v1.33`` are 1.33."""
+    found = re.fullmatch(r"v?(1\.[0-9]{1,4})([.+-].*)?", text.strip())
+    return f'"{found[1]}"' if found else ""
+
+
+def _in_hours(text: str) -> str:
+    found = re.fullmatch(r"([0-9]{1,3})d", text)
+    return f"{int(found[1]) * 24}h" if found else ""
+
+
+KubernetesVersion = Annotated[
+    str, _matching(r"^1\.[0-9]{1,4}$", 'a Kubernetes minor version in quotes, such as "1.34"', _minor)
+]
+OperatorVersion = Annotated[
+    str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", "a release of three numbers, such as v26.7.0")
+]
+SchedulerVersion = Annotated[
+    str, _matching(r"^v?[0-9]+\.[0-9]+\.[0-9]+$", "a release of three numbers, such as v0.19.2")
+]
+Duration = Annotated[
+    str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)
+]
+"""As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
+
+# --- Names of things elsewhere -------------------------------------------------------------------------------------
+
+_REGISTRY: Final = r"([a-zA-Z0-9][-.a-zA-Z0-9]*|\[[0-9a-fA-F:]+\])(:[0-9]+)?/"
+_PART: Final = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
+_TAG: Final = r":[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}"
+_DIGEST: Final = r"@[a-z0-9]+([-_+.][a-z0-9]+)*:[0-9a-f]{32,}"
+
+Image = Annotated[
+    str,
+    _matching(
+        rf"^({_REGISTRY})?{_PART}(/{_PART})*({_TAG})?({_DIGEST})?$",
+        "an image, such as `registry.example.com/team/app:1.0`",
+    ),
+]
+"""As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
+
+Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
+"""What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
+
+_NO_REFERENCE: Final = re.compile(
+    r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|/$|\.$|^@$|^-|^$", re.ASCII
+)
+"""What no name of a branch or tag has (https://git-scm.com/docs/git-check-ref-format)."""
+
+_CONSTRAINT: Final = re.compile(r"(?=.*[*<>=!~^|, ])[0-9A-Za-z.+*<>=!~^|, -]+")
+"""What ranges of versions are made of, such as `>=1.2.0 <2` and `v1.*`: Argo CD takes the newest tag in the range."""
+
+
+def _check_reference(text: str) -> str:
+    if _NO_REFERENCE.search(text) and not (text.strip() == text and _CONSTRAINT.fullmatch(text) and ".." not in text):
+        raise PydanticCustomError(NOT_A_REFERENCE, "a Git reference", {"words": _REFERENCE})
+    return text
+
+
+_REFERENCE: Final = "a branch or tag as Git names them, such as `main` or `v1.2.3`"
+
+GitReference = Annotated[
+    Line,
+    AfterValidator(_check_reference),
+]

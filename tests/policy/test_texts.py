@@ -1,0 +1,132 @@
+"""Texts have types; what a wrong one should be is said in words, never as a pattern."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gpuplan.diagnostics import Finding
+from gpuplan.documents import read_text
+from gpuplan.policy import parse
+from gpuplan.policy.schema import schema_of
+from gpuplan.policy.texts import FORMS
+
+CLUSTER = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: a}
+spec:
+"""
+FIELDS: dict[str, Any] = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version": "v26.7.0"}}
+REPOSITORY = "https://git.example.com/gpu.git"
+
+
+def findings(**fields: Any) -> list[Finding]:
+    text = CLUSTER + "".join(f"  {name}: {json.dumps(value)}\n" for name, value in {**FIELDS, **fields}.items())
+    (document,), found = read_text("overlays/a/cluster.yaml", text)
+    assert found == ()
+    return [item.finding for item in parse(document).diagnostics]
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [
+        *(
+            "main",
+            "HEAD",
+            "refs/heads/main",
+            "v1.2.3",
+            "feature/x",
+            "0" * 40,
+            "a@b",
+            "release-1.2",
+            "@a",
+            "a{b",
+            "größe",
+        ),
+        *("v1.*", ">=1.2.0 <2", "^1.2", "~1.2.0", "1.x || 2.x"),
+    ],
+)
+def test_what_git_and_argo_cd_call_a_revision_is_one(revision: str) -> None:
+    assert findings(argocd={"repoURL": REPOSITORY, "revision": revision}) == []
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [
+        *("{{ .values.x }}", 'a{{ env "HOME" }}', "a\nb", "a\x1b[1m", "a..b", "a.lock", "a.lock/b", "/a", "a/", "a//b"),
+        *("a/.b", ".a", "a.", "@", "a@{1}", "a b:c", "a[b", "a\\b", "-a/b:", " a/b", "\u202ea", ""),
+    ],
+)
+def test_what_git_refuses_is_no_revision(revision: str) -> None:
+    [found] = findings(argocd={"repoURL": REPOSITORY, "revision": revision})
+    assert found.message.startswith("`spec.argocd.revision` cannot be")
+    assert found.help.startswith(
+        ("write a branch or tag as Git names them", "write one line of text", "write some text")
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "help_"),
+    [
+        ({"kubernetes": "1.33.4"}, 'write "1.33"'),
+        ({"kubernetes": "v1.33"}, 'write "1.33"'),
+        ({"kubernetes": "1.thirty"}, 'write a Kubernetes minor version in quotes, such as "1.34"'),
+        (
+            {"gpuOperator": {"install": "helm", "version": "latest"}},
+            "write a release of three numbers, such as v26.7.0",
+        ),
+        (
+            {"scheduler": {"kind": "kueue", "version": "latest"}},
+            "write a release of three numbers, such as v0.19.2",
+        ),
+        ({"flux": {"interval": "1d"}}, "write 24h"),
+        ({"flux": {"interval": "soon"}}, "write a duration, such as 30s, 10m or 4h"),
+    ],
+)
+def test_a_wrong_text_is_answered_in_words(fields: dict[str, Any], help_: str) -> None:
+    [found] = findings(**fields)
+    assert found.help == help_
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"flux": {"path": "out\x1b[1m"}},
+        {"argocd": {"repoURL": REPOSITORY, "path": "out\nmore"}},
+        {"argocd": {"repoURL": f"{REPOSITORY}\u202e"}},
+        {"monitoring": {"alertLabels": {"team": "a\x07"}}},
+        {"monitoring": {"dashboards": {"folder": "GPU\u2066s"}}},
+        {"gpuOperator": {"install": "helm", "version": "v26.7.0", "driver": {"version": "580\x00"}}},
+    ],
+)
+def test_no_text_steers_a_terminal(fields: dict[str, Any]) -> None:
+    [found] = findings(**fields)
+    assert found.help.startswith("write one line of text without control characters")
+
+
+def test_texts_in_any_script_are_taken() -> None:
+    assert findings(monitoring={"alertLabels": {"team": "größe 研究 צוות\u200f"}}) == []
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(pattern := schema.get("pattern"), str):
+            yield pattern
+        for part in schema.values():
+            yield from patterns(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from patterns(part)
+
+
+def test_every_pattern_that_texts_are_judged_by_has_words_and_is_in_the_schema() -> None:
+    assert set(FORMS) <= set(patterns(schema_of()))
+
+
+def test_no_words_are_a_pattern() -> None:
+    assert [form.words for form in FORMS.values() if re.search(r"\[.*\]|\^|\$|\\|\+", form.words)] == []

@@ -22,6 +22,7 @@ from gpuplan.planning.plan import (
     Approval,
     Effect,
     Mig,
+    Mps,
     NodeLabels,
     Plan,
     Pool,
@@ -95,7 +96,7 @@ def class_of_arrival(was: Pool | None, pool: Pool) -> ChangeClass:
 
 def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
     yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
-    if _is_partitioned_on_arrival(was, pool):
+    if _is_partitioned_on_arrival(was, pool) or _ends_mps(was):
         yield ChangeClass.REPARTITION
     if taints := _without(pool.taints, was.taints if was else ()):
         yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
@@ -105,6 +106,11 @@ def _is_partitioned_on_arrival(was: Pool | None, pool: Pool) -> bool:
     if was is None:
         return any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
     return _divisions(was) != _divisions(pool)
+
+
+def _ends_mps(was: Pool | None) -> bool:
+    """Whether nodes have MPS daemons that start anew as the nodes' label names the file of another pool."""
+    return was is not None and was.runs_mps
 
 
 def _evict(taints: Iterable[Taint]) -> bool:
@@ -278,19 +284,33 @@ def _repartition_text(moved: Transition) -> str:
 
 
 def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+    """Under MPS pods do not outlive it: config-manager tells the daemon of a new file, which then starts anew.
+
+    (`SIGHUP` in `cmd/mps-control-daemon/main.go` of NVIDIA/k8s-device-plugin.)
+    """
+    has_mps = isinstance(moved.before.sharing, Mps)
     return _change(
         after,
         new,
-        ChangeClass.PLUGIN_RESTART,
+        ChangeClass.REPARTITION if has_mps else ChangeClass.PLUGIN_RESTART,
         f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
-        f"the device plugin publishes other units on {nodes_of(moved.nodes)}; pods that run go on, and until they end "
-        "more may share a GPU than there are units",
-        REVERT,
+        f"the device plugin publishes other units on {nodes_of(moved.nodes)}; "
+        + (
+            _MPS_ENDS
+            if has_mps
+            else "pods that run go on, and until they end more may share a GPU than there are units"
+        ),
+        "reverting restarts the MPS daemons again" if has_mps and isinstance(moved.after.sharing, Mps) else REVERT,
     )._replace(
         nodes=moved.nodes,
         folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
+        pods=pods_on(before, moved.before, moved.nodes.count) if has_mps else 0,
+        needs_drain=has_mps,
     )
+
+
+_MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 
 
 def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
@@ -360,20 +380,32 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to = leaving.nodes, leaving.to
+    ends_mps = False
     evicts = to is not None and _evict(_without(to.taints, old.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
-        change_class = ChangeClass.DESTRUCTIVE if is_partitioned else ChangeClass.ADMISSION
+        ends_mps = _ends_mps(old)
+        change_class = worst(
+            (
+                ChangeClass.ADMISSION,
+                *[ChangeClass.REPARTITION] * ends_mps,
+                *[ChangeClass.DESTRUCTIVE] * is_partitioned,
+            )
+        )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = "labels and taints of the pool go from them" + (_DISSOLVED if is_partitioned else "")
+        effect = (
+            "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {_MPS_ENDS}" * ends_mps
+        )
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _is_partitioned_on_arrival(old, to)
+        ends_mps = _ends_mps(old)
         change_class = class_of_arrival(old, to)
         what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
         effect = (
             "they get that pool's labels and taints"
             + (", and mig-manager sets up their GPUs anew: pods that hold them must end first" * is_partitioned)
+            + f"; {_MPS_ENDS}" * ends_mps
             + _EVICTED * evicts
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
@@ -383,8 +415,8 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
         ),
         capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count) if is_partitioned or evicts else 0,
-        needs_drain=is_partitioned or evicts,
+        pods=pods_on(before, old, nodes.count) if is_partitioned or ends_mps or evicts else 0,
+        needs_drain=is_partitioned or ends_mps or evicts,
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )
@@ -414,13 +446,14 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else ""),
         f"labels and taints come to {nodes_of(nodes)}"
         + "; mig-manager partitions the GPUs there, on which nothing may run" * is_partitioned
+        + f"; {_MPS_ENDS}" * _ends_mps(was)
         + _EVICTED * evicts,
         "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
     )._replace(
         nodes=replace(nodes, are_new=was is None),
         folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
-        needs_drain=is_partitioned or evicts,
+        needs_drain=is_partitioned or evicts or _ends_mps(was),
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )

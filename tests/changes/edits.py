@@ -171,6 +171,37 @@ def time_slicing_to_mps(platform: Platform) -> None:
     platform.add("Pool", "h100-training", {"sharing": sharing}, "overlays/prod")
 
 
+def change_replicas_beside_mps(platform: Platform) -> None:
+    change_replicas_of_a_pool(platform)
+
+
+def upgrade_an_operator_beside_mps(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"].update(version="v26.7.1", driver={"version": "595.91.07"})
+
+
+def mps_with_a_pinned_driver(platform: Platform) -> None:
+    time_slicing_to_mps(platform)
+    platform.cluster("prod")["gpuOperator"]["driver"] = {"version": "595.91.07"}
+
+
+def watch_closer_beside_mps(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["values"] = {"gfd": {"resources": {"limits": {"memory": "200Mi"}}}}
+
+
+def mps_to_time_slicing(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training", "overlays/prod")["sharing"] = {"timeSlicing": {"replicas": 2}}
+
+
+def add_pools_with_mps(platform: Platform) -> None:
+    add_pools_by_name(platform)
+    for name in ("left", "right"):
+        platform.spec("Pool", name, "overlays/prod")["sharing"] = {"mps": {"replicas": 4}}
+
+
+def move_nodes_between_pools_with_mps(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
 def add_an_unused_layout(platform: Platform) -> None:
     platform.add("MigLayout", "whole", {"gpu": "A100-80GB", "instances": {"7g.80gb": 1}})
 
@@ -658,6 +689,12 @@ CASES = (
     Case(move_a_tenant_to_another_parent, PREEMPTION_ORDER, tenant("research"), before=add_parents),
     Case(let_work_of_a_tenant_evict_its_own, PREEMPTION_ORDER, tenant("agents")),
     Case(change_a_weight, PREEMPTION_ORDER, tenant("research")),
+    # MPS daemons restart with the device plugin's file, whichever pool's part of it changes, and end what runs.
+    Case(change_replicas_beside_mps, REPARTITION, cluster("prod"), before=time_slicing_to_mps),
+    Case(upgrade_an_operator_beside_mps, REPARTITION, cluster("prod"), before=mps_with_a_pinned_driver),
+    Case(watch_closer_beside_mps, PLUGIN_RESTART, cluster("prod"), before=time_slicing_to_mps),
+    Case(mps_to_time_slicing, REPARTITION, pool("h100-training"), before=time_slicing_to_mps),
+    Case(move_nodes_between_pools_with_mps, REPARTITION, pool("left"), before=add_pools_with_mps),
     Case(swap_a_layout, REPARTITION, pool("a100-small")),
     Case(partition_the_spare_pool, REPARTITION, pool("spare"), before=add_a_spare_pool),
     Case(make_the_spare_pool_whole, REPARTITION, pool("spare"), before=add_a_partitioned_pool),

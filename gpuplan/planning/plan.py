@@ -674,6 +674,10 @@ class Plan:
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
 
+    def may_be_divided_by(self, layout: Layout) -> bool:
+        """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
+        return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
+
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 

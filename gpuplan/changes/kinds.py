@@ -146,9 +146,10 @@ def class_of_settings(before: Body, after: Body) -> ChangeClass:
 
 
 def _restarting(settings: Body) -> Body:
-    """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
+    """Those of operands on nodes with GPUs, where NFD's master does not run; how they are found restarts none."""
     return {
-        **without(settings, "driver", *_OPERANDS_THAT_WATCH),
+        **without(settings, "driver"),
+        **{name: without(section(settings, name), "serviceMonitor") for name in _OPERANDS_THAT_WATCH},
         _NFD: without(section(settings, _NFD), "master"),
     }
 

@@ -13,7 +13,7 @@ from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import impact_of_all
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted, from_to, names, nodes_of
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool
@@ -39,7 +39,9 @@ def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
         if mps := _mps_restarting(before, after):
             yield _mps_restarted(before, after, causes, mps)
         yield from _restarted(before, after, causes, mps)
-    if details := _details(before, after):
+    if watchers := _watchers(before, after):
+        yield _watched_anew(after, watchers)
+    if details := _details(before, after, watchers):
         yield _detailed(after, details)
     if _upgrade_policy(before) != _upgrade_policy(after):
         yield _upgraded_otherwise(after)
@@ -311,10 +313,32 @@ def _own_settings(plan: Plan) -> Mapping[str, Any]:
     return found
 
 
-def _details(before: Plan, after: Plan) -> list[str]:
-    """The operands that differ without a restart of anything that hands out GPUs."""
+def _watchers(before: Plan, after: Plan) -> list[str]:
+    """The operands that only watch and whose pods restart; how they are found is none of their pods' business."""
     old, new = _settings(before), _settings(after)
-    found = [key for key in _WATCHED if old.get(key) != new.get(key)]
+    return [key for key in _WATCHED if without(section(old, key), _FOUND_BY) != without(section(new, key), _FOUND_BY)]
+
+
+_FOUND_BY: Final = "serviceMonitor"
+
+
+def _watched_anew(after: Plan, watchers: list[str]) -> Change:
+    nodes = impact_of_all(after.pools)
+    return _change(
+        after,
+        ChangeClass.PLUGIN_RESTART,
+        f"settings of {names(watchers)} change",
+        f"pods that watch GPUs come, go or restart{f' on {nodes_of(nodes)}' if nodes else ''}; pods that hold GPUs go "
+        "on, and no new ones wait",
+        REVERT,
+        after.cluster.gpu_operator.at,
+    )._replace(nodes=nodes)
+
+
+def _details(before: Plan, after: Plan, watchers: list[str]) -> list[str]:
+    """The operands that differ without a restart of anything on nodes."""
+    old, new = _settings(before), _settings(after)
+    found = [key for key in _WATCHED if key not in watchers and old.get(key) != new.get(key)]
     return found if _lacks_pools(before, after) else found + _nfd_master(old, new)
 
 
@@ -332,7 +356,7 @@ def _detailed(after: Plan, details: list[str]) -> Change:
         after,
         ChangeClass.METADATA,
         f"settings of {names(details)} change",
-        f"{counted(len(details), 'operand')} that no pod waits for restarts",
+        "nothing restarts on nodes with GPUs",
         REVERT,
         after.cluster.gpu_operator.at,
     )

@@ -60,9 +60,9 @@ def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
     """
     if Allocation.DRA in (moved.before.allocation, moved.after.allocation):
         return Halves(None, None)
-    first = _published(before, moved.before, moved.before)
-    last = _published(after, moved.after, moved.after)
-    files, labels = _published(after, moved.before, moved.before), _published(before, moved.after, moved.after)
+    first = published(before, moved.before, moved.before)
+    last = published(after, moved.after, moved.after)
+    files, labels = published(after, moved.before, moved.before), published(before, moved.after, moved.after)
     return Halves(*(None if found in (first, last) else found for found in (files, labels)))
 
 
@@ -89,7 +89,7 @@ _MIG_MODE: Final = "GPUs in MIG mode as if they were whole"
 _WHOLE: Final = "GPU"
 
 
-def _published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
+def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
     """By the file that a part's label names, on GPUs that are divided as another one's are; None without that file.
 
     (`buildGPUDeviceMap` and `buildMigDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin. Without a

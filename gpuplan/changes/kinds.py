@@ -146,9 +146,10 @@ def class_of_settings(before: Body, after: Body) -> ChangeClass:
 
 
 def _restarting(settings: Body) -> Body:
-    """Those of operands that hand out GPUs; NFD's master runs on no node that has some."""
+    """Those of operands on nodes with GPUs, where NFD's master does not run; how they are found restarts none."""
     return {
-        **without(settings, "driver", *_OPERANDS_THAT_WATCH),
+        **without(settings, "driver"),
+        **{name: without(section(settings, name), "serviceMonitor") for name in _OPERANDS_THAT_WATCH},
         _NFD: without(section(settings, _NFD), "master"),
     }
 
@@ -215,6 +216,8 @@ def _namespace_removed(_folder: str, before: Body) -> ChangeClass:
 
 def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
     """Parameters of admission are lists: where one only grows, nobody may do less than before."""
+    if runs_mps(before):
+        return ChangeClass.REPARTITION
     if folder.partition("/")[0] != Stage.NAMESPACES:
         return class_of_stage(folder)
     old, new = ({key: _lines(text) for key, text in section(body, "data").items()} for body in (before, after))
@@ -222,6 +225,16 @@ def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
         return ChangeClass.METADATA
     grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
     return ChangeClass.QUOTA if grows else ChangeClass.ADMISSION
+
+
+def runs_mps(config_map: Body) -> bool:
+    """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons restart with it."""
+    name = str(section(config_map, "metadata").get("name"))
+    files = section(config_map, "data").values()
+    return name.startswith(_PLUGIN) and any("\n  mps:" in str(text) for text in files)
+
+
+_PLUGIN: Final = "gpuplan-device-plugin-"
 
 
 def _lines(text: object) -> frozenset[str]:

@@ -22,13 +22,16 @@ class ChangeClass(StrEnum):
     QUOTA = "quota"
     """What there is to hand out, or what a tenant may have of it, differs; what runs goes on."""
     PLUGIN_RESTART = "plugin-restart"
-    """Pods of the GPU Operator restart on nodes; pods that hold GPUs go on, new ones wait meanwhile."""
+    """Pods of the GPU Operator restart on nodes; pods that hold GPUs go on, new ones wait meanwhile.
+
+    Not so where GPUs are shared by MPS: a restart of its daemons is a `REPARTITION`.
+    """
     ADMISSION = "admission"
     """What may be created or scheduled, by whom or where, differs; what runs goes on."""
     PREEMPTION_ORDER = "preemption-order"
     """Who evicts whom, or gets what is free first, differs: pods may be evicted that would have stayed."""
     REPARTITION = "repartition"
-    """GPUs of nodes are set up anew: pods that hold them must end first."""
+    """GPUs of nodes are set up anew, or their driver or MPS daemons are: pods that hold them must end first."""
     RECREATE = "recreate"
     """A field that cannot be changed, changes: an object, or pods, must be deleted and made anew."""
     TWO_STEP = "two-step"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplan.changes.model import NodeImpact
@@ -111,6 +112,20 @@ class Departure(NamedTuple):
 
     to: Pool | None
     nodes: NodeImpact
+
+
+def moves(pool: Pool, leaving: Departure) -> Iterator[Transition]:
+    """The nodes that leave a pool for another one, by how they were shared and how they are to be."""
+    for old in pool.parts if leaving.to is not None else ():
+        for new in leaving.to.parts if leaving.to is not None else ():
+            if leaving.nodes.names:
+                found = _named(
+                    name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name)
+                )
+            else:
+                found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
+            if found.count:
+                yield Transition(old, new, found)
 
 
 def departures(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, items, section
-from gpuplan.changes.kinds import class_of, class_of_settings, class_of_stage
+from gpuplan.changes.kinds import class_of, class_of_settings, class_of_stage, runs_mps
 from gpuplan.changes.model import Change, ChangeClass, ObjectChange
 from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_group, rules_of
 from gpuplan.changes.nodes import count_by_rule
@@ -202,6 +202,8 @@ def _class_of_renamed(pair: _Pair) -> ChangeClass:
         case "ClusterPolicy":
             return ChangeClass.RECREATE
         case _:
+            if runs_mps(pair.before or {}):
+                return ChangeClass.REPARTITION
             is_watched = class_of(pair.folder, pair.identity, None, pair.after) is ChangeClass.METADATA
             return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
@@ -13,7 +13,7 @@ from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.nodes import impact_of_all
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted, from_to, names, nodes_of
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool
@@ -36,8 +36,12 @@ def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
     if driver := _driver_text(before, after):
         yield _driver(before, after, driver)
     if causes := _causes(before, after):
-        yield _restarted(before, after, causes)
-    if details := _details(before, after):
+        if mps := _mps_restarting(before, after):
+            yield _mps_restarted(before, after, causes, mps)
+        yield from _restarted(before, after, causes, mps)
+    if watchers := _watchers(before, after):
+        yield _watched_anew(after, watchers)
+    if details := _details(before, after, watchers):
         yield _detailed(after, details)
     if _upgrade_policy(before) != _upgrade_policy(after):
         yield _upgraded_otherwise(after)
@@ -124,11 +128,16 @@ def _own_driver(operator: GpuOperator) -> str:
 # --- Restarts ----------------------------------------------------------------------------------------------------
 
 
-def _restarted(before: Plan, after: Plan, causes: list[str]) -> Change:
-    """One for all: the operator renders a DaemonSet anew when anything of it changes, and the DaemonSet rolls."""
+def _restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[Pool]) -> Iterator[Change]:
+    """One for all: the operator renders a DaemonSet anew when anything of it changes, and the DaemonSet rolls.
+
+    Nodes whose MPS daemons restart are told of apart.
+    """
     touched = after.pools if _plugin_restarts(before, after) else _with_mig(after)
-    nodes = impact_of_all(touched)
-    return _change(
+    nodes = impact_of_all(part for pool in touched for part in _without_mps(pool, mps))
+    if nodes is None and mps:
+        return
+    yield _change(
         after,
         ChangeClass.PLUGIN_RESTART,
         "; ".join(causes),
@@ -139,6 +148,63 @@ def _restarted(before: Plan, after: Plan, causes: list[str]) -> Change:
         REVERT,
         after.cluster.gpu_operator.at,
     )._replace(nodes=nodes)
+
+
+def _without_mps(pool: Pool, mps: Sequence[Pool]) -> tuple[Pool, ...]:
+    """The pool, or what is left of it beside the nodes of its parts that have MPS daemons now."""
+    if all(item.name != pool.name for item in mps):
+        return (pool,)
+    return tuple(part for part in pool.parts if part.nodes.count and not part.runs_mps)
+
+
+def _mps_restarting(before: Plan, after: Plan) -> tuple[Pool, ...]:
+    """The parts of pools whose MPS daemons restart. They go by the pools as they were: that is what runs."""
+    if uses_claims(before) or not (_plugin_file_differs(before, after) or _mps_settings_differ(before, after)):
+        return ()
+    return tuple(part for part in before.parts if part.runs_mps)
+
+
+def _plugin_file_differs(before: Plan, after: Plan) -> bool:
+    """Whether the ConfigMap gets another name, which stands in the pod templates of all that read it."""
+    return not uses_claims(after) and device_plugin.data(before) != device_plugin.data(after)
+
+
+def _mps_settings_differ(before: Plan, after: Plan) -> bool:
+    """Whether the operator renders the MPS daemon otherwise, for all that is known.
+
+    Its image is the device plugin's, and comes with the release; its environment has the MIG strategy
+    (`TransformMPSControlDaemon` in `controllers/object_controls.go` of NVIDIA/gpu-operator).
+    """
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    return (
+        (old.version != new.version and new.install is not Install.EXTERNAL)
+        or old.mig_strategy is not new.mig_strategy
+        or bool(set(_settings_differing(before, after)) - _APART_FROM_MPS)
+    )
+
+
+_APART_FROM_MPS: Final = frozenset(
+    ("dcgm", "gfd", "migManager", "node-feature-discovery", "NodeFeatureDiscovery nfd-instance")
+)
+"""Settings of operands that stand in none of the MPS daemon's pods."""
+
+
+def _mps_restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[Pool]) -> Change:
+    """An MPS server ends with its daemon, and every CUDA process of its GPUs with the server.
+
+    (`Stop` in `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin, which `main.go` there calls when the
+    pod ends.)
+    """
+    nodes = impact_of_all(mps)
+    return _change(
+        after,
+        ChangeClass.REPARTITION,
+        f"daemons of MPS restart: {'; '.join(causes)}",
+        f"every CUDA process on {nodes_of(nodes) if nodes else 'nodes'} that share GPUs by MPS fails as the daemon of "
+        "its node restarts, one node at a time: pods that hold GPUs there must end first",
+        "reverting restarts the daemons again, in the same way",
+        after.cluster.gpu_operator.at,
+    )._replace(nodes=nodes, pods=sum(pods_on(before, part, part.nodes.count) for part in mps), needs_drain=True)
 
 
 def _with_mig(after: Plan) -> tuple[Pool, ...]:
@@ -191,7 +257,7 @@ def _plugin_restarts(before: Plan, after: Plan) -> bool:
     return (
         old.version != new.version
         or old.mig_strategy is not new.mig_strategy
-        or (not uses_claims(after) and device_plugin.data(before) != device_plugin.data(after))
+        or _plugin_file_differs(before, after)
         or bool(set(_settings_differing(before, after)) - {"migManager"})
     )
 
@@ -247,10 +313,32 @@ def _own_settings(plan: Plan) -> Mapping[str, Any]:
     return found
 
 
-def _details(before: Plan, after: Plan) -> list[str]:
-    """The operands that differ without a restart of anything that hands out GPUs."""
+def _watchers(before: Plan, after: Plan) -> list[str]:
+    """The operands that only watch and whose pods restart; how they are found is none of their pods' business."""
     old, new = _settings(before), _settings(after)
-    found = [key for key in _WATCHED if old.get(key) != new.get(key)]
+    return [key for key in _WATCHED if without(section(old, key), _FOUND_BY) != without(section(new, key), _FOUND_BY)]
+
+
+_FOUND_BY: Final = "serviceMonitor"
+
+
+def _watched_anew(after: Plan, watchers: list[str]) -> Change:
+    nodes = impact_of_all(after.pools)
+    return _change(
+        after,
+        ChangeClass.PLUGIN_RESTART,
+        f"settings of {names(watchers)} change",
+        f"pods that watch GPUs come, go or restart{f' on {nodes_of(nodes)}' if nodes else ''}; pods that hold GPUs go "
+        "on, and no new ones wait",
+        REVERT,
+        after.cluster.gpu_operator.at,
+    )._replace(nodes=nodes)
+
+
+def _details(before: Plan, after: Plan, watchers: list[str]) -> list[str]:
+    """The operands that differ without a restart of anything on nodes."""
+    old, new = _settings(before), _settings(after)
+    found = [key for key in _WATCHED if key not in watchers and old.get(key) != new.get(key)]
     return found if _lacks_pools(before, after) else found + _nfd_master(old, new)
 
 
@@ -268,7 +356,7 @@ def _detailed(after: Plan, details: list[str]) -> Change:
         after,
         ChangeClass.METADATA,
         f"settings of {names(details)} change",
-        f"{counted(len(details), 'operand')} that no pod waits for restarts",
+        "nothing restarts on nodes with GPUs",
         REVERT,
         after.cluster.gpu_operator.at,
     )

@@ -10,6 +10,7 @@ from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import meaning, means_same
+from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
@@ -22,6 +23,7 @@ from gpuplan.planning.plan import (
     Approval,
     Effect,
     Mig,
+    Mps,
     NodeLabels,
     Plan,
     Pool,
@@ -95,7 +97,7 @@ def class_of_arrival(was: Pool | None, pool: Pool) -> ChangeClass:
 
 def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
     yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
-    if _is_partitioned_on_arrival(was, pool):
+    if _is_partitioned_on_arrival(was, pool) or _ends_mps(was):
         yield ChangeClass.REPARTITION
     if taints := _without(pool.taints, was.taints if was else ()):
         yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
@@ -105,6 +107,11 @@ def _is_partitioned_on_arrival(was: Pool | None, pool: Pool) -> bool:
     if was is None:
         return any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
     return _divisions(was) != _divisions(pool)
+
+
+def _ends_mps(was: Pool | None) -> bool:
+    """Whether nodes have MPS daemons that start anew as the nodes' label names the file of another pool."""
+    return was is not None and was.runs_mps
 
 
 def _evict(taints: Iterable[Taint]) -> bool:
@@ -163,7 +170,9 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     NVIDIA/k8s-device-plugin)."""
     vanishes = old.name not in device_plugin.data(after) and new.allocation is Allocation.DEVICE_PLUGIN
     is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
+    takes_turns = _is_label_gone(before, after, old, new)
     effects = [
+        *([_ordered(old, new)] if takes_turns else []),
         "pods that choose the pool by its old name find no node",
         *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
         *(["the scheduler's objects of the old name stay while work is in them"] if is_held else []),
@@ -171,7 +180,7 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     return _change(
         after,
         new,
-        ChangeClass.TWO_STEP if vanishes or is_held else ChangeClass.ADMISSION,
+        ChangeClass.TWO_STEP if takes_turns or vanishes or is_held else ChangeClass.ADMISSION,
         f"pool `{old.name}` is called `{new.name}`",
         "; ".join(effects),
         "reverting is the same the other way round",
@@ -179,6 +188,19 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         nodes=impact(new.nodes),
         folders=folders.ordered((*_folders(before, after, old, new), *folders.of_workloads(before, old))),
         pods=0,
+    )
+
+
+def _is_label_gone(before: Plan, after: Plan, was: Pool, to: Pool) -> bool:
+    return any(is_label_gone_between(before, after, one, other) for one in was.parts for other in to.parts)
+
+
+def _ordered(was: Pool, to: Pool) -> str:
+    """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
+    return (
+        f"sync the labels of pool `{to.name}` first, then those of `{was.name}`: the other way round the nodes have no "
+        "`nvidia.com/mig.config` for a moment, the operator writes `all-disabled`, and their partitions are dissolved "
+        "under any pods"
     )
 
 
@@ -194,6 +216,8 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
             yield _repartitioned(before, after, old, new, moved)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(before, after, old, new, moved)
+        elif (between := halves(before, after, moved)).labels_first is not None:
+            yield _configured_otherwise(before, after, old, new, moved, between)
     if old.allocation is new.allocation and _asked(old) != _asked(new):
         yield _asked_otherwise(before, after, old, new)
 
@@ -229,7 +253,8 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
     old_config = _mig_config(moved.before)
     vanishes = old_config is not None and old_config not in mig_parted.configuration(after)["mig-configs"]
     is_same = _division(moved.before) == _division(moved.after)
-    if vanishes:
+    between = halves(before, after, moved)
+    if vanishes or _is_out_of_order(before, after, new, between):
         change_class = ChangeClass.TWO_STEP
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
@@ -247,6 +272,7 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
             f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
             "must end first"
         )
+    effects += _between(between)
     if may_reboot:
         effects.append("nodes reboot where the mode of their GPUs does not switch without")
     return _change(
@@ -267,6 +293,39 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
     )
 
 
+def _is_out_of_order(before: Plan, after: Plan, pool: Pool, between: Halves) -> bool:
+    """Whether nodes publish what is of neither state in the order in which the halves of the step arrive.
+
+    The GPU Operator's files are synced by themselves, and labels as late as somebody approves it.
+    """
+    may_be_late = between.labels_first is not None and may_labels_come_first(before, after, pool.name)
+    return between.files_first is not None or may_be_late
+
+
+def _between(between: Halves) -> Iterator[str]:
+    if between.files_first is not None:
+        yield f"from the sync of the GPU Operator to that of the labels each node publishes {between.files_first}"
+    if between.labels_first is not None:
+        yield (
+            "sync the GPU Operator first and wait until it is healthy, then the labels: the other way round each node "
+            f"publishes {between.labels_first}"
+        )
+
+
+def _configured_otherwise(
+    before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition, between: Halves
+) -> Change:
+    """As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were."""
+    return _change(
+        after,
+        new,
+        ChangeClass.TWO_STEP if _is_out_of_order(before, after, new, between) else ChangeClass.PLUGIN_RESTART,
+        "the device plugin's configuration of its nodes has another name",
+        "; ".join(_between(between)),
+        REVERT,
+    )._replace(nodes=moved.nodes, folders=_folders(before, after, old, new), windows=new.disruption.windows)
+
+
 def _repartition_text(moved: Transition) -> str:
     old, new = moved.before.sharing, moved.after.sharing
     if isinstance(old, Mig) and isinstance(new, Mig):
@@ -278,19 +337,33 @@ def _repartition_text(moved: Transition) -> str:
 
 
 def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+    """Under MPS pods do not outlive it: config-manager tells the daemon of a new file, which then starts anew.
+
+    (`SIGHUP` in `cmd/mps-control-daemon/main.go` of NVIDIA/k8s-device-plugin.)
+    """
+    has_mps = isinstance(moved.before.sharing, Mps)
     return _change(
         after,
         new,
-        ChangeClass.PLUGIN_RESTART,
+        ChangeClass.REPARTITION if has_mps else ChangeClass.PLUGIN_RESTART,
         f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
-        f"the device plugin publishes other units on {nodes_of(moved.nodes)}; pods that run go on, and until they end "
-        "more may share a GPU than there are units",
-        REVERT,
+        f"the device plugin publishes other units on {nodes_of(moved.nodes)}; "
+        + (
+            _MPS_ENDS
+            if has_mps
+            else "pods that run go on, and until they end more may share a GPU than there are units"
+        ),
+        "reverting restarts the MPS daemons again" if has_mps and isinstance(moved.after.sharing, Mps) else REVERT,
     )._replace(
         nodes=moved.nodes,
         folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
+        pods=pods_on(before, moved.before, moved.nodes.count) if has_mps else 0,
+        needs_drain=has_mps,
     )
+
+
+_MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 
 
 def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
@@ -359,21 +432,32 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
-    nodes, to = leaving.nodes, leaving.to
+    nodes, to, ends_mps = leaving.nodes, leaving.to, _ends_mps(old)
     evicts = to is not None and _evict(_without(to.taints, old.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
-        change_class = ChangeClass.DESTRUCTIVE if is_partitioned else ChangeClass.ADMISSION
+        change_class = worst(
+            (
+                ChangeClass.ADMISSION,
+                *[ChangeClass.REPARTITION] * ends_mps,
+                *[ChangeClass.DESTRUCTIVE] * is_partitioned,
+            )
+        )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = "labels and taints of the pool go from them" + (_DISSOLVED if is_partitioned else "")
+        effect = (
+            "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {_MPS_ENDS}" * ends_mps
+        )
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _is_partitioned_on_arrival(old, to)
-        change_class = class_of_arrival(old, to)
+        takes_turns = _is_label_gone(before, after, old, to)
+        change_class = worst((class_of_arrival(old, to), *[ChangeClass.TWO_STEP] * takes_turns))
         what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
         effect = (
             "they get that pool's labels and taints"
+            + f"; {_ordered(old, to)}" * takes_turns
             + (", and mig-manager sets up their GPUs anew: pods that hold them must end first" * is_partitioned)
+            + f"; {_MPS_ENDS}" * ends_mps
             + _EVICTED * evicts
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
@@ -383,8 +467,8 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
         ),
         capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count) if is_partitioned or evicts else 0,
-        needs_drain=is_partitioned or evicts,
+        pods=pods_on(before, old, nodes.count) if is_partitioned or ends_mps or evicts else 0,
+        needs_drain=is_partitioned or ends_mps or evicts,
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )
@@ -406,21 +490,24 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
     nodes, was = coming.nodes, coming.was
     evicts = _evict(_without(new.taints, was.taints if was else ()))
     is_partitioned = _is_partitioned_on_arrival(was, coming.to)
+    takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
     come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
     return _change(
         after,
         new,
-        class_of_arrival(was, coming.to),
+        worst((class_of_arrival(was, coming.to), *[ChangeClass.TWO_STEP] * takes_turns)),
         f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else ""),
         f"labels and taints come to {nodes_of(nodes)}"
+        + (f"; {_ordered(was, coming.to)}" if was is not None and takes_turns else "")
         + "; mig-manager partitions the GPUs there, on which nothing may run" * is_partitioned
+        + f"; {_MPS_ENDS}" * _ends_mps(was)
         + _EVICTED * evicts,
         "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
     )._replace(
         nodes=replace(nodes, are_new=was is None),
         folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
-        needs_drain=is_partitioned or evicts,
+        needs_drain=is_partitioned or evicts or _ends_mps(was),
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )

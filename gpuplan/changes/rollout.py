@@ -15,7 +15,7 @@ class StepKind(StrEnum):
     """What a step does."""
 
     PREPARE = "prepare"
-    """The other way of sharing is made known; nothing changes on nodes."""
+    """The other way of sharing is made known; no node goes by it yet."""
     MOVE = "move"
     """Some nodes get the other way of sharing, and are away meanwhile."""
     RETURN = "return"
@@ -52,6 +52,7 @@ class Step(NamedTuple):
     """One commit: what the policy says after it, and which ``nodes`` are away while it is applied.
 
     ``becomes`` is the pool as these nodes then have it, None where none is away; then there are no ``levels`` either.
+    ``changes_file`` says that the device plugin's file differs, with which MPS daemons restart on all nodes.
     """
 
     kind: StepKind
@@ -59,6 +60,7 @@ class Step(NamedTuple):
     becomes: Pool | None
     state: State
     levels: tuple[Level, ...]
+    changes_file: bool = False
 
 
 class Rollout(NamedTuple):
@@ -200,20 +202,27 @@ def _steps(
         is_move = leg.kind is StepKind.MOVE
         if is_move and has_config and state.rollout is not aim.sharing:
             state = State(home.sharing, aim.sharing, (), keeps_config=False)
-            yield _quiet(StepKind.PREPARE, state)
+            yield _quiet(StepKind.PREPARE, state, changes_file=True)
         for nodes, levels in _batches(leg, max_unavailable, guarantees):
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(rollout=leg.goal.sharing if is_move else state.rollout, moved=moved)
             yield Step(leg.kind, nodes, leg.goal, state, levels)
         if is_move:
             state = State(aim.sharing, None, (), keeps_config=has_config)
-            yield _quiet(StepKind.SETTLE, state)
+            yield _quiet(StepKind.SETTLE, state, changes_file=has_config)
     if state.rollout is not None or state.keeps_config:
-        yield _quiet(StepKind.FORGET, State(state.sharing, None, (), keeps_config=False))
+        forgets = state.keeps_config or (state.rollout is not None and _has_config(home, state.rollout))
+        yield _quiet(StepKind.FORGET, State(state.sharing, None, (), keeps_config=False), changes_file=forgets)
 
 
-def _quiet(kind: StepKind, state: State) -> Step:
-    return Step(kind, (), None, state, ())
+def _has_config(home: Pool, sharing: Sharing) -> bool:
+    """Whether nodes that go to another way of sharing have a configuration of the device plugin apart."""
+    key = DEVICE_PLUGIN_CONFIG_LABEL
+    return moved_to(home, sharing).labels[key] != home.labels[key]
+
+
+def _quiet(kind: StepKind, state: State, *, changes_file: bool) -> Step:
+    return Step(kind, (), None, state, (), changes_file)
 
 
 def _batches(

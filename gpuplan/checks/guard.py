@@ -51,7 +51,8 @@ def guard_has_nothing_to_guard(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     The guard goes by the label `nvidia.com/mig.config`. Nodes whose GPU model has no MIG do not have it: a change of
-    how they are shared restarts the device plugin, and pods that hold GPUs go on.
+    how they are shared restarts the device plugin, and pods that hold GPUs go on. Under MPS they do not, but the
+    daemons restart with the GPU Operator's files, which a guard of the pool's nodes does not see.
 
     ## Instead
     Remove `disruption.guard`.

@@ -8,6 +8,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
+    Approval,
     ClusterMigStrategy,
     Isolation,
     Mig,
@@ -254,6 +255,33 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@check("GPU737", "mps-restarts-unasked", Severity.WARNING)
+def mps_restarts_unasked(plan: Plan) -> Iterator[Finding]:
+    """The GPU Operator is synced without a person on a cluster where GPUs are shared by MPS.
+
+    ## Why
+    All pools' configurations of the device plugin are in one ConfigMap, whose name changes with what is in it and
+    stands in the pods of the MPS control daemon (`TransformMPSControlDaemon` in `controllers/object_controls.go` of
+    NVIDIA/gpu-operator). So whatever changes it, such as a pool that is added, another pool's replicas or a rollout's
+    first step, restarts the daemons on all nodes with MPS. A daemon takes the MPS server along (`Stop` in
+    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin), and every CUDA process there fails.
+
+    ## Instead
+    Leave `operatorApproval` out: on such a cluster a person starts each sync of the operator, when those nodes are
+    empty.
+    """
+    for delivery in (plan.cluster.argocd, plan.cluster.flux):
+        mps = [pool for pool in plan.pools if pool.runs_mps]
+        if mps and delivery is not None and delivery.operator_approval is Approval.AUTOMATIC:
+            yield Finding(
+                delivery.at / "operatorApproval",
+                f"changes of the device plugin's file end what runs in pool `{mps[0].name}`, and nobody is asked",
+                label="synced by itself",
+                related=(Label(mps[0].at / "sharing", "MPS daemons restart with the file"),),
+                help="leave `operatorApproval` out, which means `manual` here",
+            )
+
+
 def _strategy_at(plan: Plan) -> Origin:
     return plan.cluster.gpu_operator.at / "migStrategy"
 
@@ -335,6 +363,7 @@ CHECKS: tuple[Check, ...] = (
     shares_not_refused,
     share_named_like_more,
     mps_under_mixed,
+    mps_restarts_unasked,
     whole_gpus_lost_under_kai,
     several_mig_devices_per_container,
 )

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     "--prune",
     is_flag=True,
     section="Mode",
-    help="Delete documents that nothing at REV needs and that nobody edited; without --write, say which.",
+    help="Delete documents that nothing at REV names and that nobody edited; without --write, say which, and what "
+    "to look at in the cluster first.",
 )
 @click.pass_context
 def command(context: click.Context, clusters: tuple[str, ...], against: str, *, write: bool, prune: bool) -> None:
@@ -42,9 +43,13 @@ def command(context: click.Context, clusters: tuple[str, ...], against: str, *, 
     and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
     Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
 
+    --prune goes by policies alone: a node may name what they do not. Run it without --write first, then the command
+    that it names for each document, and delete when that finds nothing.
+
     \b
       gpuplan retain                   # what would be missing after this change?
       gpuplan retain --write
+      gpuplan retain --prune           # which may go, and what to look at first?
       gpuplan retain --prune --write   # after the change has reached all nodes
     """
     from gpuplan.pipeline.retaining import retain

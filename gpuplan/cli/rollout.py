@@ -69,7 +69,7 @@ def command(
 
     Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
     are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, the reason is, and
-    the exit code is 1.
+    the exit code is 1. So it is where --write writes nothing, as the step before is not committed yet.
 
     \b
       kubectl get nodes -o json | gpuplan rollout a100-shared --cluster prod --to seven-small --nodes -
@@ -89,10 +89,10 @@ def command(
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
         context.exit(1)
-    written = _write_next(terminal, proposal) if write and proposal.edits else ""
+    said, is_written = _write_next(terminal, proposal) if write and proposal.edits else ("", True)
     terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
-    terminal.say(written)
-    if not proposal.is_safe:
+    terminal.say(said)
+    if not proposal.is_safe or not is_written:
         context.exit(1)
 
 
@@ -109,14 +109,14 @@ def _text(file: str | None) -> str | None:
         raise GpuplanError("the list of nodes is not UTF-8", f"pass what `{LIST_NODES}` prints") from error
 
 
-def _write_next(terminal: Terminal, proposal: Proposal) -> str:
-    """Write the first step, and say so."""
+def _write_next(terminal: Terminal, proposal: Proposal) -> tuple[str, bool]:
+    """Write the first step, say so, and whether it was."""
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.rollouts import Action, find_uncommitted, overlay_path, write
 
     cluster, pool = proposal.plan.cluster.name, proposal.outcome.pool.name
     if find_uncommitted(terminal.root, proposal):
-        return f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n"
+        return f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n", False
     edit = proposal.edits[0]
     if edit.action is Action.CHANGE:
         raise GpuplanError(
@@ -125,4 +125,4 @@ def _write_next(terminal: Terminal, proposal: Proposal) -> str:
         )
     write(terminal.root, edit)
     done = "removed" if edit.action is Action.REMOVE else "wrote"
-    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n"
+    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n", True

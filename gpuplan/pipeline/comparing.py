@@ -31,7 +31,7 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
-from gpuplan.planning.plan import UNREAD, Approval, NodeLabels, Plan, Pool, Stage, Window
+from gpuplan.planning.plan import UNREAD, Approval, Install, NodeLabels, Plan, Pool, Stage, Window
 from gpuplan.planning.sync_names import sync_name
 from gpuplan.wording import closest, listing
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 HEAD: Final = "HEAD"
 WORK_TREE: Final = "the working tree"
 KUSTOMIZATION: Final = "Kustomization"
+HELM_RELEASE: Final = "HelmRelease"
+"""What a person starts, where the operator waits for one: its ConfigMaps do nothing until the release names them."""
 
 
 class SideKind(StrEnum):
@@ -98,7 +100,7 @@ class Applier(NamedTuple):
     @property
     def keeps_windows(self) -> bool:
         """Flux knows no windows."""
-        return self.kind != KUSTOMIZATION
+        return self.kind not in (KUSTOMIZATION, HELM_RELEASE)
 
 
 class Impact(NamedTuple):
@@ -444,7 +446,10 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
         return Applier("Application", name, folder, approval, windows)
     if cluster.flux is not None:
         name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
-        return Applier(KUSTOMIZATION, name, folder, _approval(stage, pool, Approval.AUTOMATIC), windows)
+        approval = _approval(stage, pool, cluster.flux.operator_approval)
+        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
+        kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
+        return Applier(kind, name, folder, approval, windows)
     return None
 
 

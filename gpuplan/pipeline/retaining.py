@@ -146,16 +146,20 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
 
 
 def _layouts(plan: Plan) -> Iterator[_Needed]:
+    """All entries, for nodes may still name one that no pool uses any more."""
     sizes: dict[str, int] = {}
-    layouts: dict[str, Layout] = {}
+    layouts = {layout.config_name: layout for layout in plan.mig_layouts if plan.may_be_divided_by(layout)}
     for part in plan.parts:
         if isinstance(part.sharing, Mig):
             layout = part.sharing.layout
-            layouts.setdefault(layout.config_name, layout)
             sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
     for name in sorted(layouts):
         spec = {
-            "migLayout": {"configName": name, "gpu": layouts[name].gpu.id, **_division(layouts[name], sizes[name])},
+            "migLayout": {
+                "configName": name,
+                "gpu": layouts[name].gpu.id,
+                **_division(layouts[name], sizes.get(name, 0)),
+            },
             "until": _no_node(MIG_CONFIG_LABEL, name),
         }
         yield _Needed(MIG_CONFIG_LABEL, name, name, spec)

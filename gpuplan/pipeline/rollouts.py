@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
-from gpuplan.changes.rollout import Refusal, Rollout, State, StepKind, plan_rollout
+from gpuplan.changes.meanwhile import halves, may_labels_come_first
+from gpuplan.changes.nodes import Transition, impact
+from gpuplan.changes.rollout import Refusal, Rollout, State, Step, StepKind, plan_rollout
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
@@ -95,6 +97,35 @@ class Proposal(NamedTuple):
     @property
     def is_safe(self) -> bool:
         return isinstance(self.outcome, Rollout)
+
+
+def mps_configs(proposal: Proposal, step: Step) -> tuple[str, ...]:
+    """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
+    if not step.changes_file:
+        return ()
+    pool = proposal.outcome.pool
+    others = [
+        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+        for part in proposal.plan.parts
+        if part.name != pool.name and part.runs_mps
+    ]
+    own = f"{pool.name}{ROLLOUT_SUFFIX}" if step.kind is StepKind.SETTLE else pool.name
+    return (*others, *([own] if isinstance(step.state.sharing, Mps) else []))
+
+
+def needs_person(proposal: Proposal, step: Step) -> bool:
+    """Whether labels may come before the file that a step changes under their name, unless a person orders them."""
+    plan, pool, target = proposal.plan, proposal.outcome.pool, proposal.outcome.target
+    if step.kind is not StepKind.SETTLE or not may_labels_come_first(plan, plan, pool.name):
+        return False
+    settled = target._replace(labels={**target.labels, DEVICE_PLUGIN_CONFIG_LABEL: pool.name})
+    home = pool.parts[0]._replace(nodes=pool.nodes, rollout=None)
+    moved = Transition(target, settled, impact(pool.nodes))
+    return halves(_with(plan, pool, home), _with(plan, pool, settled), moved).labels_first is not None
+
+
+def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:
+    return replace(plan, pools=tuple(other if found is pool else found for found in plan.pools))
 
 
 def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Proposal | None]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from posixpath import normpath
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import (
+    Approval,
     Argocd,
     Cluster,
     Dashboards,
@@ -14,14 +16,16 @@ from gpuplan.planning.plan import (
     Install,
     Monitoring,
     Platform,
+    Pool,
     Scheduler,
 )
 from gpuplan.policy import models
 
 
-def resolve_cluster(at: Origin, cluster: models.Cluster) -> Cluster:
+def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:
     """The settings of a cluster; ``at`` is its `spec`."""
     spec, name = cluster.spec, cluster.metadata.name
+    approval = _operator_approval(pools)
     operator = _gpu_operator(at / "gpuOperator", spec)
     return Cluster(
         at=at,
@@ -31,8 +35,8 @@ def resolve_cluster(at: Origin, cluster: models.Cluster) -> Cluster:
         gpu_operator=operator,
         node_labels=spec.node_labels,
         scheduler=_scheduler(at / "scheduler", spec.scheduler),
-        argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd) if spec.argocd else None,
-        flux=_flux(at / "flux", spec.flux) if spec.flux else None,
+        argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd, approval) if spec.argocd else None,
+        flux=_flux(at / "flux", spec.flux, approval) if spec.flux else None,
         monitoring=_monitoring(at / "monitoring", spec.platform, operator, spec.monitoring)
         if spec.monitoring
         else None,
@@ -70,7 +74,19 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
     )
 
 
-def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd) -> Argocd:
+def _operator_approval(pools: Iterable[Pool]) -> Approval:
+    """Whether a person starts a sync of the GPU Operator, where the policy does not say it.
+
+    With MPS it ends what runs. There is one ConfigMap for the device plugins of a cluster, its name changes with any
+    pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
+    `handleDevicePluginConfig` in `controllers/object_controls.go` of NVIDIA/gpu-operator). A daemon that is told to end
+    quits the MPS server that all CUDA processes of its GPUs go through (`Stop` in
+    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
+    """
+    return Approval.MANUAL if any(pool.runs_mps for pool in pools) else Approval.AUTOMATIC
+
+
+def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd, approval: Approval) -> Argocd:
     # OpenShift GitOps runs its default instance in `openshift-gitops`.
     is_openshift = platform is Platform.OPENSHIFT
     return Argocd(
@@ -83,11 +99,11 @@ def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd)
         server=argocd.destination.server or "",
         cluster_name=argocd.destination.name or "",
         labels=argocd.labels,
-        operator_approval=argocd.operator_approval,
+        operator_approval=argocd.operator_approval or approval,
     )
 
 
-def _flux(at: Origin, flux: models.Flux) -> Flux:
+def _flux(at: Origin, flux: models.Flux, approval: Approval) -> Flux:
     return Flux(
         at=at,
         source_kind=flux.source.kind,
@@ -99,6 +115,7 @@ def _flux(at: Origin, flux: models.Flux) -> Flux:
         service_account=flux.service_account_name or "",
         kube_config_secret=flux.kube_config_secret or "",
         labels=flux.labels,
+        operator_approval=flux.operator_approval or approval,
     )
 
 

@@ -101,7 +101,10 @@ class Scheduler(NamedTuple):
 
 
 class Argocd(NamedTuple):
-    """How Argo CD syncs the cluster; either ``server`` or ``cluster_name`` is empty. ``path`` is that of `out/`."""
+    """How Argo CD syncs the cluster; either ``server`` or ``cluster_name`` is empty. ``path`` is that of `out/`.
+
+    ``operator_approval`` is the policy's own, or what follows from the pools.
+    """
 
     at: Origin
     repo_url: str
@@ -116,7 +119,10 @@ class Argocd(NamedTuple):
 
 
 class Flux(NamedTuple):
-    """How Flux syncs the cluster. ``path`` is that of `out/`; names that are not given are empty."""
+    """How Flux syncs the cluster. ``path`` is that of `out/`; names that are not given are empty.
+
+    ``operator_approval`` is the policy's own, or what follows from the pools.
+    """
 
     at: Origin
     source_kind: FluxSourceKind
@@ -128,6 +134,7 @@ class Flux(NamedTuple):
     service_account: str
     kube_config_secret: str
     labels: Mapping[str, str]
+    operator_approval: Approval
 
 
 class Dashboards(NamedTuple):
@@ -364,6 +371,11 @@ class Pool(NamedTuple):
     def part_with(self, unit: Unit) -> Pool:
         """The part that hands out the unit: the first, where both do, for it is one and the same unit there."""
         return next((part for part in self.parts if part.find_unit(unit.name)), self)
+
+    @property
+    def runs_mps(self) -> bool:
+        """Whether an MPS control daemon runs on nodes of the pool, of one part of it at least."""
+        return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)
 
     @property
     def gpu_count(self) -> int:
@@ -661,6 +673,10 @@ class Plan:
     components: tuple[Component, ...] = ()
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
+
+    def may_be_divided_by(self, layout: Layout) -> bool:
+        """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
+        return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
 
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)

@@ -58,10 +58,10 @@ def resolve(
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
     context = Context(catalog, _names(parsed), removed or {}, is_partial)
-    settings = resolve_cluster(cluster.origin / "spec", cluster.policy)
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
-    pools = _pools(context, by_kind.get("Pool", ()), layouts, settings.scheduler.kind)
+    pools = _pools(context, by_kind.get("Pool", ()), layouts, cluster.policy.spec.scheduler.kind)
+    settings = resolve_cluster(cluster.origin / "spec", cluster.policy, pools.values())
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
     tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)

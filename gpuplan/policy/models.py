@@ -275,6 +275,13 @@ class Approval(StrEnum):
     AUTOMATIC = "automatic"
 
 
+_OPERATOR_APPROVAL = (
+    "`manual`: a person starts each sync of the GPU Operator, which can restart drivers. With `automatic` new "
+    "ConfigMaps are there before a person lets a pool use them. Default `automatic`; `manual` where a pool is shared "
+    "by MPS, since each change of the device plugin's file ends every CUDA process there."
+)
+
+
 class Destination(Model):
     """The cluster as Argo CD knows it: by its server's address or by its name."""
 
@@ -309,11 +316,7 @@ class Argocd(Model):
         default=Destination.model_construct(server="https://kubernetes.default.svc", name=None),
     )
     labels: dict[str, str] = described("Labels for every Argo CD object.", default_factory=dict)
-    operator_approval: Annotated[Approval, Field(strict=False)] = described(
-        "`manual`: a person starts each sync of the GPU Operator, which can restart drivers. With `automatic` new "
-        "ConfigMaps are there before a person lets a pool use them.",
-        default=Approval.AUTOMATIC,
-    )
+    operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
 class FluxSourceKind(StrEnum):
@@ -353,6 +356,7 @@ class Flux(Model):
         "The Secret with a kubeconfig for the cluster, where Flux runs in another one.", default=None
     )
     labels: dict[str, str] = described("Labels for every Flux object.", default_factory=dict)
+    operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
 class Dashboards(Model):

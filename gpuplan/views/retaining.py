@@ -38,6 +38,7 @@ def leftovers(retention: Retention, *, prune: bool, write: bool) -> str:
         path, title, until = map(printable, (leftover.path, leftover.title, leftover.until))
         if prune and write and leftover.is_ours:
             lines.append(f"deleted {path}: {title}\n")
+            lines.append(f"  nobody looked into the cluster: build this once {until}\n" if until else "")
             continue
         if prune and leftover.is_ours:
             lines.append(f"would delete {path}: {title}\n")

@@ -8,12 +8,13 @@ from typing import Any, Final
 from gpuplan.changes.rollout import Level, Refusal, Rollout, Shortage, Step, StepKind
 from gpuplan.checks.rollout import unit_text
 from gpuplan.checks.wording import number, total_text
-from gpuplan.pipeline.rollouts import Action, Edit, Proposal
+from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Amount,
     Approval,
+    Install,
     NodeLabels,
     Plan,
     Pool,
@@ -28,7 +29,7 @@ from gpuplan.views.text import count, indent, printable, table
 from gpuplan.views.theme import Style, Theme
 from gpuplan.wording import joined, listing
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -56,7 +57,7 @@ def _page(proposal: Proposal, theme: Theme) -> str:
         drawn = indent(table(_HEADINGS, rows, right=range(2, 6)))
         parts.append(f"{theme.paint('Capacity, in units', Style.STRONG)}\n{drawn}")
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
-        title = printable(f"Step {index} of {len(outcome.steps)}: {_title(outcome, step)}")
+        title = printable(f"Step {index} of {len(outcome.steps)}: {_title(proposal, step)}")
         blocks = "".join(_block(name, text) for name, text in _blocks(proposal, step, edit))
         parts.append(f"{theme.paint(title, Style.STRONG)}\n{indent(blocks)}")
     return "\n".join(parts)
@@ -88,20 +89,22 @@ def _summary(outcome: Rollout) -> str:
     return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
 
 
-def _title(outcome: Rollout, step: Step) -> str:
-    names = joined(step.nodes)
+def _title(proposal: Proposal, step: Step) -> str:
+    outcome, names = proposal.outcome, joined(step.nodes)
     target = sharing_text(outcome.target.sharing)
+    rest = "MPS daemons restart, and end what runs there" if mps_configs(proposal, step) else "nothing changes on nodes"
     match step.kind:
         case StepKind.PREPARE:
-            return f"make {target} known; nothing changes on nodes"
+            return f"make {target} known; {rest}"
         case StepKind.MOVE:
             return f"move {names} to {target}"
         case StepKind.RETURN:
             return f"take {names} back to {sharing_text(outcome.pool.sharing)}"
         case StepKind.SETTLE:
-            return f"{target} becomes the pool's own; no node is repartitioned"
+            quiet = "no node is repartitioned"
+            return f"{target} becomes the pool's own; {rest if mps_configs(proposal, step) else quiet}"
         case StepKind.FORGET:
-            return "drop what the rollout needed; nothing changes on nodes"
+            return f"drop what the rollout needed; {rest}"
 
 
 def _reasons(refusal: Refusal) -> Iterator[str]:
@@ -166,11 +169,13 @@ def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, s
 
     Where a merge is applied without a person, the nodes must be empty before it.
     """
-    plan, pool, before = proposal.plan, proposal.outcome.pool, _before(step)
-    is_delivered = bool(plan.cluster.argocd or plan.cluster.flux)
-    applies_itself = is_delivered and pool.disruption.approval is Approval.AUTOMATIC
+    plan, pool, before = proposal.plan, proposal.outcome.pool, _before(proposal, step)
+    applies_itself = _applies_itself(plan, pool, step)
+    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
+    if needs_person(proposal, step):
+        yield _ORDER_FIRST, "disruption: {approval: manual}\n"
     if before and applies_itself:
-        yield "take their pods off", _lines(before)
+        yield take_off, _lines(before)
     if edit.action is Action.REMOVE:
         yield f"remove {edit.path}", ""
     else:
@@ -179,12 +184,25 @@ def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, s
         yield "in the same commit, take out what the pool hands out no more", _lines(_left_over(proposal))
     yield "build, commit, and merge", "gpuplan build\n"
     if before and not applies_itself:
-        yield "take their pods off", _lines(before)
+        yield take_off, _lines(before)
     yield "apply in this order", _lines(_apply(plan, pool, step))
     if wait := _wait(proposal, step):
         yield "wait", _lines(wait)
-    if step.nodes:
-        yield "let pods in again", _lines([f"kubectl uncordon {' '.join(step.nodes)}"])
+    if after := _after(proposal, step):
+        yield "let pods in again", _lines(after)
+
+
+_ORDER_FIRST: Final = (
+    "in a commit before, have a person start the pool's syncs, since labels must not come before the operator's files"
+)
+
+
+def _applies_itself(plan: Plan, pool: Pool, step: Step) -> bool:
+    """Whether a merge is applied without a person: to the step's nodes, or to those of the whole cluster."""
+    delivery = plan.cluster.argocd or plan.cluster.flux
+    if delivery is None:
+        return False
+    return (pool.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
 
 
 def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:
@@ -197,11 +215,24 @@ def _lines(commands: Sequence[str]) -> str:
     return "".join(f"{command}\n" for command in commands)
 
 
-def _before(step: Step) -> list[str]:
-    if not step.nodes:
+def _before(proposal: Proposal, step: Step) -> list[str]:
+    which = _emptied(proposal, step)
+    if not which:
         return []
-    names = " ".join(step.nodes)
-    return [f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"]
+    return [f"kubectl cordon {which}", f"kubectl drain {which} --ignore-daemonsets --delete-emptydir-data"]
+
+
+def _after(proposal: Proposal, step: Step) -> list[str]:
+    which = _emptied(proposal, step)
+    return [f"kubectl uncordon {which}"] if which else []
+
+
+def _emptied(proposal: Proposal, step: Step) -> str:
+    """The nodes on which nothing may run, as kubectl takes them: the step's own, or those with MPS."""
+    if step.nodes:
+        return " ".join(step.nodes)
+    configs = mps_configs(proposal, step)
+    return f"--selector='{DEVICE_PLUGIN_CONFIG_LABEL} in ({','.join(configs)})'" if configs else ""
 
 
 def _left_over(proposal: Proposal) -> list[str]:
@@ -225,13 +256,21 @@ def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
     elif plan.cluster.flux:
         from gpuplan.delivery.flux.naming import folder_name
 
-        commands += [f"flux resume kustomization {folder_name(cluster, folder)}" for folder in applied]
+        commands += [f"flux resume {_resumed(plan, folder)} {folder_name(cluster, folder)}" for folder in applied]
     else:
         commands += [f"kubectl apply --server-side -k out/{cluster}/{folder}" for folder in applied]
     if is_external and step.becomes:
         labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
         commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
     return commands
+
+
+def _resumed(plan: Plan, folder: str) -> str:
+    """What waits for a person: of the operator's chart it is the release."""
+    flux, operator = plan.cluster.flux, plan.cluster.gpu_operator
+    waits = flux is not None and flux.operator_approval is Approval.MANUAL
+    is_release = folder == Stage.GPU_OPERATOR and operator.install is Install.HELM
+    return "helmrelease" if is_release and waits else "kustomization"
 
 
 _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
@@ -281,7 +320,7 @@ def _markdown(proposal: Proposal) -> str:
             f"{escape(name).capitalize()}:\n\n{_fenced(text)}" if text else f"{escape(name).capitalize()}.\n\n"
             for name, text in _blocks(proposal, step, edit)
         )
-        parts.append(f"### {index}. {escape(_title(outcome, step))}\n\n{blocks}".rstrip("\n") + "\n")
+        parts.append(f"### {index}. {escape(_title(proposal, step))}\n\n{blocks}".rstrip("\n") + "\n")
     return "\n".join(parts)
 
 
@@ -321,10 +360,12 @@ def _step(proposal: Proposal, index: int, step: Step, edit: Edit) -> dict[str, A
         "nodes": list(step.nodes),
         "moved": list(step.state.moved),
         "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
-        "before": _before(step),
+        "before": _before(proposal, step),
         "apply": _apply(proposal.plan, proposal.outcome.pool, step),
         "wait": _wait(proposal, step),
-        "after": [f"kubectl uncordon {' '.join(step.nodes)}"] if step.nodes else [],
+        "after": _after(proposal, step),
+        "restarts_mps": list(mps_configs(proposal, step)),
+        "needs_person": needs_person(proposal, step),
         "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
     }
 

@@ -171,6 +171,37 @@ def time_slicing_to_mps(platform: Platform) -> None:
     platform.add("Pool", "h100-training", {"sharing": sharing}, "overlays/prod")
 
 
+def change_replicas_beside_mps(platform: Platform) -> None:
+    change_replicas_of_a_pool(platform)
+
+
+def upgrade_an_operator_beside_mps(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"].update(version="v26.7.1", driver={"version": "595.91.07"})
+
+
+def mps_with_a_pinned_driver(platform: Platform) -> None:
+    time_slicing_to_mps(platform)
+    platform.cluster("prod")["gpuOperator"]["driver"] = {"version": "595.91.07"}
+
+
+def watch_closer_beside_mps(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["values"] = {"gfd": {"resources": {"limits": {"memory": "200Mi"}}}}
+
+
+def mps_to_time_slicing(platform: Platform) -> None:
+    platform.spec("Pool", "h100-training", "overlays/prod")["sharing"] = {"timeSlicing": {"replicas": 2}}
+
+
+def add_pools_with_mps(platform: Platform) -> None:
+    add_pools_by_name(platform)
+    for name in ("left", "right"):
+        platform.spec("Pool", name, "overlays/prod")["sharing"] = {"mps": {"replicas": 4}}
+
+
+def move_nodes_between_pools_with_mps(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
 def add_an_unused_layout(platform: Platform) -> None:
     platform.add("MigLayout", "whole", {"gpu": "A100-80GB", "instances": {"7g.80gb": 1}})
 
@@ -181,6 +212,17 @@ def edit_an_unused_layout(platform: Platform) -> None:
 
 def remove_an_unused_layout(platform: Platform) -> None:
     platform.remove("MigLayout", "whole")
+
+
+def edit_an_unused_layout_and_retain_it(platform: Platform) -> None:
+    edit_an_unused_layout(platform)
+    was = {"configName": "whole-bc86fb93", "gpu": "A100-80GB", "instances": {"7g.80gb": 1}}
+    for cluster in ("dev", "openshift", "prod"):
+        platform.add("Retained", "whole", {"migLayout": was, "until": "no node names it"}, f"overlays/{cluster}")
+
+
+def rename_an_unused_layout(platform: Platform) -> None:
+    platform.rename("MigLayout", "whole", "all")
 
 
 def add_a_spare_pool(platform: Platform) -> None:
@@ -319,6 +361,51 @@ def swap_a_layout(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["unit"] = "1g.10gb"
 
 
+def add_a_shared_pool(platform: Platform) -> None:
+    platform.add("Pool", "spare", {**_SPARE, "sharing": {"timeSlicing": {"replicas": 3}}}, "overlays/prod")
+
+
+def partition_shared_gpus(platform: Platform) -> None:
+    partition_the_spare_pool(platform)
+
+
+def publish_partitions_as_gpus_with_another_layout(platform: Platform) -> None:
+    sharing = {"mig": {"layout": "two-large", "strategy": "single"}}
+    platform.spec("Pool", "spare", "overlays/prod")["sharing"] = sharing
+
+
+def add_a_pool_without_approval(platform: Platform) -> None:
+    platform.add("Pool", "spare", {**_SPARE, "disruption": {"approval": "automatic"}}, "overlays/prod")
+
+
+def partition_at_once(platform: Platform) -> None:
+    partition_the_spare_pool(platform)
+
+
+def move_all(platform: Platform) -> None:
+    """The last step of a rollout but one: every node has partitions, by a file of another name."""
+    add_a_shared_pool(platform)
+    spec = platform.spec("Pool", "spare", "overlays/prod")
+    spec["rollout"] = {"sharing": {"mig": {"layout": "seven-small"}}, "nodes": ["gpu-spare-1"]}
+
+
+def move_all_without_approval(platform: Platform) -> None:
+    move_all(platform)
+    platform.spec("Pool", "spare", "overlays/prod")["disruption"] = {"approval": "automatic"}
+
+
+def settle(platform: Platform) -> None:
+    spec = platform.spec("Pool", "spare", "overlays/prod")
+    spec["sharing"] = spec.pop("rollout")["sharing"]
+    config = {"version": "v1", "flags": {"migStrategy": "mixed"}}
+    retained = {"devicePluginConfig": {"key": "spare.rollout", "config": config}, "until": "no node names it"}
+    platform.add("Retained", "spare-rollout", retained, "overlays/prod")
+
+
+def settle_at_once(platform: Platform) -> None:
+    settle(platform)
+
+
 def partition_the_spare_pool(platform: Platform) -> None:
     platform.spec("Pool", "spare", "overlays/prod")["sharing"] = {"mig": {"layout": "seven-small"}}
 
@@ -342,7 +429,7 @@ def upgrade_an_operator_with_its_own_driver(platform: Platform) -> None:
 def edit_a_layout_and_retain_the_old_one(platform: Platform) -> None:
     edit_a_layout(platform)
     was = {"configName": "seven-small-2d7d978e", "gpu": "A100-80GB", "instances": {"1g.10gb": 7}}
-    for cluster in ("openshift", "prod"):
+    for cluster in ("dev", "openshift", "prod"):
         platform.add("Retained", "seven-small", {"migLayout": was, "until": "no node names it"}, f"overlays/{cluster}")
 
 
@@ -358,6 +445,38 @@ def move_nodes_between_pools_alike(platform: Platform) -> None:
 def add_pools_alike(platform: Platform) -> None:
     add_pools_by_name(platform)
     platform.spec("Pool", "left", "overlays/prod")["sharing"] = {"mig": {"layout": "seven-small"}}
+
+
+def add_whole_pools(platform: Platform) -> None:
+    add_pools_by_name(platform)
+    platform.spec("Pool", "right", "overlays/prod")["sharing"] = {"exclusive": {}}
+
+
+def move_whole_nodes_between_pools(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
+def add_pools_alike_that_others_label(platform: Platform) -> None:
+    add_pools_alike(platform)
+    platform.cluster("prod")["nodeLabels"] = "external"
+
+
+def move_nodes_that_others_label(platform: Platform) -> None:
+    move_nodes_between_pools(platform)
+
+
+def split_a_pool(platform: Platform) -> None:
+    platform.spec("Pool", "left", "overlays/prod")["nodes"].update(count=1, names=["gpu-1"])
+    spec = {
+        **platform.spec("Pool", "left", "overlays/prod"),
+        "nodes": {"count": 1, "gpusPerNode": 8, "names": ["gpu-2"]},
+    }
+    platform.add("Pool", "middle", spec, "overlays/prod")
+
+
+def merge_pools(platform: Platform) -> None:
+    platform.remove("Pool", "left")
+    platform.spec("Pool", "right", "overlays/prod")["nodes"].update(count=3, names=["gpu-1", "gpu-2", "gpu-3"])
 
 
 def add_pools_one_of_which_evicts(platform: Platform) -> None:
@@ -610,7 +729,6 @@ CASES = (
     Case(change_labels_of_applications, METADATA, cluster("prod")),
     Case(change_labels_of_monitoring, METADATA, cluster("prod")),
     Case(disable_an_alert, METADATA, cluster("prod")),
-    Case(stop_monitoring, METADATA, cluster("prod")),
     Case(add_a_node_label, METADATA, pool("a100-mixed")),
     Case(add_a_node, QUOTA, pool("h100-training")),
     Case(take_a_node, QUOTA, pool("a100-shared")),
@@ -625,16 +743,17 @@ CASES = (
     Case(change_replicas_of_a_pool, PLUGIN_RESTART, pool("a100-shared")),
     Case(time_slicing_to_mps, PLUGIN_RESTART, pool("h100-training")),
     Case(add_an_unused_layout, PLUGIN_RESTART, layout("whole")),
-    Case(edit_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
-    Case(remove_an_unused_layout, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
+    Case(edit_an_unused_layout_and_retain_it, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
     Case(add_a_spare_pool, PLUGIN_RESTART, pool("spare")),
     Case(name_one_more_node_of_whole_gpus, PLUGIN_RESTART, pool("left"), before=add_pools_by_name),
     Case(upgrade_an_operator_with_its_driver_pinned, PLUGIN_RESTART, cluster("openshift")),
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
     Case(add_a_tainted_pool, ADMISSION, pool("spare")),
-    Case(move_nodes_between_pools_alike, ADMISSION, pool("left"), before=add_pools_alike),
+    Case(move_whole_nodes_between_pools, ADMISSION, pool("left"), before=add_whole_pools),
+    Case(move_nodes_that_others_label, ADMISSION, pool("left"), before=add_pools_alike_that_others_label),
     Case(take_a_quota_away, ADMISSION, tenant("model-services")),
     Case(use_kubernetes_without_admission_policies, ADMISSION, cluster("dev")),
     Case(publish_shares_as_gpus, ADMISSION, pool("a100-shared"), worst=RECREATE),
@@ -658,9 +777,14 @@ CASES = (
     Case(move_a_tenant_to_another_parent, PREEMPTION_ORDER, tenant("research"), before=add_parents),
     Case(let_work_of_a_tenant_evict_its_own, PREEMPTION_ORDER, tenant("agents")),
     Case(change_a_weight, PREEMPTION_ORDER, tenant("research")),
+    # MPS daemons restart with the device plugin's file, whichever pool's part of it changes, and end what runs.
+    Case(change_replicas_beside_mps, REPARTITION, cluster("prod"), before=time_slicing_to_mps),
+    Case(upgrade_an_operator_beside_mps, REPARTITION, cluster("prod"), before=mps_with_a_pinned_driver),
+    Case(watch_closer_beside_mps, PLUGIN_RESTART, cluster("prod"), before=time_slicing_to_mps),
+    Case(mps_to_time_slicing, REPARTITION, pool("h100-training"), before=time_slicing_to_mps),
+    Case(move_nodes_between_pools_with_mps, REPARTITION, pool("left"), before=add_pools_with_mps),
     Case(swap_a_layout, REPARTITION, pool("a100-small")),
     Case(partition_the_spare_pool, REPARTITION, pool("spare"), before=add_a_spare_pool),
-    Case(make_the_spare_pool_whole, REPARTITION, pool("spare"), before=add_a_partitioned_pool),
     Case(add_a_partitioned_pool, REPARTITION, pool("spare")),
     Case(move_nodes_between_pools, REPARTITION, pool("left"), before=add_pools_by_name),
     Case(match_more_nodes, REPARTITION, pool("spare"), before=add_spare_nodes),
@@ -677,6 +801,21 @@ CASES = (
     Case(change_a_topology, RECREATE, pool("h100-training"), before=state_a_topology),
     Case(rename_the_cluster_policy, RECREATE, cluster("openshift")),
     Case(claim_devices, RECREATE, pool("a100-shared"), before=hand_out_whole_gpus_on_dev),
+    # Nodes may still name what no pool uses any more.
+    Case(edit_an_unused_layout, TWO_STEP, layout("whole"), before=add_an_unused_layout),
+    Case(remove_an_unused_layout, TWO_STEP, layout("whole"), before=add_an_unused_layout),
+    Case(rename_an_unused_layout, TWO_STEP, layout("all"), before=add_an_unused_layout),
+    # Partitions stay in one order of two syncs.
+    Case(move_nodes_between_pools_alike, TWO_STEP, pool("left"), before=add_pools_alike),
+    Case(split_a_pool, TWO_STEP, pool("left"), before=add_pools_alike),
+    Case(merge_pools, DESTRUCTIVE, pool("left"), before=add_pools_alike),
+    # Between the operator's files and the labels nodes hand out what they never should.
+    Case(make_the_spare_pool_whole, TWO_STEP, pool("spare"), before=add_a_partitioned_pool),
+    Case(partition_shared_gpus, TWO_STEP, pool("spare"), before=add_a_shared_pool),
+    Case(publish_partitions_as_gpus_with_another_layout, TWO_STEP, pool("spare"), before=add_a_partitioned_pool),
+    Case(partition_at_once, TWO_STEP, pool("spare"), before=add_a_pool_without_approval),
+    Case(settle_at_once, TWO_STEP, pool("spare"), before=move_all_without_approval),
+    Case(settle, ADMISSION, pool("spare"), before=move_all),
     Case(edit_a_layout, TWO_STEP, pool("a100-small")),
     Case(rename_a_layout, TWO_STEP, pool("a100-production")),
     Case(swap_a_layout_and_remove_the_old_one, TWO_STEP, pool("a100-small")),

@@ -35,6 +35,8 @@ RULE = (
 )
 QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: x}, spec: {%s}}"
 POLICY = "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: x}, spec: {%s}}"
+PLUGIN = '{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plugin-0000000%s}, data: {a: "%s"}}'
+MPS = "sharing:\\n  mps: {}"
 NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {%s}}}"
 DEPLOYMENT = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: x}, spec: {%s}}"
 LOCAL_QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}, spec: {clusterQueue: %s}}"
@@ -90,7 +92,10 @@ KEY = "nvidia.com/device-plugin.config"
         ("partitions/x", NODE % f"{MIG}: a", "", "destructive"),
         ("gpu-operator", POLICY % "driver: {version: a}", POLICY % "driver: {version: b}", "repartition"),
         ("gpu-operator", POLICY % "gfd: {enabled: true}", POLICY % "gfd: {enabled: false}", "plugin-restart"),
-        ("gpu-operator", POLICY % "dcgmExporter: {a: 1}", POLICY % "dcgmExporter: {a: 2}", "metadata"),
+        ("gpu-operator", POLICY % "dcgmExporter: {a: 1}", POLICY % "dcgmExporter: {a: 2}", "plugin-restart"),
+        ("gpu-operator", POLICY % "dcgmExporter: {}", POLICY % "dcgmExporter: {serviceMonitor: {a: 2}}", "metadata"),
+        ("gpu-operator", PLUGIN % ("0", MPS), PLUGIN % ("1", "version: v1"), "repartition"),
+        ("gpu-operator", PLUGIN % ("0", "version: v1"), PLUGIN % ("1", MPS), "plugin-restart"),
         ("gpu-operator", POLICY % "gfd: {enabled: true}", "", "destructive"),
         ("scheduling", QUEUE % "resourceGroups: [1]", QUEUE % "resourceGroups: [2]", "quota"),
         ("scheduling", QUEUE % "cohortName: a", QUEUE % "cohortName: b", "preemption-order"),

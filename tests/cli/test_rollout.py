@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -112,6 +113,22 @@ def test_a_step_is_written_and_the_next_one_follows(root: Path) -> None:
     done = run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root)
     assert done.err == f"removed {STEP}: step 1\n"
     assert not (root / STEP).exists()
+
+
+def test_a_step_that_is_not_written_is_a_failure_to_scripts(root: Path) -> None:
+    for arguments in (["init", "-q"], ["add", "."], [*_WHO, "commit", "-qm", "platform"]):
+        subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True)
+    assert run(*PLANNED, "--write", cwd=root).code == 0
+    text = (root / STEP).read_text(encoding="utf-8")
+
+    again = run("rollout", "research", "--nodes", "nodes.txt", "--write", cwd=root)
+
+    assert again.code == 1
+    assert again.err == f"nothing was written: the step before is not committed yet ({STEP})\n"
+    assert (root / STEP).read_text(encoding="utf-8") == text
+
+
+_WHO = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
 
 
 def test_nodes_may_come_from_standard_input(root: Path) -> None:

@@ -27,6 +27,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "flux diff kustomization": ("--path",),
     "flux get kustomizations": ("-A", "--watch"),
     "flux reconcile kustomization": ("--with-source",),
+    "flux resume helmrelease": (),
     "flux resume kustomization": (),
     "flux suspend kustomization": (),
     # https://helm.sh/docs/helm/

@@ -164,10 +164,24 @@ def test_an_edit_in_place_is_no_longer_a_matter_of_two_steps() -> None:
     assert change_class(old, kept) is ChangeClass.REPARTITION
 
 
-def test_a_layout_that_no_node_names_may_go() -> None:
-    spare = LAYOUT.replace("NAME", "spare").replace("DIVISION", "instances: {1g.10gb: 7}")
+SPARE = LAYOUT.replace("NAME", "spare").replace("DIVISION", "instances: {1g.10gb: 7}")
 
-    assert tuple(keepers(a_mig_plan("instances: {3g.40gb: 2}", spare), a_mig_plan("instances: {3g.40gb: 2}"))) == ()
+
+def test_a_layout_that_no_pool_uses_any_more_is_kept_for_nodes_that_lag() -> None:
+    old, new = a_mig_plan("instances: {3g.40gb: 2}", SPARE), a_mig_plan("instances: {3g.40gb: 2}")
+    (keeper,) = keepers(old, new)
+    kept = a_mig_plan("instances: {3g.40gb: 2}", keeper.text)
+
+    assert "kubectl get nodes -l nvidia.com/mig.config=spare-2d7d978e" in keeper.text
+    assert entry(kept, "spare-2d7d978e") == entry(old, "spare-2d7d978e")
+    assert change_class(old, new) is ChangeClass.TWO_STEP
+    assert tuple(keepers(kept, a_mig_plan("instances: {3g.40gb: 2}"))) == ()
+
+
+def test_a_layout_of_a_model_that_no_pool_has_may_go() -> None:
+    other = SPARE.replace("A100-80GB", "H100-80GB")
+
+    assert tuple(keepers(a_mig_plan("instances: {3g.40gb: 2}", other), a_mig_plan("instances: {3g.40gb: 2}"))) == ()
 
 
 def test_a_retained_layout_counts_among_the_resources_of_the_cluster() -> None:

@@ -16,9 +16,11 @@ import yaml
 from gpuplan.changes import ChangeClass
 from gpuplan.changes.rollout import Refusal, Rollout, StepKind
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.pipeline import build
+from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
+from gpuplan.views.rollout import rollout_as_data, shown_rollout
+from gpuplan.views.theme import PLAIN
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = tuple(f"gpu-a100-shared-{number}" for number in range(1, 5))
@@ -453,3 +455,89 @@ def test_the_way_back_from_the_middle_is_called_what_it_is(
         (StepKind.RETURN, ChangeClass.REPARTITION),
         (StepKind.FORGET, ChangeClass.ADMISSION),
     ]
+
+
+# --- What steps do beside their nodes ----------------------------------------------------------------------------
+
+MPS = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: h100-training}
+spec: {sharing: {timeSlicing: null, mps: {replicas: 2}}}
+"""
+
+
+def test_where_mps_daemons_restart_a_step_says_so_and_has_pods_taken_off(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """All but moves change the device plugin's file, with which daemons restart on all nodes that have one."""
+    (root / "overlays/prod/mps.yaml").write_text(MPS, encoding="utf-8")
+    selector = "--selector='nvidia.com/device-plugin.config in (h100-training)'"
+    for step in rollout_as_data(proposed(root, a_wish("seven-small")))["steps"]:
+        is_quiet = step["kind"] not in ("move", "return")
+        assert step["restarts_mps"] == (["h100-training"] if is_quiet else [])
+        assert any(selector in command for command in step["before"]) == is_quiet
+        assert any(selector in command for command in step["after"]) == is_quiet
+
+    page = shown_rollout(proposed(root, a_wish("seven-small")), "table", PLAIN)
+    assert "Step 1 of 5: make MIG seven-small (mixed) known; MPS daemons restart, and end what runs there" in page
+    assert "nothing changes on nodes" not in page
+
+    (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
+    old = tmp_path_factory.mktemp("before") / "old"
+    assert dict(classes(root, a_wish("seven-small"), old)) == {
+        StepKind.PREPARE: ChangeClass.REPARTITION,
+        StepKind.MOVE: ChangeClass.REPARTITION,
+        StepKind.SETTLE: ChangeClass.REPARTITION,
+        StepKind.FORGET: ChangeClass.REPARTITION,
+    }
+
+
+def test_nodes_that_got_mps_themselves_are_among_those_whose_daemons_restart(root: Path) -> None:
+    def restarts(to: str) -> dict[str, list[str]]:
+        return {step["kind"]: step["restarts_mps"] for step in rollout_as_data(proposed(root, a_wish(to)))["steps"]}
+
+    overlay = root / "overlays/prod/mps.yaml"
+    overlay.write_text(MPS.replace("h100-training", "a100-shared"), encoding="utf-8")
+    assert restarts("seven-small") == {"prepare": ["a100-shared"], "move": [], "settle": [], "forget": []}
+
+    (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
+    overlay.write_text(
+        MPS.replace("h100-training", "a100-shared").replace("mps: {replicas: 2}", "mig: {layout: seven-small}")
+    )
+    back = {"prepare": [], "move": [], "settle": ["a100-shared.rollout"], "forget": ["a100-shared"]}
+    assert restarts("mps=2") == back
+
+
+def test_labels_come_after_files_at_the_end_of_a_rollout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """With automatic approval Argo CD syncs both at once, so that step needs a person, and is an error without."""
+    (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
+    pool = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a100-shared"}}
+    shared = root / "policies/pools/shared.yaml"
+    documents = [
+        {**body, "spec": {**body["spec"], "disruption": {"approval": "automatic"}}}
+        if body["metadata"] == pool["metadata"]
+        else body
+        for body in yaml.safe_load_all(shared.read_text())
+    ]
+    shared.write_text(yaml.safe_dump_all(documents))
+    steps = rollout_as_data(proposed(root, a_wish("seven-small")))["steps"]
+    assert [step["kind"] for step in steps if step["needs_person"]] == ["settle"]
+    assert "labels must not come before" in shown_rollout(proposed(root, a_wish("seven-small")), "table", PLAIN)
+
+    go(root, a_wish("seven-small"), 3)
+    old = tmp_path_factory.mktemp("before") / "old"
+    shutil.copytree(root, old)
+    write(root, proposed(root, a_wish()).edits[0])
+    report = validate(root, ("prod",), against=str(old))
+    assert [item.code for item in report.diagnostics if item.is_error] == ["GPU729"]
+
+
+def test_a_pool_of_one_node_goes_from_shares_to_partitions_in_steps(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The way that an error on the direct edit names."""
+    one = "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: a100-shared}\nspec: {nodes: {count: 1}}\n"
+    (root / "overlays/prod/one.yaml").write_text(one, encoding="utf-8")
+    wish = a_wish("seven-small")._replace(listed=SHARED[0])
+    assert kinds(proposed(root, wish)) == ["prepare", "move", "settle", "forget"]

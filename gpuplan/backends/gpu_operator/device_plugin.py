@@ -10,6 +10,7 @@ config-manager falls back to an empty configuration (the operator sets `FALLBACK
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuplan.manifests import to_yaml
@@ -30,14 +31,19 @@ _SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
-    """The ConfigMap's data: a file for each pool, by its name, one for what a rollout moved, and what is retained."""
+    """The ConfigMap's data."""
+    return {key: to_yaml(config) for key, config in configurations(plan).items()}
+
+
+def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
+    """A file for each pool, by its name, one for what a rollout moved, and what is retained."""
     strategy = plan.cluster.gpu_operator.mig_strategy
-    pools = {
-        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: to_yaml(configuration(part, strategy))
+    pools: dict[str, Mapping[str, Any]] = {
+        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy)
         for pool in plan.pools
         for part in reversed(pool.parts)
     }
-    return pools | {retained.key: to_yaml(retained.config) for retained in plan.retained_plugin_configs}
+    return pools | {retained.key: retained.config for retained in plan.retained_plugin_configs}
 
 
 def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:

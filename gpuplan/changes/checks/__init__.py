@@ -1,8 +1,8 @@
-"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719)."""
+"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-739)."""
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import clusters, immutable, nodes, queues, repartitions, tenants
+from gpuplan.changes.checks import clusters, halves, immutable, nodes, queues, repartitions, tenants
 from gpuplan.changes.checks.registry import Step, StepCheck
 from gpuplan.diagnostics import Diagnostic
 
@@ -12,6 +12,7 @@ CHECKS: tuple[StepCheck, ...] = (
     *immutable.CHECKS,
     *tenants.CHECKS,
     *repartitions.CHECKS,
+    *halves.CHECKS,
     *clusters.CHECKS,
 )
 

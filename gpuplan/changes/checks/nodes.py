@@ -70,8 +70,8 @@ def layout_removed_in_use(step: Step) -> Iterator[Finding]:
     of the file is what restarts it.
 
     ## Instead
-    Keep the old entry until no node names it: leave the layout where it is and remove it in a later commit, or run
-    `gpuplan retain --write`.
+    Keep the old entry until no node names it: run `gpuplan retain --write`. Or leave the layout where it is, and remove
+    it when `kubectl get nodes -l nvidia.com/mig.config=ENTRY` lists no node; a later commit alone is not late enough.
     """
     for gone in _gone_layouts(step):
         if _find_edited(gone.layout, step.after) is None:
@@ -80,7 +80,8 @@ def layout_removed_in_use(step: Step) -> Iterator[Finding]:
                 f"the entry `{gone.layout.config_name}` vanishes while {_users(gone.pools)} it",
                 label=f"was layout `{gone.layout.name}`",
                 notes=(earlier(gone.layout.at, f"layout `{gone.layout.name}`"),),
-                help=f"run `{RETAIN}` and commit what it writes; or keep the layout, and remove it in a later commit",
+                help=f"run `{RETAIN}` and commit what it writes; or keep the layout until `kubectl get nodes -l "
+                f"{MIG_CONFIG_LABEL}={gone.layout.config_name}` lists no node",
             )
 
 
@@ -164,7 +165,14 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
 # --- Labels ------------------------------------------------------------------------------------------------------
 
 _DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
-_WHOLE_AGAIN: Final = "they hand out whole GPUs again, beside pods that share one"
+_UNCONFIGURED: Final = (
+    "they hand out whole GPUs beside pods that share one; or none, where the configuration has gone before the label"
+)
+"""Without a label config-manager takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`).
+
+It stops where the label names a file that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
+NVIDIA/k8s-device-plugin), as it does once a pool's file has gone by the operator's sync and its rule has not.
+"""
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
 
@@ -178,11 +186,14 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
-    Where no GPU is partitioned it is a warning: nodes hand out whole GPUs again, beside pods that share one.
+    Where no GPU is partitioned it is a warning. A pool that is removed takes its device plugin's configuration along,
+    with the GPU Operator's sync: nodes whose label names it hand out no GPUs until the label goes, too. Without a label
+    they hand out whole GPUs, beside pods that share one.
 
     ## Instead
-    Drain the nodes first; or leave the pool where it is, or move its nodes to another one. Pods that are listed with
-    `--pods` are looked up: where nothing runs on the nodes there is no finding.
+    Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
+    its own where their GPUs are divided by MIG (GPU728). Pods that are listed with `--pods` are looked up: where
+    nothing runs on the nodes there is no finding.
     """
     if not _labels_stay(step.before):
         for old, new in pairs(step.before, step.after):
@@ -205,7 +216,7 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _WHOLE_AGAIN,
+            _DISSOLVED if is_partitioned else _UNCONFIGURED,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
             *pods_note(there),
         ),
@@ -220,7 +231,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
     pools = [pool for pool in step.before.pools if pool.nodes.count and pods_on(step, pool) != 0]
     is_partitioned = any(_is_partitioned(pool) for pool in pools)
     severity = None if is_partitioned else Severity.WARNING
-    notes = (_DISSOLVED if is_partitioned else _WHOLE_AGAIN,)
+    notes = (_DISSOLVED if is_partitioned else _UNCONFIGURED,)
     if not pools:
         return
     if old.node_labels is not new.node_labels:

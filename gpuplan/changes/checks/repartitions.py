@@ -57,7 +57,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
                 *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
                 *pods_note(away.pods),
             ),
-            help=f"take it back, {_rollout(step, away)}; or drain the nodes, and say so: "
+            help=f"take it back, {by_rollout(step, away.moves[0].after)}; or drain the nodes, and say so: "
             "`# gpuplan: ignore[GPU708] REASON`",
         )
 
@@ -144,9 +144,8 @@ def _per_node(found: Transition, name: str) -> int:
     return min(unit.per_node if unit is not None else 0 for unit in units)
 
 
-def _rollout(step: Step, away: _Away) -> str:
+def by_rollout(step: Step, pool: Pool) -> str:
     """What makes steps of it, in this cluster; only a layout with a name can be gone to."""
-    pool = away.moves[0].after
     is_inline = isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline
     command = f"`gpuplan rollout {pool.name} --to {_target(pool)} --cluster {step.after.cluster.name}`"
     return f"make the division a MigLayout, and run {command}" if is_inline else f"and run {command}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import helm_values
 from gpuplan.delivery.flux import naming
-from gpuplan.planning.plan import Flux, Plan, Stage
+from gpuplan.planning.plan import Approval, Flux, Plan, Stage
 from gpuplan.planning.sync_names import FLUX_PRUNE
 
 RELEASE: Final = "gpu-operator"
@@ -47,6 +47,7 @@ def release(plan: Plan, flux: Flux) -> dict[str, Any]:
         "kind": "HelmRelease",
         "metadata": _metadata(plan, flux),
         "spec": {
+            **({"suspend": True} if flux.operator_approval is Approval.MANUAL else {}),
             "interval": flux.interval,
             **naming.access(flux),
             "releaseName": RELEASE,

@@ -37,7 +37,11 @@ def objects(plan: Plan, flux: Flux, folders: Sequence[Folder]) -> Iterator[dict[
             case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.install is Install.OLM:
                 yield from _operator_by_olm(plan, flux, folder)
             case Stage.GPU_OPERATOR:
-                yield _kustomization(plan, flux, folder, health=_operator_health(plan, folder))
+                # The chart's release waits for a person by itself; its ConfigMaps do nothing until it names them.
+                is_release = plan.cluster.gpu_operator.install is Install.HELM
+                is_suspended = flux.operator_approval is Approval.MANUAL and not is_release
+                checks = _operator_health(plan, folder)
+                yield _kustomization(plan, flux, folder, is_suspended=is_suspended, health=checks)
             case Stage.PARTITIONS:
                 is_suspended = _needs_person(plan, part)
                 yield _kustomization(plan, flux, folder, depends_on, is_suspended=is_suspended, health={})
@@ -124,7 +128,9 @@ def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder) -> Iterator[dict[st
     checks = {**_WAITS, "healthCheckExprs": [health.SUBSCRIPTION]}
     yield _kustomization(plan, flux, folder, name=first, patches=_deletions(later), health=checks)
     checks = _operator_health(plan, folder)
-    yield _kustomization(plan, flux, folder, [first], patches=_deletions(sooner), health=checks)
+    is_suspended = flux.operator_approval is Approval.MANUAL
+    patches = _deletions(sooner)
+    yield _kustomization(plan, flux, folder, [first], is_suspended=is_suspended, patches=patches, health=checks)
 
 
 def _deletions(identities: Iterable[Identity]) -> list[dict[str, Any]]:

@@ -97,6 +97,23 @@ def test_a_person_starts_syncs_of_the_operator_where_the_policy_says_so() -> Non
     assert automatic["spec"]["syncPolicy"]["automated"] == {**AUTOMATED, "prune": False}
 
 
+@pytest.mark.parametrize(("approval", "is_automatic"), [("", False), ("operatorApproval: automatic", True)])
+def test_a_person_starts_syncs_of_the_operator_where_they_end_what_runs_under_mps(
+    approval: str, *, is_automatic: bool
+) -> None:
+    pool = a_pool().replace("exclusive: {}", "mps: {replicas: 4}")
+    operator = an_application(a_cluster(pool, more=approval), "gpu-operator", "gpu-operator-test")
+    assert ("automated" in operator["spec"]["syncPolicy"]) == is_automatic
+
+
+def test_mps_that_a_rollout_comes_to_counts_from_its_first_node() -> None:
+    rollout = "\n  rollout: {{sharing: {{mps: {{replicas: 4}}}}, nodes: {}}}\n"
+    for nodes, is_automatic in (("[]", True), ("[a-1]", False)):
+        plan = a_cluster(a_pool().replace("disruption", rollout.format(nodes).strip() + "\n  disruption"))
+        operator = an_application(plan, "gpu-operator", "gpu-operator-test")
+        assert ("automated" in operator["spec"]["syncPolicy"]) == is_automatic
+
+
 def test_hand_written_partitions_of_no_known_pool_wait_for_a_person() -> None:
     for path, name in (("partitions", "gpu-partitions-test"), ("partitions/x", "gpu-partitions-test-x")):
         assert "automated" not in an_application(a_cluster(), path, name)["spec"]["syncPolicy"]

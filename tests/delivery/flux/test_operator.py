@@ -11,9 +11,11 @@ import yaml
 
 from gpuplan.backends.gpu_operator import config_map_names
 from gpuplan.manifests import Identity
+from gpuplan.planning.plan import Plan
 from tests.delivery.flux.cel import WAITING, health
-from tests.delivery.flux.rendered import Platform, a_cluster, folder, identify, kustomization, objects
+from tests.delivery.flux.rendered import CLUSTER, POOL, Platform, a_cluster, folder, identify, kustomization, objects
 from tests.kustomizing import kustomize
+from tests.plans import a_plan
 
 HELM = a_cluster(pools={"a100": "manual"})
 NAMES = config_map_names(HELM)
@@ -156,3 +158,33 @@ def test_by_olm_each_object_is_in_one_of_the_two(tmp_path: Path) -> None:
     assert first | second == whole
     assert not first & second
     assert {name.partition("/")[0] for name in second} == {"ClusterPolicy", "NodeFeatureDiscovery"}
+
+
+# --- Approval ----------------------------------------------------------------------------------------------------
+
+
+def suspended(plan: Plan) -> set[str]:
+    policy = Identity("nvidia.com", "ClusterPolicy", "", "cluster-policy")
+    found = objects(plan, folder("gpu-operator", policy))
+    return {key for key, body in found.items() if body["spec"].get("suspend")}
+
+
+@pytest.mark.parametrize(
+    ("install", "waits"),
+    [
+        ("helm", {"HelmRelease/gpu-operator-prod"}),
+        ("external", {"Kustomization/gpu-operator-prod"}),
+        ("olm", {"Kustomization/gpu-operator-prod"}),
+    ],
+)
+def test_what_makes_the_operator_act_waits_for_a_person(install: str, waits: set[str]) -> None:
+    """ConfigMaps do nothing until a release names them, and subscriptions until there is a ClusterPolicy."""
+    assert suspended(a_cluster("operatorApproval: manual", install=install)) == waits
+    assert suspended(a_cluster(install=install)) == set()
+
+
+def test_with_mps_a_person_starts_the_operator_unless_the_policy_says_otherwise() -> None:
+    pool = POOL.format(name="a", approval="manual").replace("exclusive: {}", "mps: {replicas: 4}")
+    for flux, waits in (("", True), ("operatorApproval: automatic", False)):
+        cluster = CLUSTER.format(name="prod", platform="kubernetes", install="helm", operator="", flux=flux)
+        assert bool(suspended(a_plan(cluster + pool))) == waits

@@ -1,0 +1,157 @@
+"""What nodes hand out while a step has arrived by half: the GPU Operator's files, or the nodes' labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.catalog import resource_suffix
+from gpuplan.changes.bodies import items, section
+from gpuplan.changes.nodes import Transition
+from gpuplan.planning.layouts import entry_of
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
+    MIG_CONFIG_LABEL,
+    Allocation,
+    Approval,
+    ClusterMigStrategy,
+    Mig,
+    MigStrategy,
+    NodeLabels,
+    Plan,
+    Pool,
+)
+from gpuplan.wording import joined
+
+
+class Published(NamedTuple):
+    """What a node publishes: how many of each resource, by what each of them is."""
+
+    units: Mapping[tuple[str, str], int]
+
+    def __str__(self) -> str:
+        """``8 `nvidia.com/gpu` (GPUs in MIG mode as if they were whole)``."""
+        found = [
+            f"{count} `{resource}`" + (f" ({_MIG_MODE})" if device == _MIG_MODE else "")
+            for (resource, device), count in sorted(self.units.items())
+        ]
+        return joined(found) if found else "nothing"
+
+
+class Halves(NamedTuple):
+    """What nodes publish in between, where that is neither what they did nor what they will; else None.
+
+    The one is with the new files and the old labels, the other the other way round.
+    """
+
+    files_first: Published | None
+    labels_first: Published | None
+
+
+def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
+    """Both halves of a step for some nodes.
+
+    What a label names is in the files of the GPU Operator, which are synced by themselves. Where a file keeps its name,
+    so that nodes find another content under the label that they have, or where a label arrives before the file, the
+    device plugin's configuration and the partitions are of two states.
+    """
+    if Allocation.DRA in (moved.before.allocation, moved.after.allocation):
+        return Halves(None, None)
+    first = published(before, moved.before, moved.before)
+    last = published(after, moved.after, moved.after)
+    files, labels = published(after, moved.before, moved.before), published(before, moved.after, moved.after)
+    return Halves(*(None if found in (first, last) else found for found in (files, labels)))
+
+
+def may_labels_come_first(before: Plan, after: Plan, pool: str) -> bool:
+    """Whether nothing orders the nodes' labels after the files: two Applications of Argo CD that sync by themselves.
+
+    Sync waves order the objects of one Application. Flux waits (`dependsOn`), and a person reads in which order.
+    """
+    return (
+        before.cluster.argocd is not None
+        and after.cluster.argocd is not None
+        and after.cluster.node_labels is not NodeLabels.EXTERNAL
+        and any(
+            found.disruption.approval is Approval.AUTOMATIC
+            for plan in (before, after)
+            if (found := plan.find_pool(pool)) is not None
+        )
+    )
+
+
+# --- What is published -------------------------------------------------------------------------------------------
+
+_MIG_MODE: Final = "GPUs in MIG mode as if they were whole"
+_WHOLE: Final = "GPU"
+
+
+def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
+    """By the file that a part's label names, on GPUs that are divided as another one's are; None without that file.
+
+    (`buildGPUDeviceMap` and `buildMigDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin. Without a
+    file config-manager stops, `updateConfigName` in `cmd/config-manager/main.go` there.)
+    """
+    config = device_plugin.configurations(plan).get(named.labels[DEVICE_PLUGIN_CONFIG_LABEL])
+    if config is None:
+        return None
+    strategy = _strategy(plan, config)
+    found = list(_devices(divided, strategy))
+    if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:
+        return Published({})  # the plugin does not start
+    replicas = {str(item["name"]): item["replicas"] for item in _shares(config) if {"name", "replicas"} <= item.keys()}
+    suffix = ".shared" if any(method.get("renameByDefault") for method in _methods(config)) else ""
+    units: Counter[tuple[str, str]] = Counter()
+    for resource, device in found:
+        is_shared = resource in replicas
+        units[resource + suffix * is_shared, device] += replicas.get(resource, 1)
+    return Published(dict(units))
+
+
+def _strategy(plan: Plan, config: Mapping[str, Any]) -> str:
+    """That of the whole cluster overrides a file's (`applyMIGConfiguration` in the GPU Operator)."""
+    cluster = plan.cluster.gpu_operator.mig_strategy
+    own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
+    return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
+
+
+def _methods(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [section(section(config, "sharing"), name) for name in ("timeSlicing", "mps")]
+
+
+def _shares(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [item for method in _methods(config) for item in items(method.get("resources")) if isinstance(item, Mapping)]
+
+
+def _devices(divided: Pool, strategy: str) -> Iterator[tuple[str, str]]:
+    """The resource of each device of a node, and what it is. A strategy of `none` takes GPUs in MIG mode for whole."""
+    for index in range(divided.nodes.gpus_per_node):
+        entry = entry_of(divided.sharing.layout, index) if isinstance(divided.sharing, Mig) else None
+        if entry is None or not entry.mig_enabled:
+            yield GPU_RESOURCE, _WHOLE
+        elif strategy == ClusterMigStrategy.NONE:
+            yield GPU_RESOURCE, _MIG_MODE
+        else:
+            for name, count in entry.instances.items():
+                is_single = strategy == MigStrategy.SINGLE
+                resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
+                yield from [(resource, name)] * max(count, 0)
+
+
+# --- Labels that are gone for a moment ---------------------------------------------------------------------------
+
+
+def is_label_gone_between(before: Plan, after: Plan, was: Pool, to: Pool) -> bool:
+    """Whether nodes that go from one pool to another keep their partitions in one order of the two only.
+
+    Each pool's rule is a folder of its own. Where the one that lets nodes go is synced first, Node Feature Discovery
+    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where there is none
+    (`controllers/nodelabeling_controller.go` there), and the MIG manager dissolves the partitions. Where labels are
+    parts of Node objects, or somebody else's, none is taken away.
+    """
+    is_by_rule = before.cluster.node_labels is after.cluster.node_labels is NodeLabels.NFD
+    config = was.labels.get(MIG_CONFIG_LABEL)
+    return is_by_rule and isinstance(was.sharing, Mig) and config == to.labels.get(MIG_CONFIG_LABEL)

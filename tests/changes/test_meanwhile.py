@@ -1,0 +1,150 @@
+"""What nodes hand out while a step has arrived by half, and which moves of nodes hang on an order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuplan.changes import ChangeClass, compare, worst
+from gpuplan.changes.checks import Step, run
+from gpuplan.changes.meanwhile import halves, published
+from gpuplan.changes.nodes import Transition, impact
+from gpuplan.planning.plan import Plan
+from tests.plans import a_plan
+
+LAYOUTS = """
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: large}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 2}}
+---
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: half}
+spec: {gpu: A100-80GB, devices: [{gpus: [0, 1, 2, 3], instances: {1g.10gb: 7}}, {gpus: [4, 5, 6, 7], enabled: false}]}
+"""
+POOL = """
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {{name: {name}}}
+spec:
+  gpu: A100-80GB
+  nodes: {{count: {count}, gpusPerNode: 8, names: [{nodes}]}}
+  sharing: {sharing}
+"""
+SHARINGS = (
+    "{exclusive: {}}",
+    "{timeSlicing: {replicas: 3}}",
+    "{timeSlicing: {replicas: 3, rename: false}}",
+    "{mps: {replicas: 4}}",
+    "{mig: {layout: large}}",
+    "{mig: {layout: half}}",
+    "{mig: {layout: large, strategy: single}}",
+    "{mig: {layout: large, timeSlicing: {replicas: 2}}}",
+    "{mig: {layout: half, timeSlicing: {replicas: 2}}}",
+)
+
+
+def a_pool(sharing: str, name: str = "p", nodes: tuple[str, ...] = ("n1",)) -> str:
+    return POOL.format(name=name, count=len(nodes), nodes=", ".join(nodes), sharing=sharing)
+
+
+def a_state(sharing: str) -> Plan:
+    return a_plan(LAYOUTS + a_pool(sharing))
+
+
+def between(old: str, new: str) -> tuple[str | None, str | None]:
+    before, after = a_state(old), a_state(new)
+    found = halves(before, after, Transition(before.pools[0], after.pools[0], impact(before.pools[0].nodes)))
+    return found.files_first and str(found.files_first), found.labels_first and str(found.labels_first)
+
+
+# --- Published ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_nodes_at_rest_publish_what_the_plan_counts(sharing: str) -> None:
+    """From a state to itself there is nothing in between."""
+    plan = a_state(sharing)
+    (pool,) = plan.pools
+    found = published(plan, pool, pool)
+    assert found is not None
+    counted: Counter[str] = Counter()
+    for (resource, _), number in found.units.items():
+        counted[resource] += number
+    assert counted == {unit.resource: unit.per_node for unit in pool.units}
+    assert between(sharing, sharing) == (None, None)
+
+
+WHOLE_IN_MIG_MODE = "(GPUs in MIG mode as if they were whole)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "files_first", "labels_first"),
+    [
+        # A new file on old partitions, and an old file on new ones.
+        (
+            "{timeSlicing: {replicas: 3}}",
+            "{mig: {layout: large}}",
+            "8 `nvidia.com/gpu`",
+            f"24 `nvidia.com/gpu.shared` {WHOLE_IN_MIG_MODE}",
+        ),
+        (
+            "{mig: {layout: large}}",
+            "{timeSlicing: {replicas: 3}}",
+            f"24 `nvidia.com/gpu.shared` {WHOLE_IN_MIG_MODE}",
+            "8 `nvidia.com/gpu`",
+        ),
+        ("{mig: {layout: large}}", "{exclusive: {}}", f"8 `nvidia.com/gpu` {WHOLE_IN_MIG_MODE}", None),
+        ("{exclusive: {}}", "{mig: {layout: large}}", None, f"8 `nvidia.com/gpu` {WHOLE_IN_MIG_MODE}"),
+        (
+            "{mig: {layout: large}}",
+            "{mig: {layout: half}}",
+            None,
+            None,
+        ),
+        ("{mig: {layout: large}}", "{mig: {layout: large, strategy: single}}", None, None),
+        (
+            "{mig: {layout: large, timeSlicing: {replicas: 2}}}",
+            "{mig: {layout: half, timeSlicing: {replicas: 2}}}",
+            "16 `nvidia.com/mig-3g.40gb`",
+            None,
+        ),
+        ("{timeSlicing: {replicas: 3}}", "{timeSlicing: {replicas: 4}}", None, None),
+        ("{timeSlicing: {replicas: 3}}", "{mps: {replicas: 4}}", None, None),
+    ],
+)
+def test_what_is_published_in_between(old: str, new: str, files_first: str | None, labels_first: str | None) -> None:
+    found = between(old, new)
+    assert found[0] == files_first
+    if labels_first is not None:
+        assert found[1] == labels_first
+
+
+# --- From one pool to another ------------------------------------------------------------------------------------
+
+NODES = ("n1", "n2", "n3", "n4")
+KINDS = {"a": "{mig: {layout: large}}", "b": "{mig: {layout: large}}", "c": "{timeSlicing: {replicas: 3}}"}
+_HOMES = st.lists(st.sampled_from(sorted(KINDS)), min_size=len(NODES), max_size=len(NODES))
+
+
+def a_platform(homes: list[str]) -> Plan:
+    pools = {name: tuple(node for node, home in zip(NODES, homes, strict=True) if home == name) for name in KINDS}
+    return a_plan(LAYOUTS + "".join(a_pool(KINDS[name], name, nodes) for name, nodes in pools.items() if nodes))
+
+
+@settings(max_examples=60)
+@given(_HOMES, _HOMES)
+def test_partitions_that_hang_on_an_order_are_never_a_small_matter(old: list[str], new: list[str]) -> None:
+    before, after = a_platform(old), a_platform(new)
+    hangs = any({one, other} == {"a", "b"} for one, other in zip(old, new, strict=True))
+    found = [item for item in run(Step(before, after)) if item.code == "GPU728"]
+    assert bool(found) == hangs
+    assert all(item.is_error for item in found)
+    if hangs:
+        classes = (change.change_class for change in compare((before,), (after,)))
+        assert worst(classes).rank >= ChangeClass.TWO_STEP.rank

@@ -1,8 +1,9 @@
 """What gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
 
 The text is JSON with a line for each file, so that Git merges it, under a name that Argo CD does not take for a
-manifest. ``files`` holds the digest of every file, ``replaced`` those that files had before: it is there only from the
-start to the end of a run that overwrites or deletes files.
+manifest. ``files`` holds the digest of every file, ``policies`` one of every document that they were made of, and
+``replaced`` those that files had before: it is there only from the start to the end of a run that overwrites or deletes
+files. The inventories of earlier releases have no ``policies``, and say nothing about them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ _HINT: Final = (
 
 @dataclass(frozen=True)
 class Inventory:
-    """Digests by path: what a file has or shall have, and what it had before an unfinished run."""
+    """Digests by path: what a file has or shall have, and what it had before an unfinished run.
+
+    ``policies`` are digests by cluster, kind and name of document: ``dev/Pool/a100``.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def paths(self) -> set[str]:
@@ -40,9 +45,30 @@ class Inventory:
         known = self.replaced.get(path, ())
         return (*known, self.files[path]) if path in self.files else known
 
+    def changed(self, policies: Mapping[str, str]) -> tuple[str, ...]:
+        """The documents that are not as they were when the files were made, or are new or gone.
+
+        Of a cluster that has files, but whose documents nobody recorded, nothing is known.
+        """
+        if not self.policies or self.policies == policies:
+            return ()
+        both = self.policies.keys() | policies.keys()
+        known = {cluster_of(name) for name in self.policies}
+        unknown = {cluster_of(path) for path in self.files} - known
+        return tuple(
+            sorted(
+                name
+                for name in both
+                if self.policies.get(name) != policies.get(name) and cluster_of(name) not in unknown
+            )
+        )
+
     @cached_property
     def text(self) -> bytes:
         sections = [_section("files", (f'"{path}": "{digest}"' for path, digest in sorted(self.files.items())))]
+        if self.policies:
+            documents = (f"{json.dumps(name)}: {json.dumps(known)}" for name, known in sorted(self.policies.items()))
+            sections.append(_section("policies", documents))
         if self.replaced:
             lines = (f'"{path}": {json.dumps(digests)}' for path, digests in sorted(self.replaced.items()))
             sections.append(_section("replaced", lines))
@@ -52,6 +78,24 @@ class Inventory:
 
 def digest(data: bytes) -> str:
     return "sha256:" + sha256(data).hexdigest()
+
+
+def cluster_of(name: str) -> str:
+    """The first part of a path, or of a document's name in an inventory."""
+    return name.partition("/")[0]
+
+
+def read_inventory(root: Path) -> Inventory | None:
+    """The inventory of an output, or None where there is none; it may be a text that anybody may have touched."""
+    path = root / INVENTORY
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise GpuplanError(f"cannot read `{path}`: {reason}", "give yourself read access") from error
+    return parse_inventory(data, path)
 
 
 def parse_inventory(data: bytes, path: Path) -> Inventory:
@@ -71,10 +115,10 @@ def _find_inventory(body: object) -> Inventory | None:
     """The inventory in a JSON value, or None when it has another shape."""
     if not isinstance(body, dict):
         return None
-    files, replaced = body.get("files"), body.get("replaced", {})
-    if not _maps_to(files, str) or not _maps_to(replaced, list):
+    files, replaced, policies = body.get("files"), body.get("replaced", {}), body.get("policies", {})
+    if not _maps_to(files, str) or not _maps_to(replaced, list) or not _maps_to(policies, str):
         return None
-    return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()})
+    return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()}, policies)
 
 
 def _check_recorded(paths: Iterable[str], inventory: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
-from gpuplan.outtree.paths import IGNORE, LEFTOVERS, check_apart, check_paths, folders_of
+from gpuplan.outtree.paths import IGNORE, IGNORED, LEFTOVERS, check_apart, check_paths
 
 
 class Action(StrEnum):
@@ -35,9 +33,6 @@ class Reason(StrEnum):
     UNWANTED = "is no longer part of the output"
     EDITED = "was edited by hand since gpuplan wrote it"
     FOREIGN = "exists, and gpuplan did not write it"
-
-
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
 
 
 class Change(NamedTuple):
@@ -114,7 +109,7 @@ def compare(
     if strays := [path for path in desired if is_elsewhere(path)]:
         raise ValueError(f"{strays[0]} is outside of {scope}")
     digests = {path: digest(data) for path, data in desired.items()}
-    state = _Disk(root)
+    state = Disk(root)
     text, ignore = state.read(INVENTORY), state.read(IGNORE)
     recorded = _parse(text, Inventory(digests), root / INVENTORY)
     planned = Inventory(
@@ -122,11 +117,11 @@ def compare(
         {path: known for path, known in recorded.replaced.items() if is_elsewhere(path)},
         recorded.policies
         if policies is None
-        else {name: known for name, known in recorded.policies.items() if is_elsewhere(name)} | policies,
+        else {name: known for name, known in recorded.policies.items() if is_elsewhere(name)} | dict(policies),
     )
     check_apart(planned.files)
     unwanted = tuple(sorted(path for path in recorded.paths - digests.keys() if not is_elsewhere(path)))
-    disk = _Disk(root, recorded.paths | digests.keys())
+    disk = Disk(root, recorded.paths | digests.keys())
     changes, found = _compare_files(disk, desired, unwanted, recorded)
     return ChangeSet(
         changes,
@@ -138,7 +133,7 @@ def compare(
         is_recorded=text == planned.text,
         leftovers=tuple(path for path in LEFTOVERS if os.path.lexists(root / path)),
         mounts=(*state.mounts, *disk.mounts),
-        is_ignoring=ignore is not None and not _is_torn(ignore),
+        is_ignoring=ignore is not None and not _is_torn(ignore) and ignore != IGNORED.replace(b"\n", b"\r\n"),
     )
 
 
@@ -156,7 +151,7 @@ def _parse(text: bytes | None, expected: Inventory, path: Path) -> Inventory:
 
 
 def _compare_files(
-    disk: _Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
+    disk: Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
 ) -> tuple[tuple[Change, ...], dict[str, bytes]]:
     changes: list[Change] = []
     found: dict[str, bytes] = {}
@@ -193,94 +188,3 @@ def _is_torn(data: bytes, wanted: bytes = b"") -> bool:
     if not data.strip(b"\0"):
         return True
     return wanted.startswith(data) and b"\n" not in (data[-1:], wanted[len(data) : len(data) + 1])
-
-
-class _Disk:
-    """Reads files below a root and never through a symbolic link in it.
-
-    ``ours`` are the files that are or shall be ours. Where one of them is on the way to another, the one that is on the
-    disk has yet to make room, and the other does not exist.
-    """
-
-    def __init__(self, root: Path, ours: Collection[str] = ()) -> None:
-        self._base = f"{os.fspath(root)}/"
-        self._ours = ours
-        device = _find_device(root)
-        self._device = device
-        self._folders: dict[str, bool] = {"": device is not None}
-        self.mounts: list[str] = []
-
-    def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None when it does not exist."""
-        if not self._has_folder(path.rpartition("/")[0]):
-            return None
-        full = self._base + path
-        try:
-            handle = os.open(full, _READ)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _unreadable(full, error) from error
-        try:
-            status = os.fstat(handle)
-            if stat.S_ISREG(status.st_mode):
-                return _read_all(handle, status.st_size)
-        finally:
-            os.close(handle)
-        if stat.S_ISDIR(status.st_mode) and path in folders_of(self._ours):
-            return None
-        raise _blocked(full, "is not a regular file")
-
-    def _has_folder(self, folder: str) -> bool:
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._has_folder(folder.rpartition("/")[0]) and self._is_folder(folder)
-            self._folders[folder] = known
-        return known
-
-    def _is_folder(self, folder: str) -> bool:
-        full = self._base + folder
-        try:
-            status = os.lstat(full)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise _unreadable(full, error) from error
-        mode = status.st_mode
-        if stat.S_ISDIR(mode):
-            if status.st_dev != self._device:
-                self.mounts.append(folder)
-            return True
-        if stat.S_ISREG(mode) and folder in self._ours:
-            return False
-        raise _blocked(full, "is a symbolic link" if stat.S_ISLNK(mode) else "is not a folder")
-
-
-def _find_device(root: Path) -> int | None:
-    """The file system that the root is on; None where there is no root yet."""
-    try:
-        status = root.stat()  # the root itself may be a link: that is the user's word, not the tree's
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _unreadable(os.fspath(root), error) from error
-    if not stat.S_ISDIR(status.st_mode):
-        raise _blocked(os.fspath(root), "is not a folder")
-    return status.st_dev
-
-
-def _read_all(handle: int, size: int) -> bytes:
-    data = os.read(handle, size + 1)
-    while len(data) > size and (more := os.read(handle, 1 << 20)):  # it grew meanwhile
-        data += more
-    return data
-
-
-def _unreadable(path: str, error: OSError) -> GpuplanError:
-    if error.errno == errno.ELOOP:
-        return _blocked(path, "is a symbolic link")
-    return GpuplanError(f"cannot read `{path}`: {(error.strerror or str(error)).lower()}", "give yourself read access")
-
-
-def _blocked(path: str, what: str) -> GpuplanError:
-    return GpuplanError(f"`{path}` {what}, and gpuplan writes nothing through or over it", "move it away")

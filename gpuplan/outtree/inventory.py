@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.paths import STATE, check_paths
 
 INVENTORY: Final = f"{STATE}/inventory"
@@ -48,20 +49,17 @@ class Inventory:
     def changed(self, policies: Mapping[str, str]) -> tuple[str, ...]:
         """The documents that are not as they were when the files were made, or are new or gone.
 
-        Of a cluster that has files, but whose documents nobody recorded, nothing is known.
+        Of a cluster that has files, but whose documents nobody recorded, nothing is known. One that is new or gone is
+        told by its own document.
         """
         if not self.policies or self.policies == policies:
             return ()
+        before, now = (set(map(_first, names)) for names in (self.policies, policies))
+        unknown = set(map(_first, self.files)) - before
         both = self.policies.keys() | policies.keys()
-        known = {cluster_of(name) for name in self.policies}
-        unknown = {cluster_of(path) for path in self.files} - known
-        return tuple(
-            sorted(
-                name
-                for name in both
-                if self.policies.get(name) != policies.get(name) and cluster_of(name) not in unknown
-            )
-        )
+        changed = (name for name in both if self.policies.get(name) != policies.get(name))
+        is_told = {name: _first(name) in before & now or "/Cluster/" in name for name in both}
+        return tuple(sorted(name for name in changed if is_told[name] and _first(name) not in unknown))
 
     @cached_property
     def text(self) -> bytes:
@@ -80,26 +78,28 @@ def digest(data: bytes) -> str:
     return "sha256:" + sha256(data).hexdigest()
 
 
-def cluster_of(name: str) -> str:
-    """The first part of a path, or of a document's name in an inventory."""
-    return name.partition("/")[0]
+def titles(documents: Iterable[str]) -> list[str]:
+    """Documents by what people call them, each once: ``Pool a100`` for ``dev/Pool/a100`` and ``prod/Pool/a100``."""
+    return list(dict.fromkeys(name.partition("/")[2].replace("/", " ", 1) for name in documents))
 
 
 def read_inventory(root: Path) -> Inventory | None:
-    """The inventory of an output, or None where there is none; it may be a text that anybody may have touched."""
-    path = root / INVENTORY
-    try:
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise GpuplanError(f"cannot read `{path}`: {reason}", "give yourself read access") from error
-    return parse_inventory(data, path)
+    """What is recorded of an output; None where there is none, trouble where the text is not ours.
+
+    Nobody has judged the paths in it, so that nothing may be read or written by them.
+    """
+    text = Disk(root).read(INVENTORY)
+    return None if text is None else _parse(text, root / INVENTORY)
 
 
 def parse_inventory(data: bytes, path: Path) -> Inventory:
     """The inventory of a text that anybody may have touched; ``path`` is for messages."""
+    inventory = _parse(data, path)
+    _check_recorded(inventory.paths, path)
+    return inventory
+
+
+def _parse(data: bytes, path: Path) -> Inventory:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -107,8 +107,12 @@ def parse_inventory(data: bytes, path: Path) -> Inventory:
     inventory = _find_inventory(body)
     if inventory is None:
         raise GpuplanError(f"`{path}` is not an inventory: it has no mapping `files` of digests by path", _HINT)
-    _check_recorded(inventory.paths, path)
     return inventory
+
+
+def _first(name: str) -> str:
+    """The first part of a path, or of a document's name in an inventory: the cluster."""
+    return name.partition("/")[0]
 
 
 def _find_inventory(body: object) -> Inventory | None:

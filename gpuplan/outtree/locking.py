@@ -17,7 +17,7 @@ class Lock:
 
     The lock is the kernel's (``flock``), so that one of a process that died never blocks. It is on the output's folder
     itself: there is no file to be left behind and committed, and an output that is read-only, and current, can be
-    locked as well. Where file systems pass locks of files on to other machines (NFS), those of folders stay on this one.
+    locked as well. Where a file system passes locks of files on to other machines (NFS), those of folders stay here.
     """
 
     def __init__(self, root: Path) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import unified_diff
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason
-from gpuplan.outtree.inventory import INVENTORY
+from gpuplan.outtree.inventory import INVENTORY, titles
 from gpuplan.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
 from gpuplan.wording import listing
 
@@ -60,21 +59,18 @@ def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
     """What is wrong with the inventory, where nothing is wrong with a file."""
     if changes.changes or changes.leftovers or changes.is_current:
         return
-    names = [title(name) for name in changes.changed_documents]
+    names = titles(changes.changed_documents)
     message = f"`{out}/{INVENTORY}` does not list the files that are there"
     if names and changes.recorded.files == changes.planned.files:
-        message = f"`{out}/{INVENTORY}` is of policies that changed since: {listing(list(dict.fromkeys(names)))}"
+        message = f"`{out}/{INVENTORY}` is of policies that changed since: {listing(names)}"
     at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
     yield STALE.report(Finding(at, message, help=_HELP[STALE.code]))
 
 
-def title(document: str) -> str:
-    """A document by the name that the inventory has for it: ``Pool a100`` for ``dev/Pool/a100``."""
-    return document.partition("/")[2].replace("/", " ", 1)
-
-
 def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
     """A unified diff of all that would change, line by line without line ends; the inventory is left out of it."""
+    from difflib import unified_diff
+
     for change in changes.changes:
         before, after = changes.found.get(change.path), changes.desired.get(change.path)
         old = "/dev/null" if before is None else f"a/{out}/{change.path}"

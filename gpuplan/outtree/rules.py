@@ -89,12 +89,13 @@ PRUNED: Final = Rule(
 lost in a merge, was renamed, or lies on another branch, that is the whole cluster: Argo CD or Flux would then delete
 what runs there.
 
-All files below `out/<cluster>/`, `out/argocd/<cluster>/` or `out/flux/<cluster>/` count, and more than half of the
-files of such a folder where these are twenty or more together. Nothing is written until somebody says that it is meant.
+Told are folders `out/<cluster>/`, `out/argocd/<cluster>/` and `out/flux/<cluster>/` that would lose all of their files;
+and those that would be left with less than half of what they hold, where these lose twenty files or more together.
+Nothing is written until somebody says that it is meant.
 
 ## Instead
-Bring back what is missing. If it is meant, answer `y` on a terminal, or run `gpuplan build --prune-clusters`, and commit
-what that deletes. `gpuplan build --cluster <name>` deletes nothing of other clusters.
+Bring back what is missing. If it is meant, answer `y` on a terminal, or run `gpuplan build --prune-clusters`, and
+commit what that deletes. `gpuplan build --cluster <name>` deletes nothing of other clusters.
 
 ## Exceptions
 None. `--force` is about files that were edited, and says nothing about this.

@@ -131,7 +131,7 @@ class _Tree:
         """The folder of ours, where Git is told what not to add before there is any such thing."""
         self._make_folder(STATE)
         if not is_ignoring:
-            self.discard(IGNORE)  # it is empty or zeros, or not there
+            self.discard(IGNORE)  # it is cut short, has other line ends, or is not there
             self._create(IGNORE, IGNORED)
 
     def write_inventory(self, inventory: Inventory) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from posixpath import normpath
@@ -48,7 +49,8 @@ class Build:
     """A report and, unless it has errors, every file below `out/`.
 
     ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given
-    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output.
+    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output. ``policies`` are
+    digests of the documents that it was made of.
     """
 
     report: Report
@@ -56,6 +58,7 @@ class Build:
     objects: tuple[str, ...] = ()
     unchecked_kinds: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", against: str = "") -> Report:
@@ -73,8 +76,15 @@ def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", a
 
         found += judge_step_from(root, against, clusters, report)
         report = _report(repository, found, is_step=True)
+    if not report.is_valid:
+        return report
+    if os.path.lexists(root / _OUT):
+        from gpuplan.pipeline.freshness import judge_output
+
+        found += judge_output(repository, root, _OUT)
+        report = _report(repository, found, is_step=bool(against))
     patched = [plan for plan in report.plans if plan.components]
-    if not patched or not report.is_valid:
+    if not patched:
         return report
     from gpuplan.pipeline.final import judge
     from gpuplan.pipeline.rendering import render
@@ -94,6 +104,7 @@ def build(
     ``crds`` is a folder of CustomResourceDefinitions to check custom resources against; ``kustomize`` is as in
     `validate`, and nothing that is rendered depends on it.
     """
+    from gpuplan.pipeline.freshness import policy_digests
     from gpuplan.pipeline.rendering import render, scope
 
     repository = load(root, clusters)
@@ -113,8 +124,16 @@ def build(
         unchecked |= judged.unchecked_kinds
     elif rendered.diagnostics:
         report = _report(repository, (*found, *rendered.diagnostics))
-    tree = rendered.tree if report.is_valid else {}
-    return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
+    if not report.is_valid:
+        return Build(report, {}, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
+    return Build(
+        report,
+        rendered.tree,
+        tuple(rendered.objects),
+        tuple(sorted(unchecked)),
+        scope(clusters),
+        policy_digests(repository),
+    )
 
 
 def compare(

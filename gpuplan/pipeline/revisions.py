@@ -270,3 +270,42 @@ def _install(root: Path) -> str:
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
     return " ".join(done.stderr.decode(errors="replace").split()) or f"nothing, and ends with {done.returncode}"
+
+
+# --- What gpuplan wrote ------------------------------------------------------------------------------------------
+
+
+def find_written(root: Path, revision: Revision, out: str) -> dict[str, str] | None:
+    """Git's names of the contents below an output folder of a commit, by path; None where gpuplan wrote nothing there.
+
+    ``out`` is relative to the platform's folder.
+    """
+    folder = normpath(f"{revision.folder}{out}") + "/"
+    listed = _git(root, "ls-tree", "-r", "-z", "--full-tree", revision.commit, "--", folder) or b""
+    lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+    found = {os.fsdecode(path).removeprefix(folder): about.decode().split(" ")[2] for about, _, path in lines}
+    return found if INVENTORY in found else None
+
+
+class Unadded(NamedTuple):
+    """Files that Git does not track: those that it would add, and those that it ignores."""
+
+    new: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
+    """Which of a folder's files Git does not track; None where there is no Git repository, or no git."""
+    try:
+        done = _run(folder, "ls-files", "-z")
+        if done.returncode:
+            return None
+        tracked = frozenset(os.fsdecode(done.stdout).split("\0"))
+        new = [path for path in files if path not in tracked]
+        if not new:
+            return Unadded()
+        listed = _run(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    except GpuplanError:
+        return None
+    ignored = frozenset(os.fsdecode(listed.stdout).split("\0"))
+    return Unadded(tuple(path for path in new if path not in ignored), tuple(path for path in new if path in ignored))

@@ -95,8 +95,8 @@ class TestPolicies:
         tree = {"dev/x": b"1", "prod/x": b"1"}
         build(tmp_path, tree)
         build(tmp_path, {"dev/x": b"1"}, scope=["dev"], policies={"dev/Pool/a": "1"})
-        now = {"dev/Pool/a": "1", "prod/Pool/a": "1", "new/Pool/a": "1"}
-        assert compare(tmp_path, tree, policies=now).changed_documents == ("new/Pool/a",)
+        now = {"dev/Pool/a": "1", "prod/Pool/a": "1", "new/Pool/a": "1", "new/Cluster/new": "1"}
+        assert compare(tmp_path, tree, policies=now).changed_documents == ("new/Cluster/new",)
 
 
 def test_unchanged_files_are_not_touched(tmp_path: Path) -> None:

@@ -32,22 +32,25 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 def command(context: click.Context, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
-    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md that is there
-    stays, and where there are policies or overlays already nothing is written.
+    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md and a
+    .gitattributes that are there stay, and where there are policies or overlays already nothing is written.
 
     \b
       gpuplan init .
       gpuplan init platform --cluster prod
     """
-    from gpuplan.views.scaffold import scaffold
+    from gpuplan.views.scaffold import GIT_ATTRIBUTES, scaffold
 
     terminal = Terminal.of(context)
     target = terminal.root / folder
     _refuse_existing(target)
-    files = {path: text for path, text in scaffold(cluster).items() if path != _README or not _exists(target / path)}
+    kept = [path for path in (_README, GIT_ATTRIBUTES) if _exists(target / path)]
+    files = {path: text for path, text in scaffold(cluster).items() if path not in kept}
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))
+    if GIT_ATTRIBUTES in kept:
+        terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
     enter = "" if target.resolve() == Path.cwd() else f"cd {quote(str(target))} && "
     terminal.say(f"next: {enter}gpuplan validate && gpuplan build\n")
 

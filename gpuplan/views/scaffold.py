@@ -9,6 +9,8 @@ from importlib.resources.abc import Traversable
 from gpuplan.views.schemas import schema_text
 
 CLUSTER_FOLDER = "overlays/cluster/"
+GIT_ATTRIBUTES = ".gitattributes"
+NO_LINE_ENDS = "# What gpuplan wrote stays as it is, also where Git changes line ends.\nout/** -text\n"
 SCHEMAS = {"policy": ".gpuplan/policy.schema.json", "overlay": ".gpuplan/overlay.schema.json"}
 
 
@@ -21,7 +23,7 @@ def scaffold(cluster: str) -> dict[str, str]:
         path.replace(CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(cluster=cluster)
         for path, text in _templates(resources.files("gpuplan.views") / "scaffold", "")
     }
-    return files | {path: schema_text(name) for name, path in SCHEMAS.items()}
+    return files | {GIT_ATTRIBUTES: NO_LINE_ENDS} | {path: schema_text(name) for name, path in SCHEMAS.items()}
 
 
 def _templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from posixpath import normpath
@@ -76,23 +76,18 @@ def validate(root: Path, clusters: Sequence[str] = (), *, kustomize: str = "", a
 
         found += judge_step_from(root, against, clusters, report)
         report = _report(repository, found, is_step=True)
-    if not report.is_valid:
-        return report
-    if os.path.lexists(root / _OUT):
-        from gpuplan.pipeline.freshness import judge_output
-
-        found += judge_output(repository, root, _OUT)
-        report = _report(repository, found, is_step=bool(against))
     patched = [plan for plan in report.plans if plan.components]
-    if not patched:
-        return report
+    if not patched or not report.is_valid:
+        return _with_output(report, repository, root)
     from gpuplan.pipeline.final import judge
     from gpuplan.pipeline.rendering import render
 
     rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
     judged = judge(rendered.clusters, found, root=root.resolve(), out=_OUT, program=kustomize)
     found += (*rendered.diagnostics, *judged.diagnostics)
-    return _report(repository, found, is_final=judged.is_complete, is_step=bool(against))
+    return _with_output(
+        _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
+    )
 
 
 def build(
@@ -152,6 +147,15 @@ def compare(
 def report_on(repository: Repository) -> Report:
     """What is wrong with a repository that was read, but for what kustomize would make of it."""
     return _report(repository, _check(repository))
+
+
+def _with_output(report: Report, repository: Repository, root: Path) -> Report:
+    """What is said of the output comes after what is said of the policies, and not beside an error."""
+    if not report.is_valid or not os.path.lexists(root / _OUT):
+        return report
+    from gpuplan.pipeline.freshness import judge_output
+
+    return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, _OUT)))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from gpuplan.cli.options import (
     strictness_option,
     write_findings,
 )
-from gpuplan.cli.terminal import Terminal
+from gpuplan.cli.terminal import Terminal, way_to
 
 if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic
@@ -42,6 +43,7 @@ class _Wishes:
     diff: bool
     stdout: bool
     force: bool
+    prune_clusters: bool
 
 
 @click.command("build", cls=Verb)
@@ -51,6 +53,12 @@ class _Wishes:
 @option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
 @option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
 @option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
+@option(
+    "--prune-clusters",
+    is_flag=True,
+    section="Mode",
+    help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
+)
 @option(
     "--crds",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -79,7 +87,8 @@ def command(
 ) -> None:
     """Compile the policies into kustomize folders below out/.
 
-    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone.
+    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
+    files are all deleted unasked.
 
     \b
       gpuplan build
@@ -113,8 +122,9 @@ def _refuse_contradictions(wishes: _Wishes) -> None:
         raise click.UsageError(f"--{reading[0]} and --stdout exclude each other.")
     if wishes.stages and not wishes.stdout:
         raise click.UsageError("--stage chooses what --stdout prints.")
-    if wishes.force and reading:
-        raise click.UsageError(f"--force means to write, --{reading[0]} not to.")
+    for name in ("force", "prune_clusters"):
+        if getattr(wishes, name) and reading:
+            raise click.UsageError(f"--{name.replace('_', '-')} means to write, --{reading[0]} not to.")
 
 
 def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
@@ -141,29 +151,36 @@ def _compare(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
 
     changes = _changes(terminal, build, wishes)
     found = outtree.findings(changes, out=wishes.out, check=True) if wishes.check else ()
-    _write_findings(terminal, _with(build.report, found), wishes)
+    lost = _losses(changes, build, wishes) if wishes.check else ()
+    _write_findings(terminal, _with(build.report, (*lost, *found)), wishes)
     if wishes.diff:
         from gpuplan.views.changes import colored_diff
 
         terminal.print(colored_diff(outtree.diff(changes, out=wishes.out), terminal.out_theme))
-    if wishes.check and changes.is_clean:
+    if wishes.check and changes.is_current:
         terminal.say(_summary(terminal, changes, build, wishes))
-    is_same = changes.is_clean if wishes.check else not changes.changes
+    is_same = changes.is_current if wishes.check else not changes.changes
     return 0 if is_same else 1
 
 
 def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
-    """Bring the disk to the build, unless that would undo what somebody else did."""
+    """Bring the disk to the build, unless that would undo what somebody else did, or delete more than is meant."""
     from gpuplan import outtree
+    from gpuplan.diagnostics import has_errors
 
     folder = terminal.root / wishes.out
     with outtree.Lock(folder):
         changes = _changes(terminal, build, wishes)
-        conflicts = () if wishes.force else tuple(outtree.findings(changes, out=wishes.out))
-        if not conflicts:
+        found = () if wishes.force else tuple(outtree.findings(changes, out=wishes.out))
+        lost = () if wishes.prune_clusters else _losses(changes, build, wishes)
+        if lost and not has_errors(found) and _is_meant(lost):
+            lost = ()
+        if is_refused := bool(lost) or has_errors(found):
+            found = (*lost, *found)
+        else:
             outtree.apply(folder, changes, force=wishes.force)
-    _write_findings(terminal, _with(build.report, conflicts), wishes)
-    if conflicts:
+    _write_findings(terminal, _with(build.report, found), wishes)
+    if is_refused:
         terminal.say("nothing was written\n")
         return 1
     if terminal.verbose:
@@ -171,14 +188,42 @@ def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
 
         terminal.say(every_change(changes, wishes.out))
     terminal.say(_summary(terminal, changes, build, wishes))
+    terminal.say(_not_in_git(terminal, changes, wishes))
     return 0
+
+
+def _losses(changes: ChangeSet, build: Build, wishes: _Wishes) -> tuple[Diagnostic, ...]:
+    from gpuplan.pipeline.pruning import judge_pruning
+
+    return tuple(judge_pruning(changes, build.report.clusters, out=wishes.out))
+
+
+def _is_meant(lost: Iterable[Diagnostic]) -> bool:
+    """Ask whoever sits at the terminal; nobody is asked in CI."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return False
+    for diagnostic in lost:
+        for line in (diagnostic.finding.message, *diagnostic.finding.notes):
+            click.echo(line, err=True)
+    return click.confirm("delete them?", err=True)
+
+
+def _not_in_git(terminal: Terminal, changes: ChangeSet, wishes: _Wishes) -> str:
+    """What to add to the next commit, which `git commit -a` would leave out."""
+    from gpuplan.outtree import IGNORE, INVENTORY
+    from gpuplan.pipeline.revisions import find_unadded
+    from gpuplan.views.changes import unadded
+
+    written = (*changes.planned.files, INVENTORY, IGNORE)
+    return unadded(find_unadded(terminal.root / wishes.out, written), f"{way_to(terminal.root)}{wishes.out}")
 
 
 def _changes(terminal: Terminal, build: Build, wishes: _Wishes) -> ChangeSet:
     """What differs on the disk; of the clusters named only, if some are."""
     from gpuplan import outtree
 
-    return outtree.compare(terminal.root / wishes.out, build.tree, scope=build.scope or None)
+    folder = terminal.root / wishes.out
+    return outtree.compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
 
 
 def _with(report: Report, found: Iterable[Diagnostic]) -> Report:

@@ -14,8 +14,7 @@ from gpuplan.cli.commands import Reader, option
 from gpuplan.cli.terminal import Terminal
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_SHARED = ("README.md", ".vscode/settings.json")
-"""What a repository may have already, and then keeps."""
+_README = "README.md"
 _OURS = ("policies", "overlays", ".gpuplan")
 """What the starter brings along whole, and would not be a starter beside something else."""
 
@@ -33,24 +32,25 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 def command(context: click.Context, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
-    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md that is there
-    stays, as do settings of an editor, and where there are policies or overlays already nothing is written.
+    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md, a .gitattributes
+    and settings of an editor that are there stay, and where there are policies or overlays already nothing is written.
 
     \b
       gpuplan init .
       gpuplan init platform --cluster prod
     """
-    from gpuplan.views.scaffold import scaffold
+    from gpuplan.views.scaffold import EDITOR, GIT_ATTRIBUTES, scaffold
 
     terminal = Terminal.of(context)
     target = terminal.root / folder
     _refuse_existing(target)
-    files = {
-        path: text for path, text in scaffold(cluster).items() if path not in _SHARED or not _exists(target / path)
-    }
+    kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if _exists(target / path)]
+    files = {path: text for path, text in scaffold(cluster).items() if path not in kept}
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))
+    if GIT_ATTRIBUTES in kept:
+        terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
     enter = "" if target.resolve() == Path.cwd() else f"cd {quote(str(target))} && "
     terminal.say(f"next: {enter}gpuplan validate && gpuplan build\n")
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason, compare
-from gpuplan.outtree.inventory import INVENTORY, Inventory
-from gpuplan.outtree.locking import Lock
-from gpuplan.outtree.reporting import diff, findings
-from gpuplan.outtree.rules import RULES
-from gpuplan.outtree.writing import apply
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason, compare
+    from gpuplan.outtree.inventory import INVENTORY, Inventory, read_inventory, titles
+    from gpuplan.outtree.locking import Lock
+    from gpuplan.outtree.paths import IGNORE
+    from gpuplan.outtree.reporting import diff, findings
+    from gpuplan.outtree.rules import INCOMPLETE, PRUNED, RULES, UNBUILT
+    from gpuplan.outtree.writing import apply
 
 __all__ = [
+    "IGNORE",
+    "INCOMPLETE",
     "INVENTORY",
+    "PRUNED",
     "RULES",
+    "UNBUILT",
     "Action",
     "Change",
     "ChangeSet",
@@ -22,4 +30,26 @@ __all__ = [
     "compare",
     "diff",
     "findings",
+    "read_inventory",
+    "titles",
 ]
+
+_HOMES = {
+    "comparing": ("Action", "Change", "ChangeSet", "Reason", "compare"),
+    "inventory": ("INVENTORY", "Inventory", "read_inventory", "titles"),
+    "locking": ("Lock",),
+    "paths": ("IGNORE",),
+    "reporting": ("diff", "findings"),
+    "rules": ("INCOMPLETE", "PRUNED", "RULES", "UNBUILT"),
+    "writing": ("apply",),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for when it is asked for (PEP 562): `validate` reads the inventory and writes nothing."""
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

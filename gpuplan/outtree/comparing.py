@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
-from gpuplan.outtree.paths import check_apart, check_paths, folders_of
+from gpuplan.outtree.paths import IGNORE, IGNORED, LEFTOVERS, check_apart, check_paths
 
 
 class Action(StrEnum):
@@ -31,12 +29,10 @@ class Reason(StrEnum):
     MISSING = "is not there yet"
     CHANGED = "is not what the policies say now"
     TORN = "was cut short by an interrupted run"
+    LINE_ENDS = "has other line ends than gpuplan wrote"
     UNWANTED = "is no longer part of the output"
     EDITED = "was edited by hand since gpuplan wrote it"
     FOREIGN = "exists, and gpuplan did not write it"
-
-
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
 
 
 class Change(NamedTuple):
@@ -53,6 +49,7 @@ class ChangeSet:
 
     ``found`` is what the files that change hold now. ``unwanted`` are the files of ours that shall not be there, of
     which some may be gone already. ``recorded`` is the inventory as it was read, ``planned`` as it shall be in the end.
+    ``leftovers`` are what killed builds have left, ``mounts`` the folders on another file system than the root's.
     """
 
     changes: tuple[Change, ...]
@@ -63,6 +60,10 @@ class ChangeSet:
     planned: Inventory
     is_recorded: bool
     """The inventory on the disk is as planned."""
+    leftovers: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
+    is_ignoring: bool = True
+    """Git is told to leave alone what a build that is killed may leave."""
 
     @property
     def conflicts(self) -> tuple[Change, ...]:
@@ -71,30 +72,69 @@ class ChangeSet:
     @property
     def is_clean(self) -> bool:
         """There is nothing to do, neither to a file nor to the inventory."""
-        return not self.changes and self.is_recorded
+        return not self.changes and self.is_recorded and not self.leftovers
+
+    @property
+    def is_current(self) -> bool:
+        """The files and what is recorded of them are as they shall be; an earlier release may have recorded less."""
+        return (
+            not self.changes
+            and not self.leftovers
+            and self.recorded.files == self.planned.files
+            and self.recorded.replaced == self.planned.replaced
+            and not self.changed_documents
+        )
+
+    @property
+    def changed_documents(self) -> tuple[str, ...]:
+        """The documents that are not those of which the files on the disk were made."""
+        return self.recorded.changed(self.planned.policies)
 
 
-def compare(root: Path, desired: Mapping[str, bytes], *, scope: Collection[str] | None = None) -> ChangeSet:
+def compare(
+    root: Path,
+    desired: Mapping[str, bytes],
+    *,
+    scope: Collection[str] | None = None,
+    policies: Mapping[str, str] | None = None,
+) -> ChangeSet:
     """What `apply` would do to bring ``root`` to the desired files. Reads the disk and writes nothing.
 
     ``scope`` names the folders that ``desired`` speaks for; files of ours elsewhere stay as they are. Without it
-    ``desired`` is all that shall be there.
+    ``desired`` is all that shall be there. ``policies`` are the digests of the documents that it was made of; without
+    them those that are recorded stay.
     """
     check_paths(desired)
     is_elsewhere = _outside(scope)
     if strays := [path for path in desired if is_elsewhere(path)]:
         raise ValueError(f"{strays[0]} is outside of {scope}")
     digests = {path: digest(data) for path, data in desired.items()}
-    text = _Disk(root).read(INVENTORY)
+    state = Disk(root)
+    text, ignore = state.read(INVENTORY), state.read(IGNORE)
     recorded = _parse(text, Inventory(digests), root / INVENTORY)
     planned = Inventory(
         {path: known for path, known in recorded.files.items() if is_elsewhere(path)} | digests,
         {path: known for path, known in recorded.replaced.items() if is_elsewhere(path)},
+        recorded.policies
+        if policies is None
+        else {name: known for name, known in recorded.policies.items() if is_elsewhere(name)} | dict(policies),
     )
     check_apart(planned.files)
     unwanted = tuple(sorted(path for path in recorded.paths - digests.keys() if not is_elsewhere(path)))
-    changes, found = _compare_files(_Disk(root, recorded.paths | digests.keys()), desired, unwanted, recorded)
-    return ChangeSet(changes, desired, found, unwanted, recorded, planned, is_recorded=text == planned.text)
+    disk = Disk(root, recorded.paths | digests.keys())
+    changes, found = _compare_files(disk, desired, unwanted, recorded)
+    return ChangeSet(
+        changes,
+        desired,
+        found,
+        unwanted,
+        recorded,
+        planned,
+        is_recorded=text == planned.text,
+        leftovers=tuple(path for path in LEFTOVERS if os.path.lexists(root / path)),
+        mounts=(*state.mounts, *disk.mounts),
+        is_ignoring=ignore is not None and not _is_torn(ignore) and ignore != IGNORED.replace(b"\n", b"\r\n"),
+    )
 
 
 def _outside(scope: Collection[str] | None) -> Callable[[str], bool]:
@@ -111,7 +151,7 @@ def _parse(text: bytes | None, expected: Inventory, path: Path) -> Inventory:
 
 
 def _compare_files(
-    disk: _Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
+    disk: Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
 ) -> tuple[tuple[Change, ...], dict[str, bytes]]:
     changes: list[Change] = []
     found: dict[str, bytes] = {}
@@ -119,109 +159,32 @@ def _compare_files(
         data = disk.read(path)
         if data == desired.get(path):
             continue
-        changes.append(_judge(path, data, recorded.digests(path), is_wanted=path in desired))
+        changes.append(_judge(path, data, recorded.digests(path), desired.get(path)))
         if data is not None:
             found[path] = data
     return tuple(sorted(changes)), found
 
 
-def _judge(path: str, found: bytes | None, digests: tuple[str, ...], *, is_wanted: bool) -> Change:
+def _judge(path: str, found: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> Change:
     """What to do about a file that is not as desired; ``digests`` are those of what gpuplan may have written to it."""
     if found is None:
         return Change(path, Action.CREATE, Reason.MISSING)
     if not digests:
         return Change(path, Action.CONFLICT, Reason.FOREIGN)
-    if digest(found) not in digests and not _is_torn(found):
+    is_torn, folded = _is_torn(found, wanted or b""), found.replace(b"\r\n", b"\n")
+    if not is_torn and digest(found) not in digests and digest(folded) not in digests:
         return Change(path, Action.CONFLICT, Reason.EDITED)
-    if not is_wanted:
+    if wanted is None:
         return Change(path, Action.DELETE, Reason.UNWANTED)
-    return Change(path, Action.UPDATE, Reason.TORN if _is_torn(found) else Reason.CHANGED)
+    reason = Reason.TORN if is_torn else Reason.LINE_ENDS if folded == wanted else Reason.CHANGED
+    return Change(path, Action.UPDATE, reason)
 
 
-def _is_torn(data: bytes) -> bool:
-    """Whether a crash left this, and nobody typed it: see `gpuplan.outtree.writing`."""
-    return not data.strip(b"\0")
+def _is_torn(data: bytes, wanted: bytes = b"") -> bool:
+    """Whether a crash left this, and nobody typed it: see `gpuplan.outtree.writing`.
 
-
-class _Disk:
-    """Reads files below a root and never through a symbolic link in it.
-
-    ``ours`` are the files that are or shall be ours. Where one of them is on the way to another, the one that is on the
-    disk has yet to make room, and the other does not exist.
+    Of what was to be written it is nothing, zeros, or a beginning that ends within a line: people cut off whole lines.
     """
-
-    def __init__(self, root: Path, ours: Collection[str] = ()) -> None:
-        self._base = f"{os.fspath(root)}/"
-        self._ours = ours
-        self._folders: dict[str, bool] = {"": _is_root(root)}
-
-    def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None when it does not exist."""
-        if not self._has_folder(path.rpartition("/")[0]):
-            return None
-        full = self._base + path
-        try:
-            handle = os.open(full, _READ)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _unreadable(full, error) from error
-        try:
-            status = os.fstat(handle)
-            if stat.S_ISREG(status.st_mode):
-                return _read_all(handle, status.st_size)
-        finally:
-            os.close(handle)
-        if stat.S_ISDIR(status.st_mode) and path in folders_of(self._ours):
-            return None
-        raise _blocked(full, "is not a regular file")
-
-    def _has_folder(self, folder: str) -> bool:
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._has_folder(folder.rpartition("/")[0]) and self._is_folder(folder)
-            self._folders[folder] = known
-        return known
-
-    def _is_folder(self, folder: str) -> bool:
-        full = self._base + folder
-        try:
-            mode = os.lstat(full).st_mode
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise _unreadable(full, error) from error
-        if stat.S_ISDIR(mode):
-            return True
-        if stat.S_ISREG(mode) and folder in self._ours:
-            return False
-        raise _blocked(full, "is a symbolic link" if stat.S_ISLNK(mode) else "is not a folder")
-
-
-def _is_root(root: Path) -> bool:
-    try:
-        mode = root.stat().st_mode  # the root itself may be a link: that is the user's word, not the tree's
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise _unreadable(os.fspath(root), error) from error
-    if not stat.S_ISDIR(mode):
-        raise _blocked(os.fspath(root), "is not a folder")
-    return True
-
-
-def _read_all(handle: int, size: int) -> bytes:
-    data = os.read(handle, size + 1)
-    while len(data) > size and (more := os.read(handle, 1 << 20)):  # it grew meanwhile
-        data += more
-    return data
-
-
-def _unreadable(path: str, error: OSError) -> GpuplanError:
-    if error.errno == errno.ELOOP:
-        return _blocked(path, "is a symbolic link")
-    return GpuplanError(f"cannot read `{path}`: {(error.strerror or str(error)).lower()}", "give yourself read access")
-
-
-def _blocked(path: str, what: str) -> GpuplanError:
-    return GpuplanError(f"`{path}` {what}, and gpuplan writes nothing through or over it", "move it away")
+    if not data.strip(b"\0"):
+        return True
+    return wanted.startswith(data) and b"\n" not in (data[-1:], wanted[len(data) : len(data) + 1])

@@ -1,8 +1,9 @@
 """What gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
 
 The text is JSON with a line for each file, so that Git merges it, under a name that Argo CD does not take for a
-manifest. ``files`` holds the digest of every file, ``replaced`` those that files had before: it is there only from the
-start to the end of a run that overwrites or deletes files.
+manifest. ``files`` holds the digest of every file, ``policies`` one of every document that they were made of, and
+``replaced`` those that files had before: it is there only from the start to the end of a run that overwrites or deletes
+files. The inventories of earlier releases have no ``policies``, and say nothing about them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.paths import STATE, check_paths
 
 INVENTORY: Final = f"{STATE}/inventory"
@@ -26,10 +28,14 @@ _HINT: Final = (
 
 @dataclass(frozen=True)
 class Inventory:
-    """Digests by path: what a file has or shall have, and what it had before an unfinished run."""
+    """Digests by path: what a file has or shall have, and what it had before an unfinished run.
+
+    ``policies`` are digests by cluster, kind and name of document: ``dev/Pool/a100``.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def paths(self) -> set[str]:
@@ -40,9 +46,27 @@ class Inventory:
         known = self.replaced.get(path, ())
         return (*known, self.files[path]) if path in self.files else known
 
+    def changed(self, policies: Mapping[str, str]) -> tuple[str, ...]:
+        """The documents that are not as they were when the files were made, or are new or gone.
+
+        Of a cluster that has files, but whose documents nobody recorded, nothing is known. One that is new or gone is
+        told by its own document.
+        """
+        if not self.policies or self.policies == policies:
+            return ()
+        before, now = (set(map(_first, names)) for names in (self.policies, policies))
+        unknown = set(map(_first, self.files)) - before
+        both = self.policies.keys() | policies.keys()
+        changed = (name for name in both if self.policies.get(name) != policies.get(name))
+        is_told = {name: _first(name) in before & now or "/Cluster/" in name for name in both}
+        return tuple(sorted(name for name in changed if is_told[name] and _first(name) not in unknown))
+
     @cached_property
     def text(self) -> bytes:
         sections = [_section("files", (f'"{path}": "{digest}"' for path, digest in sorted(self.files.items())))]
+        if self.policies:
+            documents = (f"{json.dumps(name)}: {json.dumps(known)}" for name, known in sorted(self.policies.items()))
+            sections.append(_section("policies", documents))
         if self.replaced:
             lines = (f'"{path}": {json.dumps(digests)}' for path, digests in sorted(self.replaced.items()))
             sections.append(_section("replaced", lines))
@@ -54,8 +78,28 @@ def digest(data: bytes) -> str:
     return "sha256:" + sha256(data).hexdigest()
 
 
+def titles(documents: Iterable[str]) -> list[str]:
+    """Documents by what people call them, each once: ``Pool a100`` for ``dev/Pool/a100`` and ``prod/Pool/a100``."""
+    return list(dict.fromkeys(name.partition("/")[2].replace("/", " ", 1) for name in documents))
+
+
+def read_inventory(root: Path) -> Inventory | None:
+    """What is recorded of an output; None where there is none, trouble where the text is not ours.
+
+    Nobody has judged the paths in it, so that nothing may be read or written by them.
+    """
+    text = Disk(root).read(INVENTORY)
+    return None if text is None else _parse(text, root / INVENTORY)
+
+
 def parse_inventory(data: bytes, path: Path) -> Inventory:
     """The inventory of a text that anybody may have touched; ``path`` is for messages."""
+    inventory = _parse(data, path)
+    _check_recorded(inventory.paths, path)
+    return inventory
+
+
+def _parse(data: bytes, path: Path) -> Inventory:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -63,18 +107,22 @@ def parse_inventory(data: bytes, path: Path) -> Inventory:
     inventory = _find_inventory(body)
     if inventory is None:
         raise GpuplanError(f"`{path}` is not an inventory: it has no mapping `files` of digests by path", _HINT)
-    _check_recorded(inventory.paths, path)
     return inventory
+
+
+def _first(name: str) -> str:
+    """The first part of a path, or of a document's name in an inventory: the cluster."""
+    return name.partition("/")[0]
 
 
 def _find_inventory(body: object) -> Inventory | None:
     """The inventory in a JSON value, or None when it has another shape."""
     if not isinstance(body, dict):
         return None
-    files, replaced = body.get("files"), body.get("replaced", {})
-    if not _maps_to(files, str) or not _maps_to(replaced, list):
+    files, replaced, policies = body.get("files"), body.get("replaced", {}), body.get("policies", {})
+    if not _maps_to(files, str) or not _maps_to(replaced, list) or not _maps_to(policies, str):
         return None
-    return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()})
+    return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()}, policies)
 
 
 def _check_recorded(paths: Iterable[str], inventory: Path) -> None:

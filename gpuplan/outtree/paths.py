@@ -12,6 +12,16 @@ from gpuplan.diagnostics import GpuplanError
 STATE: Final = ".gpuplan"
 """The folder that gpuplan keeps for itself; no other name may start with a dot."""
 
+TEMPORARY: Final = f"{STATE}/new"
+"""What a file holds next, until it is renamed over that file."""
+
+IGNORE: Final = f"{STATE}/.gitignore"
+IGNORED: Final = b"*\n!.gitignore\n!inventory\n"
+"""So that whatever a build that was killed leaves in that folder, `git add` leaves there as well."""
+
+LEFTOVERS: Final = (f"{STATE}/lock", TEMPORARY)
+"""What builds that were killed have left, those of earlier releases too."""
+
 _NAME: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
 _PATH: Final = re.compile(rf"{_NAME}(?:/{_NAME})*")
 

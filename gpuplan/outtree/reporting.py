@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from difflib import unified_diff
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, SourceFile, WholeFile
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason
-from gpuplan.outtree.inventory import INVENTORY
-from gpuplan.outtree.rules import EDITED, FOREIGN, STALE
+from gpuplan.outtree.inventory import INVENTORY, titles
+from gpuplan.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
+from gpuplan.wording import listing
 
 _RULES: Final = {Reason.EDITED: EDITED, Reason.FOREIGN: FOREIGN}
 _HELP: Final = {
@@ -24,17 +24,53 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
 
     ``out`` is the output's path as people know it.
     """
+    ends = [change for change in changes.changes if change.reason is Reason.LINE_ENDS]
+    if ends:
+        yield _line_ends(ends, out, is_error=check)
     for change in changes.changes:
-        if check or change.action is Action.CONFLICT:
+        if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
             yield _report(changes, change, out)
-    if check and not changes.changes and not changes.is_recorded:
-        at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
-        message = f"`{out}/{INVENTORY}` does not list the files that are there"
-        yield STALE.report(Finding(at, message, help=_HELP[STALE.code]))
+    if check:
+        yield from _leftovers(changes, out)
+        yield from _unrecorded(changes, out)
+
+
+def _line_ends(changes: Sequence[Change], out: str, *, is_error: bool) -> Diagnostic:
+    """One finding for all of them, for one cause has changed them all."""
+    more = f" and {len(changes) - 1} more files have" if len(changes) > 1 else " has"
+    finding = Finding(
+        Origin(WholeFile(SourceFile(f"{out}/{changes[0].path}", ""))),
+        f"`{out}/{changes[0].path}`{more} CRLF line ends, where gpuplan wrote LF",
+        notes=("git changes line ends where `core.autocrlf` or an attribute `text` or `eol` says so",),
+        help=f"write `{out}/** -text` into .gitattributes, run `gpuplan build`, and commit both",
+        severity=None if is_error else Severity.WARNING,
+    )
+    return LINE_ENDS.report(finding)
+
+
+def _leftovers(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
+    for path in changes.leftovers:
+        at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
+        message = f"`{out}/{path}` was left behind by a build that was killed"
+        yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
+
+
+def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
+    """What is wrong with the inventory, where nothing is wrong with a file."""
+    if changes.changes or changes.leftovers or changes.is_current:
+        return
+    names = titles(changes.changed_documents)
+    message = f"`{out}/{INVENTORY}` does not list the files that are there"
+    if names and changes.recorded.files == changes.planned.files:
+        message = f"`{out}/{INVENTORY}` is of policies that changed since: {listing(names)}"
+    at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
+    yield STALE.report(Finding(at, message, help=_HELP[STALE.code]))
 
 
 def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
     """A unified diff of all that would change, line by line without line ends; the inventory is left out of it."""
+    from difflib import unified_diff
+
     for change in changes.changes:
         before, after = changes.found.get(change.path), changes.desired.get(change.path)
         old = "/dev/null" if before is None else f"a/{out}/{change.path}"

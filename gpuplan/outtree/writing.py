@@ -6,7 +6,9 @@ drops ``replaced``. Whatever a file holds in between is thus something that the 
 run knows the file for ours, and not edited by hand, whether the policies have changed by then or not.
 
 *A killed process* leaves every file as it was or as it shall be, since a file is replaced by renaming a whole one over
-it. New files are created in place, which saves thousands of renames; one of those may be left empty.
+it. New files are created in place, which saves thousands of renames; one of those may be left empty or, where a
+file system writes half of a few bytes, cut short. The file that is renamed is in a folder of ours that tells Git to
+leave it alone.
 
 *A power failure* may also undo what was not synchronised with the disk, and to synchronise thousands of files would
 take longer than all the rest. These few are: the inventory, each time before anything follows it; files of more than
@@ -25,17 +27,18 @@ import errno
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree.comparing import ChangeSet
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest
-from gpuplan.outtree.paths import STATE, folders_of
+from gpuplan.outtree.paths import IGNORE, IGNORED, STATE, TEMPORARY, folders_of
 
-TEMPORARY: Final = f"{STATE}/new"
 _BLOCK: Final = 4096
-_MODE: Final = 0o644
+_MODE: Final = 0o666
+"""Less what the umask takes away, as of every file that people and Git write."""
 _HINTS: Final[Mapping[int, str]] = {
     errno.EACCES: "give yourself write access",
     errno.EPERM: "give yourself write access",
@@ -57,15 +60,32 @@ def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
     """
     if changes.conflicts and not force:
         raise ValueError(f"{changes.conflicts[0].path} {changes.conflicts[0].reason}")
-    with as_trouble(root), _usual_modes():
-        if not changes.is_clean:
-            _apply(_Tree(root), changes)
+    if changes.is_clean:
+        return
+    _refuse_mounts(root, changes)
+    with as_trouble(root):
+        tree = _Tree(root)
+        try:
+            _apply(tree, changes)
+        except (OSError, KeyboardInterrupt):
+            tree.discard(TEMPORARY)
+            raise
+
+
+def _refuse_mounts(root: Path, changes: ChangeSet) -> None:
+    """Trouble before anything is written: files are renamed, and no name leads from one file system to another."""
+    for mount in changes.mounts:
+        if mount == STATE or any(change.path.startswith(f"{mount}/") for change in changes.changes):
+            raise _on_another_device(root / mount)
 
 
 def _apply(tree: _Tree, changes: ChangeSet) -> None:
+    tree.make_state(is_ignoring=changes.is_ignoring)
+    for path in changes.leftovers:
+        tree.discard(path)
     replaced = _replaced(changes)
     if replaced or not changes.is_recorded:
-        unfinished = Inventory(changes.planned.files, {**changes.planned.replaced, **replaced})
+        unfinished = replace(changes.planned, replaced={**changes.planned.replaced, **replaced})
         tree.write_inventory(unfinished if replaced else changes.planned)  # whose text `compare` has made already
     tree.synchronise(["", STATE])  # also of a run that was killed right after it had written the inventory
     for path in changes.unwanted:
@@ -107,11 +127,22 @@ class _Tree:
         else:
             self._replace(path, data, is_durable=len(data) > _BLOCK)
 
+    def make_state(self, *, is_ignoring: bool) -> None:
+        """The folder of ours, where Git is told what not to add before there is any such thing."""
+        self._make_folder(STATE)
+        if not is_ignoring:
+            self.discard(IGNORE)  # it is cut short, has other line ends, or is not there
+            self._create(IGNORE, IGNORED)
+
     def write_inventory(self, inventory: Inventory) -> None:
         self._replace(INVENTORY, inventory.text, is_durable=True)
 
     def delete(self, path: str) -> None:
         os.unlink(self._base + path)
+
+    def discard(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._base + path)
 
     def prune(self, deleted: Iterable[str]) -> None:
         """Remove the folders that nothing is left in, from the deepest up."""
@@ -175,23 +206,22 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 @contextmanager
-def _usual_modes() -> Iterator[None]:
-    """Files of mode 0644 and folders of 0755, whoever runs this."""
-    before = os.umask(0o022)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-@contextmanager
 def as_trouble(root: Path) -> Iterator[None]:
     """Tell people which path could not be written, and what to do about it."""
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EXDEV:  # a mount of the same file system, which has the same number
+            raise _on_another_device(Path(error.filename2 or root).parent) from error
         reason = (error.strerror or str(error)).lower()
         hint = _HINTS.get(error.errno or 0, "put that right")
         raise GpuplanError(
             f"cannot write `{error.filename or root}`: {reason}", f"{hint}, then run build again"
         ) from error
+
+
+def _on_another_device(folder: Path) -> GpuplanError:
+    return GpuplanError(
+        f"`{folder}` is mounted from elsewhere, and gpuplan cannot rename files into it",
+        "unmount it, or build with `--out` into a folder that holds no mount point",
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -49,7 +50,8 @@ class Build:
     """A report and, unless it has errors, every file below `out/`.
 
     ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given
-    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output.
+    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output. ``policies`` are
+    digests of the documents that it was made of.
     """
 
     report: Report
@@ -57,6 +59,7 @@ class Build:
     objects: tuple[str, ...] = ()
     unchecked_kinds: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 def validate(
@@ -79,14 +82,16 @@ def validate(
         report = _report(repository, found, is_step=True)
     patched = [plan for plan in report.plans if plan.components]
     if not patched or not report.is_valid:
-        return report
+        return _with_output(report, repository, root)
     from gpuplan.pipeline.final import judge
     from gpuplan.pipeline.rendering import render
 
     rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
     judged = judge(rendered.clusters, found, root=root.resolve(), out=_OUT, program=kustomize)
     found += (*rendered.diagnostics, *judged.diagnostics)
-    return _report(repository, found, is_final=judged.is_complete, is_step=bool(against))
+    return _with_output(
+        _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
+    )
 
 
 def build(
@@ -104,6 +109,7 @@ def build(
     `validate`, and nothing that is rendered depends on it.
     """
     from gpuplan.manifests import unusable_definitions
+    from gpuplan.pipeline.freshness import policy_digests
     from gpuplan.pipeline.rendering import render, scope
 
     root, crds = Path(root), None if crds is None else Path(crds)
@@ -124,8 +130,10 @@ def build(
         unchecked |= judged.unchecked_kinds
     elif more := (*rendered.diagnostics, *unusable_definitions(crds, root.resolve())):
         report = _report(repository, (*found, *more))
-    tree = rendered.tree if report.is_valid else {}
-    return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters))
+    objects, kinds = tuple(rendered.objects), tuple(sorted(unchecked))
+    if not report.is_valid:
+        return Build(report, {}, objects, kinds, scope(clusters))
+    return Build(report, rendered.tree, objects, kinds, scope(clusters), policy_digests(repository))
 
 
 def compare(
@@ -144,6 +152,15 @@ def compare(
 def report_on(repository: Repository) -> Report:
     """What is wrong with a repository that was read, but for what kustomize would make of it."""
     return _report(repository, _check(repository))
+
+
+def _with_output(report: Report, repository: Repository, root: Path) -> Report:
+    """What is said of the output comes after what is said of the policies, and not beside an error."""
+    if not report.is_valid or not os.path.lexists(root / _OUT):
+        return report
+    from gpuplan.pipeline.freshness import judge_output
+
+    return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, _OUT)))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:

@@ -22,10 +22,12 @@ from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
+from gpuplan.pipeline.freshness import Staleness, compare_committed, compare_written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.revisions import (
     Revision,
     find_revision,
+    find_written,
     get_merge_base,
     get_revision,
     is_in_git,
@@ -68,13 +70,15 @@ class Side(NamedTuple):
 class Platform(NamedTuple):
     """What was found on a side: the clusters that it has of those asked for, and unless it is output, a report.
 
-    ``ignores`` are the comments in its files that excuse findings.
+    ``ignores`` are the comments in its files that excuse findings. ``staleness`` is how what was built differs from
+    what its policies make, None where nothing was built.
     """
 
     side: Side
     clusters: tuple[str, ...]
     report: Report | None
     ignores: tuple[Ignore, ...] = ()
+    staleness: Staleness | None = None
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -216,6 +220,7 @@ def compare(
     objects: Sequence[ObjectChange] = ()
     if not before.errors and not after.errors:
         trees = _tree(before, out), _tree(after, out)
+        before, after = _with_staleness(before, trees[0], out), _with_staleness(after, trees[1], out)
         objects = _compare_trees(*trees, changes, (tuple(old.values()), tuple(new.values())))
         changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
@@ -475,6 +480,17 @@ def _tree(platform: Platform, out: str) -> Mapping[str, bytes]:
 
     plans = platform.report.plans if platform.report else ()
     return render(plans, platform.side.folder.resolve(), out, None, is_whole=False).tree
+
+
+def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> Platform:
+    """Look at what was built on a side, which is what is applied."""
+    from gpuplan.pipeline.rendering import scope
+
+    side = platform.side
+    if side.revision is None:
+        return platform._replace(staleness=compare_written(side.folder, out, tree, scope(platform.clusters)))
+    blobs = find_written(side.folder, side.revision, out)
+    return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 
 def _compare_trees(

@@ -54,6 +54,8 @@ class Repository:
     hand_ignores: tuple[Ignore, ...]
     file_count: int
     is_whole: bool
+    documents: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    """What each cluster's overlay makes of its bases."""
 
 
 def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
@@ -83,6 +85,7 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
         _ignores(loader.hand_files),
         len(loader.files),
         is_whole=len(chosen) == len(known),
+        documents=loader.documents,
     )
 
 
@@ -110,6 +113,7 @@ class _Loader:
     bases: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     parsed: dict[int, Parsed] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
+    documents: dict[str, tuple[Document, ...]] = field(default_factory=dict)
 
     def load_cluster(self, name: str) -> Plan | None:
         folder = f"{OVERLAYS}/{name}"
@@ -117,6 +121,7 @@ class _Loader:
         cluster = self._find_cluster(name, folder, overlay)
         bases = self._read_bases(cluster)
         documents, found = merge(bases, overlay)
+        self.documents[name] = documents
         is_partial = self._lacks_some(documents, (folder, *(base for _, base in _bases_of(cluster))))
         self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()

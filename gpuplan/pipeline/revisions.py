@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from posixpath import normpath
 from typing import Final, NamedTuple
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
+from gpuplan.outtree import INVENTORY
 from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, lines, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
@@ -105,3 +108,45 @@ def _is_shallow(root: Path) -> bool:
 
 def _folder(root: Path) -> str:
     return text(git(root, "rev-parse", "--show-prefix"))
+
+
+# --- What gpuplan wrote ------------------------------------------------------------------------------------------
+
+
+def find_written(root: Path, revision: Revision, out: str) -> dict[str, str] | None:
+    """Git's names of the contents below an output folder of a commit, by path; None where gpuplan wrote nothing there.
+
+    ``out`` is relative to the platform's folder.
+    """
+    folder = normpath(f"{revision.folder}{out}") + "/"
+    listed = git(root, "ls-tree", "-r", "-z", "--full-tree", revision.commit, "--", folder) or b""
+    lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+    found = {os.fsdecode(path).removeprefix(folder): about.decode().split(" ")[2] for about, _, path in lines}
+    return found if INVENTORY in found else None
+
+
+_LS_FILES: Final = ("-c", "core.fsmonitor=false", "ls-files")
+
+
+class Unadded(NamedTuple):
+    """Files that Git does not track: those that it would add, and those that it ignores."""
+
+    new: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
+    """Which of a folder's files Git does not track; None where there is no Git repository, or no git."""
+    try:
+        done = run(folder, *_LS_FILES, "-z")
+        if done.returncode:
+            return None
+        tracked = frozenset(os.fsdecode(done.stdout).split("\0"))
+        new = [path for path in files if path not in tracked]
+        if not new:
+            return Unadded()
+        listed = run(folder, *_LS_FILES, "-z", "--others", "--ignored", "--exclude-standard")
+    except GpuplanError:
+        return None
+    ignored = frozenset(os.fsdecode(listed.stdout).split("\0"))
+    return Unadded(tuple(path for path in new if path not in ignored), tuple(path for path in new if path in ignored))

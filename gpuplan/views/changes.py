@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from shlex import quote
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gpuplan.views.theme import Style, Theme
 
 if TYPE_CHECKING:
     from gpuplan.outtree import ChangeSet
+    from gpuplan.pipeline.revisions import Unadded
 
 _UNBROKEN = "`kubectl get crds -o yaml > DIR/crds.yaml`".replace(" ", "\xa0")
 _DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
@@ -20,11 +22,29 @@ _DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflic
 def summary(changes: ChangeSet, out: str) -> str:
     """``12 created, 3 changed, 1 deleted in out/ (41 files)``, or that it is current."""
     files = count(len(changes.planned.files), "file")
+    if changes.changed_documents and not changes.changes:
+        return f"nothing but the inventory changed in {out}/ ({files})\n"
     if not changes.changes:
         return f"{out}/ is current ({files})\n"
     counts = Counter(_done(changes, change.path, change.action) for change in changes.changes)
     done = ", ".join(f"{counts[word]} {word}" for word in _DONE.values() if counts[word])
     return f"{done} in {out}/ ({files})\n"
+
+
+def unadded(found: Unadded | None, out: str) -> str:
+    """What Git does not know of the output, and what to type; nothing where it knows all, or is not there."""
+    if found is None:
+        return ""
+    add = f"git add {quote(out)}"
+    new = f"{_are(found.new)} not in Git yet: `{add}`\n" if found.new else ""
+    ignored = f"{_are(found.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
+    return new + (ignored if found.ignored else "")
+
+
+def _are(paths: Sequence[str]) -> str:
+    """How many files are; our own of the state are counted where they are alone, as a build counts files."""
+    number = len([path for path in paths if not path.startswith(".")]) or len(paths)
+    return f"{count(number, 'file')} {'is' if number == 1 else 'are'}"
 
 
 def every_change(changes: ChangeSet, out: str) -> str:

@@ -9,12 +9,13 @@ from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpac
 from gpuplan.changes.pods import Holder
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Applier, Diff, Impact, Platform
+from gpuplan.pipeline.freshness import Staleness
 from gpuplan.planning.plan import Amount, Window
 from gpuplan.views.diff_words import seen_from
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.theme import Theme
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -48,7 +49,15 @@ def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
         "name": side.name,
         "commit": side.revision.commit if side.revision else None,
         "errors": _findings(platform.errors, seen_from(side, theme)),
+        "output": _output(platform.staleness),
     }
+
+
+def _output(found: Staleness | None) -> dict[str, Any] | None:
+    """How what was built differs from what the policies make; null where nothing was built, or nothing compared."""
+    if found is None:
+        return None
+    return {"differing": found.differing, "missing": found.missing, "trouble": found.trouble or None}
 
 
 def _findings(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:

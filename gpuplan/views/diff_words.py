@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
-from gpuplan.pipeline.comparing import Applier, Diff, Impact, Side, SideKind
+from gpuplan.pipeline.comparing import Applier, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.planning.plan import Amount, Approval, Window
@@ -57,10 +57,27 @@ def notes(diff: Diff) -> Iterator[str]:
         yield f"all of it is new: {_lacking(diff.earlier.side)}"
     if not diff.later.clusters:
         yield f"all of it goes: {_lacking(diff.later.side)}"
+    yield from filter(None, map(_staleness, (diff.earlier, diff.later)))
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
     elif diff.earlier.errors or diff.later.errors:
         yield "what has errors is left out"
+
+
+def _staleness(platform: Platform) -> str:
+    """What is applied is what was built, and that may be something else."""
+    found = platform.staleness
+    if not found:
+        return ""
+    where = f"`out/` in {side_name(platform.side)}"
+    if found.trouble:
+        return f"{where} cannot be compared with its policies: {found.trouble}"
+    numbers = [f"{count(found.differing, 'file')} differ{'s' * (found.differing == 1)}"] if found.differing else []
+    numbers += (
+        [f"{count(found.missing, 'file')} {'is' if found.missing == 1 else 'are'} missing"] if found.missing else []
+    )
+    remedy = "; run `gpuplan build`, then `git add out`" if platform.side.kind is SideKind.WORK_TREE else ""
+    return f"{where} is not what its policies make: {joined(numbers)}{remedy}"
 
 
 def _lacking(side: Side) -> str:

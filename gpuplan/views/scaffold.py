@@ -10,6 +10,8 @@ from gpuplan.views.json_findings import json_text
 from gpuplan.views.schemas import schema_text
 
 CLUSTER_FOLDER = "overlays/cluster/"
+GIT_ATTRIBUTES = ".gitattributes"
+NO_LINE_ENDS = "# What gpuplan wrote stays as it is, also where Git changes line ends.\nout/** -text\n"
 SCHEMAS = {"policy": ".gpuplan/policy.schema.json", "overlay": ".gpuplan/overlay.schema.json"}
 EDITOR = ".vscode/settings.json"
 """Where VS Code, and editors that follow it, look for settings of a folder."""
@@ -30,7 +32,7 @@ def scaffold(cluster: str) -> dict[str, str]:
         for path, text in _templates(resources.files("gpuplan.views") / "scaffold", "")
     }
     schemas = {path: schema_text(name) for name, path in SCHEMAS.items()}
-    return files | schemas | {EDITOR: editor_settings(SCHEMAS)}
+    return files | {GIT_ATTRIBUTES: NO_LINE_ENDS} | schemas | {EDITOR: editor_settings(SCHEMAS)}
 
 
 def editor_settings(schemas: Mapping[str, str]) -> str:

@@ -45,6 +45,16 @@ def test_what_was_written_and_what_to_do_next_is_said(tmp_path: Path) -> None:
     ]
 
 
+def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Path) -> None:
+    (tmp_path / ".gitattributes").write_text("* text=auto\n")
+
+    done = run("init", ".", cwd=tmp_path)
+
+    assert done.code == 0
+    assert done.err.splitlines()[-2] == "add `out/** -text` to .gitattributes, so that Git changes no line ends there"
+    assert (tmp_path / ".gitattributes").read_text() == "* text=auto\n"
+
+
 def test_here_needs_no_cd(tmp_path: Path) -> None:
     assert run("init", ".", cwd=tmp_path).err.splitlines()[-1] == "next: gpuplan validate && gpuplan build"
 

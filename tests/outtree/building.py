@@ -6,13 +6,21 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from gpuplan.outtree import INVENTORY, ChangeSet, Lock, apply, compare
+from gpuplan.outtree.paths import IGNORE
 
 Files = Mapping[str, bytes]
 
 
-def build(root: Path, desired: Files, *, scope: Collection[str] | None = None, force: bool = False) -> ChangeSet:
+def build(
+    root: Path,
+    desired: Files,
+    *,
+    scope: Collection[str] | None = None,
+    policies: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> ChangeSet:
     with Lock(root):
-        changes = compare(root, desired, scope=scope)
+        changes = compare(root, desired, scope=scope, policies=policies)
         apply(root, changes, force=force)
     return changes
 
@@ -24,9 +32,10 @@ def put(root: Path, path: str, data: bytes | str) -> None:
 
 
 def read_all(root: Path) -> dict[str, bytes]:
-    """Every file below the root, but for the inventory."""
+    """Every file below the root, but for the inventory and what tells Git what not to add."""
     files = {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
-    files.pop(INVENTORY, None)
+    for path in (INVENTORY, IGNORE):
+        files.pop(path, None)
     return files
 
 

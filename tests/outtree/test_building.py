@@ -20,17 +20,17 @@ def test_first_build_writes_every_file(tmp_path: Path) -> None:
     assert read_all(tmp_path / "out") == TREE
 
 
-def test_files_have_mode_0644_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+@pytest.mark.parametrize(("umask", "file_mode", "folder_mode"), [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700)])
+def test_files_and_folders_alike_follow_the_umask(tmp_path: Path, umask: int, file_mode: int, folder_mode: int) -> None:
+    before = os.umask(umask)
     try:
-        build(tmp_path, TREE)
-        umask_after = os.umask(0o077)
+        build(tmp_path / "out", TREE | {"dev/big": bytes(5000)})
+        build(tmp_path / "out", TREE | {"dev/big": b"x" * 5000})
     finally:
         os.umask(before)
-    assert {file.stat().st_mode & 0o777 for file in tmp_path.rglob("*.yaml")} == {0o644}
-    assert (tmp_path / INVENTORY).stat().st_mode & 0o777 == 0o644
-    assert (tmp_path / "dev").stat().st_mode & 0o777 == 0o755
-    assert umask_after == 0o077
+    out = (tmp_path / "out", *(tmp_path / "out").rglob("*"))
+    assert {path.stat().st_mode & 0o777 for path in out if path.is_file()} == {file_mode}
+    assert {path.stat().st_mode & 0o777 for path in out if path.is_dir()} == {folder_mode}
 
 
 def test_inventory_holds_a_digest_for_every_file_and_nothing_that_differs_between_runs(tmp_path: Path) -> None:
@@ -58,7 +58,45 @@ def test_inventory_is_a_line_for_each_file_so_that_git_can_merge_it(tmp_path: Pa
 
 def test_nothing_is_left_beside_the_files_and_the_inventory(tmp_path: Path) -> None:
     build(tmp_path, TREE)
-    assert os.listdir(tmp_path / ".gpuplan") == ["inventory"]
+    assert sorted(os.listdir(tmp_path / ".gpuplan")) == [".gitignore", "inventory"]
+
+
+class TestPolicies:
+    """The inventory says what the files were made of."""
+
+    def test_it_is_a_line_for_each_document(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1"}, policies={"dev/Tenant/b": "2", "dev/Pool/a": "1"})
+        lines = (tmp_path / INVENTORY).read_text().splitlines()
+        assert lines[-5:] == ['  "policies": {', '    "dev/Pool/a": "1",', '    "dev/Tenant/b": "2"', "  }", "}"]
+
+    def test_what_changed_is_new_or_gone_is_told(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1"}, policies={"dev/Pool/a": "1", "dev/Pool/b": "1", "dev/Pool/c": "1"})
+        now = {"dev/Pool/a": "1", "dev/Pool/b": "2", "dev/Pool/d": "1"}
+        changes = compare(tmp_path, {"dev/x": b"1"}, policies=now)
+        assert changes.changed_documents == ("dev/Pool/b", "dev/Pool/c", "dev/Pool/d")
+        assert not changes.is_current
+        assert not build(tmp_path, {"dev/x": b"1"}, policies=now).is_clean
+        assert compare(tmp_path, {"dev/x": b"1"}, policies=now).is_clean
+
+    def test_an_inventory_without_them_is_current_and_gets_them(self, tmp_path: Path) -> None:
+        build(tmp_path, {"dev/x": b"1"})
+        changes = build(tmp_path, {"dev/x": b"1"}, policies={"dev/Pool/a": "1"})
+        assert (changes.is_current, changes.is_clean) == (True, False)
+        assert compare(tmp_path, {"dev/x": b"1"}, policies={"dev/Pool/a": "2"}).changed_documents == ("dev/Pool/a",)
+
+    def test_a_build_of_one_cluster_leaves_those_of_the_others(self, tmp_path: Path) -> None:
+        tree = {"dev/x": b"1", "prod/x": b"1"}
+        build(tmp_path, tree, policies={"dev/Pool/a": "1", "prod/Pool/a": "1"})
+        build(tmp_path, {"dev/x": b"1"}, scope=["dev"], policies={"dev/Pool/a": "2"})
+        now = {"dev/Pool/a": "2", "prod/Pool/a": "2"}
+        assert compare(tmp_path, tree, policies=now).changed_documents == ("prod/Pool/a",)
+
+    def test_nothing_is_claimed_of_a_cluster_of_which_none_are_recorded(self, tmp_path: Path) -> None:
+        tree = {"dev/x": b"1", "prod/x": b"1"}
+        build(tmp_path, tree)
+        build(tmp_path, {"dev/x": b"1"}, scope=["dev"], policies={"dev/Pool/a": "1"})
+        now = {"dev/Pool/a": "1", "prod/Pool/a": "1", "new/Pool/a": "1", "new/Cluster/new": "1"}
+        assert compare(tmp_path, tree, policies=now).changed_documents == ("new/Cluster/new",)
 
 
 def test_unchanged_files_are_not_touched(tmp_path: Path) -> None:

@@ -29,6 +29,43 @@ def test_an_edited_file_is_a_conflict(edited: Path) -> None:
     assert compare(edited, {"dev/x.yaml": b"a: 2\n"}).changes == EDITED
 
 
+class TestLineEnds:
+    """Git changes them on checkout; that is no edit."""
+
+    @pytest.fixture
+    def checked_out(self, tmp_path: Path) -> Path:
+        build(tmp_path, {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 1\n"})
+        for path in ("dev/x.yaml", "dev/y.yaml", INVENTORY):
+            (tmp_path / path).write_bytes((tmp_path / path).read_bytes().replace(b"\n", b"\r\n"))
+        return tmp_path
+
+    def test_they_are_put_right(self, checked_out: Path) -> None:
+        changes = build(checked_out, {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 2\n"})
+        assert changes.changes == (
+            Change("dev/x.yaml", Action.UPDATE, Reason.LINE_ENDS),
+            Change("dev/y.yaml", Action.UPDATE, Reason.CHANGED),
+        )
+        assert read_all(checked_out) == {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 2\n"}
+        assert b"\r" not in (checked_out / INVENTORY).read_bytes()
+
+    def test_they_do_not_hide_an_edit(self, checked_out: Path) -> None:
+        put(checked_out, "dev/x.yaml", b"a: 1\r\nb: 3\r\n")
+        assert compare(checked_out, {"dev/x.yaml": b"a: 1\nb: 2\n"}).conflicts == EDITED
+
+    def test_one_finding_says_so_of_all(self, checked_out: Path) -> None:
+        changes = compare(checked_out, {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 1\n"})
+        (found,) = findings(changes, check=True)
+        assert (found.code, found.severity) == ("GPU904", "error")
+        assert found.finding.message == (
+            "`out/dev/x.yaml` and 1 more files have CRLF line ends, where gpuplan wrote LF"
+        )
+        assert found.finding.help == ("write `out/** -text` into .gitattributes, run `gpuplan build`, and commit both")
+
+    def test_a_build_only_warns(self, checked_out: Path) -> None:
+        (found,) = findings(compare(checked_out, {"dev/x.yaml": b"a: 1\nb: 2\n"}))
+        assert (found.code, found.severity) == ("GPU904", "warning")
+
+
 def test_an_edited_file_is_a_conflict_also_when_it_would_be_deleted(edited: Path) -> None:
     changes = compare(edited, {})
     assert changes.changes == EDITED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -108,7 +109,7 @@ class TestLinks:
         (tmp_path / "dev/x").symlink_to("nowhere")
         assert "is a symbolic link" in trouble(build, tmp_path, {"dev/x": b"2"}).message
 
-    @pytest.mark.parametrize("name", [".gpuplan", ".gpuplan/inventory", ".gpuplan/lock"])
+    @pytest.mark.parametrize("name", [".gpuplan", ".gpuplan/inventory", ".gpuplan/.gitignore"])
     def test_the_state_is_not_a_link(self, tmp_path: Path, name: str) -> None:
         put(tmp_path, "target", "t")
         link = tmp_path / "out" / name
@@ -192,6 +193,59 @@ class TestInventory:
         assert len(compare(tmp_path, {"dev/x": b"1"}).conflicts) == 1
 
 
+def test_a_link_that_is_called_as_what_a_killed_build_leaves_is_removed_and_not_followed(tmp_path: Path) -> None:
+    put(tmp_path, "target", "t")
+    for name in (".gpuplan/lock", ".gpuplan/new"):
+        put(tmp_path / "out", name, "")
+        (tmp_path / "out" / name).unlink()
+        (tmp_path / "out" / name).symlink_to(tmp_path / "target")
+    build(tmp_path / "out", {"dev/x": b"1"})
+    assert (tmp_path / "target").read_text() == "t"
+    assert read_all(tmp_path / "out") == {"dev/x": b"1"}
+
+
+class TestMounts:
+    """Files are renamed into their place, and no rename leads into another file system."""
+
+    @pytest.fixture
+    def mounted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        build(tmp_path, {"dev/x": b"1", "prod/x": b"1"})
+        lstat = os.lstat
+
+        def elsewhere(path: str) -> os.stat_result:
+            found = lstat(path)
+            if not path.endswith("/prod"):
+                return found
+            return os.stat_result((found.st_mode, found.st_ino, found.st_dev + 1, *found[3:]))
+
+        monkeypatch.setattr("gpuplan.outtree.comparing.os.lstat", elsewhere)
+        return tmp_path
+
+    def test_one_inside_is_named_before_anything_is_written(self, mounted: Path) -> None:
+        error = trouble(build, mounted, {"dev/x": b"2", "prod/x": b"2"})
+        assert error.message == f"`{mounted}/prod` is mounted from elsewhere, and gpuplan cannot rename files into it"
+        assert read_all(mounted) == {"dev/x": b"1", "prod/x": b"1"}
+
+    def test_one_in_which_nothing_changes_does_not_matter(self, mounted: Path) -> None:
+        build(mounted, {"dev/x": b"2", "prod/x": b"1"})
+        assert read_all(mounted) == {"dev/x": b"2", "prod/x": b"1"}
+
+    def test_one_of_the_same_file_system_is_named_when_it_is_met(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        build(tmp_path, {"dev/x": b"1"})
+        replace = os.replace
+
+        def refuse(source: str, target: str) -> None:
+            if target.endswith("/dev/x"):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), source, None, target)
+            replace(source, target)
+
+        monkeypatch.setattr("gpuplan.outtree.writing.os.replace", refuse)
+        assert trouble(build, tmp_path, {"dev/x": b"2"}).message.startswith(f"`{tmp_path}/dev` is mounted from")
+        assert not (tmp_path / ".gpuplan/new").exists()
+
+
 class TestPermissions:
     """As an ordinary user, whom they stop."""
 
@@ -225,6 +279,16 @@ class TestPermissions:
     def test_a_root_that_cannot_be_made_is_named(self, root: Path) -> None:
         (root / "dev").mkdir(mode=0o555)
         assert f"cannot write `{root}/dev/out`" in trouble(build, root / "dev/out", {"dev/x": b"1"}).message
+
+    def test_a_build_with_nothing_to_do_needs_no_right_to_write(self, root: Path) -> None:
+        build(root / "out", {"dev/x": b"1"})
+        folders = (root, root / "out", root / "out/.gpuplan")
+        for folder in folders:
+            folder.chmod(0o555)
+        changes = build(root / "out", {"dev/x": b"1"})
+        assert changes.is_clean
+        for folder in folders:
+            folder.chmod(0o755)
 
     def test_comparing_needs_no_right_to_write(self, root: Path) -> None:
         build(root, {"dev/x": b"1"})

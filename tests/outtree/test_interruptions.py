@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree import INVENTORY, Action, Change, Reason, compare, writing
+from gpuplan.outtree.paths import IGNORE
 from tests.outtree.building import Files, build, folders, put, read_all
 from tests.outtree.faulty_os import BLOCK, FaultyOs, Killed
 
@@ -94,6 +96,40 @@ def test_a_build_after_a_first_one_that_was_killed(calls: int) -> None:
         assert_built(root, OTHER, {})
 
 
+def added(root: Path) -> set[str]:
+    """What `git add out` would commit."""
+    for command in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True)
+    return set(filter(None, listed.stdout.split("\0")))
+
+
+@pytest.mark.parametrize("calls", range(CALLS))
+def test_git_adds_nothing_that_a_killed_build_leaves_but_files_of_ours(calls: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build(root, OLD)
+        build_killed(root, NEW, faulty, calls)
+        assert added(root) <= OLD.keys() | NEW.keys() | {INVENTORY, IGNORE}
+
+
+@pytest.mark.parametrize("calls", range(30))
+def test_git_adds_nothing_that_a_killed_first_build_leaves_but_files_of_ours(calls: int) -> None:
+    with faulty_disk() as (root, faulty):
+        build_killed(root, OLD, faulty, calls)
+        assert added(root) <= OLD.keys() | {INVENTORY, IGNORE}
+
+
+def test_some_kill_leaves_a_file_that_git_must_not_add() -> None:
+    """So that the tests above show something."""
+    left = set()
+    for calls in range(CALLS):
+        with faulty_disk() as (root, faulty):
+            build(root, OLD)
+            build_killed(root, NEW, faulty, calls)
+            left |= {path.name for path in (root / ".gpuplan").iterdir()}
+    assert left == {"inventory", ".gitignore", "new"}
+
+
 @given(st.data())
 @settings(max_examples=100)
 def test_a_build_after_kills_and_a_power_failure(data: st.DataObject) -> None:
@@ -153,6 +189,19 @@ def test_a_file_that_was_cut_short_is_written_again() -> None:
             Change("dev/x", Action.UPDATE, Reason.TORN),
             Change("dev/y", Action.DELETE, Reason.UNWANTED),
         )
+
+
+def test_a_file_that_was_cut_off_within_a_line_is_written_again(tmp_path: Path) -> None:
+    build(tmp_path, {"dev/x": b"a: 1\nb: 2\n"})
+    put(tmp_path, "dev/x", "a: 1\nb:")
+    assert compare(tmp_path, {"dev/x": b"a: 1\nb: 2\n"}).changes == (Change("dev/x", Action.UPDATE, Reason.TORN),)
+
+
+@pytest.mark.parametrize("text", ["a: 1\n", "a: 1\nb: 2", "a: 1", "a: 1\nb: 3\n", "a: 1\nc"])
+def test_a_file_from_which_lines_were_removed_is_an_edit(tmp_path: Path, text: str) -> None:
+    build(tmp_path, {"dev/x": b"a: 1\nb: 2\n"})
+    put(tmp_path, "dev/x", text)
+    assert compare(tmp_path, {"dev/x": b"a: 1\nb: 2\n"}).conflicts[0].reason is Reason.EDITED
 
 
 def test_text_in_an_encoding_with_zero_bytes_is_an_edit(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import Lock
+from gpuplan.outtree import Lock, compare, findings
 from tests.outtree.building import build, read_all
 
 _HOLD = """
@@ -52,34 +53,54 @@ def test_the_lock_of_a_process_that_was_killed_does_not_block(tmp_path: Path) ->
         with pytest.raises(GpuplanError, match="another gpuplan"):
             build(tmp_path, {"dev/x": b"1"})
         holder.send_signal(signal.SIGKILL)
-    assert (tmp_path / ".gpuplan/lock").exists()
+    assert os.listdir(tmp_path) == []
     build(tmp_path, {"dev/x": b"1"})
     assert read_all(tmp_path) == {"dev/x": b"1"}
 
 
-def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(
+def test_a_lock_on_a_folder_that_was_replaced_meanwhile_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another writer ends between the moments when we open its file and when we lock it."""
+    """Somebody removes the output between the moments when we open its folder and when we lock it."""
     import fcntl
+
+    out = tmp_path / "out"
+    out.mkdir()
 
     flock = fcntl.flock
     calls: list[int] = []
 
     def ends_first(handle: int, operation: int) -> None:
         if not calls:
-            (tmp_path / ".gpuplan/lock").unlink()
+            out.rename(tmp_path / "old")
         calls.append(operation)
         flock(handle, operation)
 
     monkeypatch.setattr(fcntl, "flock", ends_first)
-    with Lock(tmp_path), pytest.raises(GpuplanError), Lock(tmp_path):
+    with Lock(out), pytest.raises(GpuplanError), Lock(out):
         pytest.fail("two writers")
     assert len(calls) == 3
 
 
-def test_what_an_interrupted_run_left_in_our_own_folder_is_removed(tmp_path: Path) -> None:
-    (tmp_path / ".gpuplan").mkdir()
-    (tmp_path / ".gpuplan/new").write_text("half")
-    with Lock(tmp_path):
-        assert os.listdir(tmp_path / ".gpuplan") == ["lock"]
+@pytest.mark.parametrize("name", ["new", "lock"])
+def test_what_a_killed_build_of_any_release_left_is_told_and_removed(tmp_path: Path, name: str) -> None:
+    build(tmp_path, {"dev/x": b"1"})
+    (tmp_path / ".gpuplan" / name).write_text("half")
+    changes = compare(tmp_path, {"dev/x": b"1"})
+    (found,) = findings(changes, check=True)
+    assert (found.code, found.finding.message) == (
+        "GPU903",
+        f"`out/.gpuplan/{name}` was left behind by a build that was killed",
+    )
+    build(tmp_path, {"dev/x": b"1"})
+    assert sorted(os.listdir(tmp_path / ".gpuplan")) == [".gitignore", "inventory"]
+
+
+def test_a_folder_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_none(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", has_none)
+    with pytest.raises(GpuplanError) as caught, Lock(tmp_path):
+        pytest.fail("no lock")
+    assert caught.value.message == f"cannot write `{tmp_path}`: no locks available"

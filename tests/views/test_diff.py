@@ -313,7 +313,7 @@ def test_the_contract_is_what_its_schema_says() -> None:
 
     jsonschema.validate(body, strictly(schema("diff")))
     assert body["summary"] == {"changes": 2, "nodes": 2, "pods": 1, "pods_are_exact": True}
-    assert body["earlier"] == {"kind": "revision", "name": "HEAD", "commit": COMMIT, "errors": []}
+    assert body["earlier"] == {"kind": "revision", "name": "HEAD", "commit": COMMIT, "errors": [], "output": None}
     [change] = body["clusters"][0]["changes"]
     assert change["pods"] == {
         "at_most": 112,

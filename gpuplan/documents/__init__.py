@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from gpuplan.documents.document import Document, Layer, Spot
+from gpuplan.documents.document import Document, Layer, Reading, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
-from gpuplan.documents.rules import NOTHING_TO_DELETE, RULES, UNREAD
+from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, UNREAD
 
 __all__ = [
+    "DUPLICATE_KEY",
     "NOTHING_TO_DELETE",
     "RULES",
     "UNREAD",
     "Document",
     "Ignore",
     "Layer",
+    "Reading",
     "Spot",
     "find_folders",
     "find_ignores",

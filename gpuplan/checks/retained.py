@@ -173,7 +173,7 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     """
     folders = _folders(plan)
     for what in _objects(plan):
-        if what.folder not in folders:
+        if what.folder not in folders and not _may_be_unread(plan, what.folder):
             close = closest(what.folder, folders)
             yield Finding(
                 what.at / "folder",
@@ -182,6 +182,12 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
                 notes=(f"its folders are {listing(folders, 8)}",),
                 help=f"write `folder: {close or Stage.SCHEDULING.value}`",
             )
+
+
+def _may_be_unread(plan: Plan, folder: str) -> bool:
+    """Whether documents are missing that may have had the folder."""
+    stage = next((stage for stage in Stage if folder.startswith(f"{stage.value}/") and stage.has_parts), None)
+    return stage is not None and bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)
 
 
 def _folders(plan: Plan) -> list[str]:

@@ -23,6 +23,8 @@ from gpuplan.documents.scalars import CURLY_QUOTES
 
 MAX_LENGTH = 16 * 1024
 """Of a document that is worth the trial of edits; one written by hand has a tenth of it."""
+MAX_TRIED = 512 * 1024
+"""Of all documents of one file together: a file of nothing but broken ones takes a few seconds."""
 
 
 class Slip(Enum):
@@ -106,7 +108,7 @@ def _telling(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
         tail = lines[tabbed].lstrip()
         above = next((line for line in reversed(lines[:tabbed]) if _says_something(line)), "")
         widths = {_indentation(line) for line in lines if not _TABBED.match(line)} | {_indentation(above) + 2}
-        for width in sorted(widths - {0}):
+        for width in sorted(widths - {0})[:_MOST_TRIALS]:
             yield Repair(Slip.TAB, tabbed, 0, " " * width + tail)
         return
     for row in rows:
@@ -142,7 +144,7 @@ def _closed(row: int, line: str) -> Iterator[Repair]:
     if quote is not None:
         closers = len(body.rstrip("]} ,")) if brackets else len(body)
         ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
-        for end in dict.fromkeys((*ends, closers)):
+        for end in dict.fromkeys((*ends[:_MOST_TRIALS], closers)):
             yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
     elif brackets:
         closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))
@@ -189,6 +191,8 @@ def _says_something(line: str) -> bool:
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
+
+_MOST_TRIALS = 12  # of one kind for one line
 
 _CLOSERS = {"{": "}", "[": "]"}
 _TABBED = re.compile(r" *\t[ \t]*")

@@ -28,7 +28,8 @@ def broken(text: str, part: Stretch, error: int) -> Stretch:
     """
     line_start = text.rfind("\n", part.start, error) + 1 or part.start
     start = _last_separator(text, part.start, line_start)
-    behind = max(line_start, start + len(SEPARATOR))
+    own = _BOUNDARY.match(text, start)
+    behind = max(line_start, own.end() if own else 0)
     if text.startswith("%", line_start) and (own := _BOUNDARY.search(text, line_start, part.end)):
         behind = own.end()
     found = _BOUNDARY.search(text, behind, part.end)

@@ -9,13 +9,15 @@ import yaml
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Location, Position, SourceFile, Span
 from gpuplan.documents.document import Spot
-from gpuplan.documents.repair import MAX_LENGTH, WIDTHS, Repair, Slip, find_repairs
+from gpuplan.documents.repair import WIDTHS, Repair, Slip, find_repairs
 from gpuplan.documents.rules import SYNTAX_ERROR
-from gpuplan.documents.stretches import Stretch
+from gpuplan.documents.stretches import Stretch, count_lines
 from gpuplan.wording import joined
 
 
-def explain(error: yaml.YAMLError, file: SourceFile, part: Stretch, broken: Stretch) -> Diagnostic:
+def explain(
+    error: yaml.YAMLError, file: SourceFile, part: Stretch, broken: Stretch, *, try_edits: bool = True
+) -> Diagnostic:
     """The parser's error as a finding at the place that has to be changed.
 
     ``part`` is what the parser was given of the file, ``broken`` the document that the error is in.
@@ -24,8 +26,9 @@ def explain(error: yaml.YAMLError, file: SourceFile, part: Stretch, broken: Stre
     place = _position(getattr(error, "problem_mark", None), file, part)
     start = _position(getattr(error, "context_mark", None) or getattr(error, "problem_mark", None), file, part)
     words = _WORDS.get(problem) or _cannot_start(problem, _character(file, place)) or _Words(problem)
-    at, other = (start, place) if words.at_start else (place, start)
-    repairs = _repairs(file, broken, place, start)
+    is_behind = place.line > broken.line + count_lines(file.text, broken.start, broken.end)
+    at, other = (start, place) if words.at_start or is_behind else (place, start)
+    repairs = _repairs(file, broken, place, start) if try_edits else ()
     if repairs:
         mistake = Position(broken.line + repairs[0].line + 1, repairs[0].column + 1)
         if repairs[0].slip is not Slip.BARE_TEXT:
@@ -37,8 +40,6 @@ def explain(error: yaml.YAMLError, file: SourceFile, part: Stretch, broken: Stre
 
 
 def _repairs(file: SourceFile, broken: Stretch, place: Position, start: Position) -> tuple[Repair, ...]:
-    if broken.end - broken.start > MAX_LENGTH:
-        return ()
     rows = (max(position.line - 1 - broken.line, 0) for position in (place, start))
     return find_repairs(file.text[broken.start : broken.end], *rows)
 

@@ -33,7 +33,7 @@ from tests.documents.reading import describe, place, read
         ("a: [1,\n  2\nb: 3\n", "3:2", "list in brackets goes on without `,` or `]`"),
         ("a: {b: 1,\n  c: 2\nd: 3\n", "3:2", "mapping in braces goes on without `,` or `}`"),
         ("a: 1\n--\nb: 2\n", "2:1", "this line separates no documents"),
-        ("a: “b: c” d\n", "1:4", "curly quotes are letters to YAML"),
+        ("a: “b: c”\n", "1:4", "curly quotes are letters to YAML"),
         ("a:b\nc: 1\n", "1:2", "`:` has no space behind it"),
         ("a: |x\n", "1:5", "nothing but `+`, `-` or a digit can follow `|` or `>` on its line"),
         ("a: !e!x y\n", "1:4", "a tag has a prefix that no `%TAG` declares"),

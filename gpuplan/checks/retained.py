@@ -19,7 +19,7 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.policy.models import DNS_LABEL
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     folders = _folders(plan)
     for what in _objects(plan):
         if what.folder not in folders and not _may_be_unread(plan, what.folder):
-            close = closest(what.folder, folders)
+            close = misspelling(what.folder, folders)
             yield Finding(
                 what.at / "folder",
                 f"cluster `{plan.cluster.name}` has no folder `{what.folder}`",

@@ -158,7 +158,10 @@ def _texts_of(text: str, part: Stretch) -> Generator[tuple[_Place, _Place], None
         broken = stretches.broken(text, part, part.start + (mark.index if mark else 0))
         end = broken.line + stretches.count_lines(text, broken.start, broken.end)
         is_text = "scalar" in (error.context or "")  # an open one begins at the context's mark
-        yield _place((error.context_mark if is_text else None) or mark, part), (end, 0) if broken.end < len(text) else _FAR_AWAY
+        yield (
+            _place((error.context_mark if is_text else None) or mark, part),
+            (end, 0) if broken.end < len(text) else _FAR_AWAY,
+        )
         return broken
     return None
 

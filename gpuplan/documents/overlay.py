@@ -9,7 +9,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.documents.document import Document, Reading
 from gpuplan.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
 from gpuplan.documents.scalars import shortened
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 _Key = tuple[str, str] | Document
 """Kind and name; a document that lacks one of them is only itself."""
@@ -104,7 +104,7 @@ def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
 
 
 def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> Diagnostic:
-    close = closest(patch.name, [name for kind, name in known if kind == patch.kind])
+    close = misspelling(patch.name, [name for kind, name in known if kind == patch.kind])
     finding = Finding(
         at=patch.origin / "metadata" / "name",
         message=f"the bases have no {_title(patch)} to delete",
@@ -121,7 +121,7 @@ def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> 
     idle: list[_Idle] = []
     data = _merge_mapping(base.data, patch.data, (), idle)
     for path, present in idle:
-        close = closest(str(path[-1]), present)
+        close = misspelling(str(path[-1]), present)
         finding = Finding(
             at=Origin(patch, path, on_key=True),
             message=f"{_title(patch)} has no `{shortened(str(path[-1]))}` to remove here",

@@ -124,7 +124,10 @@ def _curly(text: str) -> Reading:
     """What stands between curly quotes is text, as it would be between straight ones."""
     meant = text.strip(CURLY_QUOTES)
     doubt = Doubt(
-        CURLY_QUOTE, "curly quotes are letters to YAML", "a curly quote", f"write `{quoted(meant)}`" if meant else "remove it"
+        CURLY_QUOTE,
+        "curly quotes are letters to YAML",
+        "a curly quote",
+        f"write `{quoted(meant)}`" if meant else "remove it",
     )
     return Reading(meant, doubt)
 

@@ -62,7 +62,7 @@ def _indent_help(widths: Sequence[int]) -> str:
         return "write the line without spaces before it"
     if len(widths) > _MOST_WIDTHS:
         return "indent the line with spaces"
-    return f"indent the line with {joined([str(width) for width in widths], 'or')} {'space' if widths == [1] else 'spaces'}"
+    return f"indent the line with {joined([str(width) for width in widths[:-1]] + [_spaces(widths[-1])], 'or')}"
 
 
 _MOST_WIDTHS = 3

@@ -29,7 +29,7 @@ from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVE
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
@@ -42,8 +42,8 @@ _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 class Repository:
     """What was read, and the folders that it was read from.
 
-    ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are the
-    comments in policies, ``hand_ignores`` those in hand-written kustomize files.
+    ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are
+    the comments in policies, ``hand_ignores`` those in hand-written kustomize files.
     """
 
     clusters: tuple[str, ...]
@@ -63,7 +63,7 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
     for name in clusters:
         if name not in known:
-            near = closest(name, known)
+            near = misspelling(name, known)
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
     chosen = tuple(name for name in known if not clusters or name in clusters)
@@ -167,7 +167,9 @@ class _Loader:
             unmatched = _unmatched(document, bases) if lacks_fields else None
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                item for item in known.diagnostics if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
+                item
+                for item in known.diagnostics
+                if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
             self.diagnostics += filter(None, (unmatched,))
         return known
@@ -203,7 +205,7 @@ class _Loader:
                 documents += self._read_base(folder)
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
-                close = closest(folder, find_folders(self.root, "."))
+                close = misspelling(folder, find_folders(self.root, "."))
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
@@ -267,7 +269,7 @@ def _is_opaque(unread: Sequence[Diagnostic], documents: Iterable[Document]) -> b
     """Whether nobody knows which documents of a folder could not be read, or what a document is about."""
     lost = [document for document in documents if document.reading is Reading.LOST]
     missing = [item for item in unread if item.rule is not DUPLICATE_KEY]
-    return len(missing) > len(lost) or any(not document.name for document in documents)
+    return len(missing) > len(lost) or any(not document.is_whole and not document.name for document in documents)
 
 
 def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
@@ -277,7 +279,7 @@ def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
 def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
     """A finding when the document looks like a change of one in the bases whose name is misspelt."""
     names = {base.name for base in bases if base.kind == document.kind}
-    close = None if document.name in names else closest(document.name, names)
+    close = None if document.name in names else misspelling(document.name, names)
     if close is None:
         return None
     finding = Finding(

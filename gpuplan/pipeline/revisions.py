@@ -19,7 +19,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
 from gpuplan.outtree import INVENTORY
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 SHORT: Final = 12
 """Characters by which people tell commits apart."""
@@ -209,7 +209,7 @@ def _way_to_revision(root: Path, name: str) -> str:
         return "commit once: there is no commit yet"
     if _is_shallow(root):
         return _DEEPEN
-    near = closest(name, ("HEAD", *_lines(_git(root, "for-each-ref", "--format=%(refname:short)"))))
+    near = misspelling(name, ("HEAD", *_lines(_git(root, "for-each-ref", "--format=%(refname:short)"))))
     return f"did you mean `{near}`?" if near else "`git branch --all` and `git tag` list what there is"
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Context:
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
-        return closest(name, names)
+        return misspelling(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         gpu = self.catalog.find(name)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuplan.catalog import Gpu, Profile, ProfileName, load, parse_profile
+from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -72,7 +72,7 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
             f"`{line.name}` is not a profile of {line.gpu.id}",
             label="no such profile here",
             notes=(*_home_note(line.name), _profiles_of(line.gpu)),
-            help=_in_lower_case(line) or _as_many_slices(line.gpu, parsed) or f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+            help=_in_lower_case(line) or _as_many_slices(line) or f"`gpuplan catalog {line.gpu.id}` shows the profiles",
         )
 
 
@@ -81,14 +81,16 @@ def _in_lower_case(line: _Written) -> str:
     return line.write(lower) if line.gpu.find_profile(lower) else ""
 
 
-def _as_many_slices(gpu: Gpu, wanted: ProfileName) -> str:
+def _as_many_slices(line: _Written) -> str:
     """What this model has with the compute slices of another one's profile: a fact, for the memory is another one."""
-    found = [profile for profile in gpu.plain_profiles if profile.compute_slices == wanted.compute_slices]
+    gpu, wanted = line.gpu, parse_profile(line.name)
+    slices = wanted.compute_slices if wanted else 0
+    found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
     if not found:
         return ""
-    slices = "one compute slice has" if wanted.compute_slices == 1 else f"{wanted.compute_slices} compute slices have"
+    have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
     sizes = [f"{profile.parsed.gigabytes} GB: `{profile.name}`" for profile in found]
-    return f"on {gpu.id} {slices} {joined(sizes, 'or')}"
+    return f"on {gpu.id} {have} {joined(sizes, 'or')}"
 
 
 def _homes(name: str) -> list[Gpu]:

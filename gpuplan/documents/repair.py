@@ -142,9 +142,9 @@ def _closed(row: int, line: str) -> Iterator[Repair]:
     body, comment = _divided(line)
     brackets, quote = _left_open(body)
     if quote is not None:
-        closers = len(body.rstrip("]} ,")) if brackets else len(body)
+        last = len(body.rstrip("]} ,")) if brackets else len(body)
         ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
-        for end in dict.fromkeys((*ends[:_MOST_TRIALS], closers)):
+        for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
             yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
     elif brackets:
         closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))

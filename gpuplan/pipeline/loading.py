@@ -152,7 +152,9 @@ class _Loader:
 
     def _lacks_some(self, documents: Iterable[Document], folders: Iterable[str]) -> bool:
         """Whether a cluster should have more documents than these; there is an error on why they could not be read."""
-        return not self.unread.isdisjoint(folders) or any(document.kind not in KINDS for document in documents)
+        return not self.unread.isdisjoint(folders) or any(
+            document.kind not in KINDS or not document.name for document in documents
+        )
 
     def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
         """Parse once: a document that no overlay changes is the same object for every cluster.

@@ -137,16 +137,19 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
 def _meant_unit(name: str, pool: Pool) -> str | None:
     """The unit whose resource, or the end of it, was written instead of its name, or that is spelt otherwise.
 
-    What is the name of a profile is no misspelling of another one.
+    What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
     """
+    if name in _WITHOUT_PROFILE or parse_profile(name) is not None:
+        return None
     ends = f"/{name}", f"-{name}"
     by_resource = (unit.name for unit in pool.units if unit.resource and f"/{unit.resource}".endswith(ends))
     if found := next(by_resource, None):
         return found
-    if parse_profile(name) is not None:
-        return None
     names = [unit.name for unit in pool.units]
     return misspelling(name, names) or _of_these_numbers(name, names)
+
+
+_WITHOUT_PROFILE = ("gpu", "shared", "fraction")
 
 
 def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:

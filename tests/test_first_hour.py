@@ -109,7 +109,9 @@ class Mistake(NamedTuple):
 MENDED = [
     Mistake("tab", "  sharing:\n    exclusive", "\tsharing:\n    exclusive", "GPU001", "indent the line with 2 spaces"),
     Mistake("one space more", "  sharing:\n    exc", "   sharing:\n    exc", "GPU001", "indent the line with 2 spaces"),
-    Mistake("one space more at the left edge", "kind: Pool\nmetadata:", " kind: Pool\nmetadata:", "GPU001", "without spaces"),
+    Mistake(
+        "one space more at the left edge", "kind: Pool\nmetadata:", " kind: Pool\nmetadata:", "GPU001", "without spaces"
+    ),
     Mistake("one space more in the first of several", "    count: 10", "     count: 10", "GPU001", "with 4 spaces"),
     Mistake("one space less", "    count: 10", "   count: 10", "GPU001", "with 4 spaces"),
     Mistake("no colon", "  gpu: H100-80GB\n  nodes:\n", "  gpu H100-80GB\n  nodes:\n", "GPU001", "`gpu: H100-80GB`"),
@@ -121,19 +123,47 @@ MENDED = [
     Mistake("quote not closed", '"h100-t-.*"', '"h100-t-.*', "GPU001", 'write `namePattern: "h100-t-.*"`'),
     Mistake("quotes left out", '"training: the nightly runs"', "training: the nightly runs", "GPU001", "write `desc"),
     Mistake("curly quotes", '"h100-t-.*"', "“h100-t-.*”", "GPU022", 'write `"h100-t-.*"`'),
-    Mistake("curly quotes about a colon", '"training: the nightly runs"', "“training: the nightly runs”", "GPU001", "write"),
-    Mistake("no `---`", "---\napiVersion: gpuplan.dev/v1\nkind: Prio", "apiVersion: gpuplan.dev/v1\nkind: Prio", "GPU021", "`---`"),
-    Mistake("`--`", "---\napiVersion: gpuplan.dev/v1\nkind: Prio", "--\napiVersion: gpuplan.dev/v1\nkind: Prio", "GPU001", "write `---`"),
-    Mistake("one level too far left", "  sharing:\n    exclusive: {}", "sharing:\n  exclusive: {}", "GPU030", "by 2 more"),
+    Mistake(
+        "curly quotes about a colon", '"training: the nightly runs"', "“training: the nightly runs”", "GPU001", "write"
+    ),
+    Mistake(
+        "no `---`",
+        "---\napiVersion: gpuplan.dev/v1\nkind: Prio",
+        "apiVersion: gpuplan.dev/v1\nkind: Prio",
+        "GPU021",
+        "`---`",
+    ),
+    Mistake(
+        "`--`",
+        "---\napiVersion: gpuplan.dev/v1\nkind: Prio",
+        "--\napiVersion: gpuplan.dev/v1\nkind: Prio",
+        "GPU001",
+        "write `---`",
+    ),
+    Mistake(
+        "one level too far left", "  sharing:\n    exclusive: {}", "sharing:\n  exclusive: {}", "GPU030", "by 2 more"
+    ),
     Mistake("one level too far right", "  sharing:\n    exc", "    sharing:\n      exc", "GPU030", "by 2 fewer"),
     Mistake("misspelt field", "  sharing:\n    exclusive", "  sharng:\n    exclusive", "GPU030", "write `sharing:`"),
-    Mistake("name for a mapping", "sharing:\n    exclusive: {}", "sharing: exclusive", "GPU032", "`sharing: {exclusive: {}}`"),
+    Mistake(
+        "name for a mapping",
+        "sharing:\n    exclusive: {}",
+        "sharing: exclusive",
+        "GPU032",
+        "`sharing: {exclusive: {}}`",
+    ),
     Mistake("profile without its dot", "3g.40gb: 1", "3g40gb: 1", "GPU205", "write `3g.40gb`"),
     Mistake("profile of another board", "3g.20gb: 2", "3g.40gb: 2", "GPU204", "3 compute slices have 20 GB: `3g.20gb`"),
     Mistake("file pattern", "h100-t-.*", "h100-t-*", "GPU143", "write `h100-t-.*`"),
     Mistake("misspelt pool", "{pool: a100-mig, ", "{pool: a100mig, ", "GPU101", "write `a100-mig`"),
-    Mistake("misspelt class", "[standard]\n  quotas:\n    - {pool: a", "[standrad]\n  quotas:\n    - {pool: a", "GPU101", "write `standard`"),
-]  # fmt: skip
+    Mistake(
+        "misspelt class",
+        "[standard]\n  quotas:\n    - {pool: a",
+        "[standrad]\n  quotas:\n    - {pool: a",
+        "GPU101",
+        "write `standard`",
+    ),
+]
 """One finding each, whose help can be followed to the letter."""
 
 
@@ -150,14 +180,26 @@ def test_the_help_leads_back_to_what_was_meant(mistake: Mistake, tmp_path: Path)
 TOLD = [
     Mistake("another board", "{pool: a100-mig, ", "{pool: b100-mig, ", "GPU101", "add a Pool named `b100-mig`"),
     Mistake("another number", "{pool: a100-mig, ", "{pool: a100-mig-2, ", "GPU101", "add a Pool named `a100-mig-2`"),
-    Mistake("another team's class", "[standard]\n  quotas:\n    - {pool: a", "[premium]\n  quotas:\n    - {pool: a", "GPU101", "add a PriorityClass"),
-    Mistake("a unit that is not handed out", "  unit: 2g.20gb", "  unit: 1g.10gb", "GPU103", "add `1g.10gb` to the layout of pool `h100-mig`, or "),
+    Mistake(
+        "another team's class",
+        "[standard]\n  quotas:\n    - {pool: a",
+        "[premium]\n  quotas:\n    - {pool: a",
+        "GPU101",
+        "add a PriorityClass",
+    ),
+    Mistake(
+        "a unit that is not handed out",
+        "  unit: 2g.20gb",
+        "  unit: 1g.10gb",
+        "GPU103",
+        "add `1g.10gb` to the layout of pool `h100-mig`, or ",
+    ),
     Mistake("a larger unit", "unit: 3g.20gb", "unit: 4g.20gb", "GPU103", "add `4g.20gb` to the layout"),
     Mistake("whole GPUs", "unit: 3g.20gb", "unit: gpu", "GPU103", "count a unit that pool `a100-mig` hands out"),
     Mistake("no unit", "unit: 3g.40gb, ", "", "GPU104", "one of `2g.20gb` or `3g.40gb`"),
     Mistake("fewer names than nodes", "h100-t-.*", "h100-t-[0-7]", "GPU143", "widen the pattern until"),
     Mistake("unknown GPU", "gpu: A100-40GB", "gpu: B100-40GB", "GPU102", "`gpuplan catalog` lists the models"),
-]  # fmt: skip
+]
 """Where nothing was misspelt the help takes nothing that there is for what was meant."""
 
 

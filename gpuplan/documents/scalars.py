@@ -52,7 +52,7 @@ def read_plain(text: str) -> Reading:
     return Reading(text, _legacy_doubt(text))
 
 
-CURLY_QUOTES = "“”„‟‘’‚‛"
+CURLY_QUOTES = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b"
 
 
 def quoted(text: str) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gpuplan.documents.scalars import CURLY_QUOTES
+
 SEPARATOR = "---"
 
 
@@ -73,9 +75,10 @@ def _last_separator(text: str, start: int, end: int) -> int:
 _BOUNDARY = re.compile(r"(?:^%.*\n)*^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 """Where a document begins: at `---`, or at the directives above it."""
 
-_WORD = r"[\"'“”‘’]?([\w.-]+)[\"'“”‘’]?[ \t]*(?:#.*)?\r?$"
+_QUOTE = f"[\"'{CURLY_QUOTES}]?"
+_WORD = rf"{_QUOTE}([\w.-]+){_QUOTE}[ \t]*(?:#.*)?\r?$"
 _KIND = re.compile(rf"^[ \t]{{0,2}}kind:?[ \t]*{_WORD}", re.MULTILINE)
 _NAME = re.compile(
-    rf"^[ \t]{{0,2}}metadata:?[ \t]*(?:\r?\n[ \t]+name:?[ \t]*{_WORD}|\{{.*?\bname:?[ \t]*[\"'“”‘’]?([\w.-]+))",
+    rf"^[ \t]{{0,2}}metadata:?[ \t]*(?:\r?\n[ \t]+name:?[ \t]*{_WORD}|\{{.*?\bname:?[ \t]*{_QUOTE}([\w.-]+))",
     re.MULTILINE,
 )

@@ -337,7 +337,7 @@ def mended(text: str, found: Diagnostic, mistake: Mistake) -> str:
 
 def written(words: str) -> str:
     """What the help tells to write: the last that it quotes."""
-    return re.findall(r"`([^`]*)`", words)[-1]
+    return str(re.findall(r"`([^`]*)`", words)[-1])
 
 
 def shifted(lines: list[str], row: int, width: int) -> str:

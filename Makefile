@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 
-.PHONY: help demo test test-cluster check generate docs docs-serve bench lock clean
+.PHONY: help demo test test-cluster check generate docs docs-serve bench dist sbom lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,15 +49,28 @@ docs-serve: $(BIN)/.docs ## Show the documentation's site on localhost and follo
 bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer
 	$(BIN)/python -m benchmarks
 
-lock: $(BIN)/.dev ## Resolve the versions in requirements/ anew
+dist: $(BIN)/.dist ## Build the wheel and the sdist into dist/, and read them as a package index would
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/twine check --strict dist/*
+
+sbom: $(BIN)/.dist ## Write a CycloneDX bill of the locked packages into build/
+	rm -rf build/sbom
+	$(BIN)/python -m venv --without-pip build/sbom
+	$(BIN)/python -m pip --python build/sbom/bin/python install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
+	sed "s/^dynamic = \[\"version\"\]/version = \"$$($(BIN)/hatchling version)\"/" pyproject.toml > build/sbom/pyproject.toml
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject build/sbom/pyproject.toml build/sbom/bin/python -o build/gpuplan.cdx.json
+
+lock: $(BIN)/.dev ## Resolve the versions in requirements/ to the newest
 	$(BIN)/python -m pip install -q uv
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" pyproject.toml requirements/build.in -o requirements/run.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra bench -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/bench.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra docs -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/docs.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra dist -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/dist.txt
 
 clean: ## Remove the virtual environment and caches
-	rm -rf .venv .tools .cache build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # Each stamp stands for one set of locked packages; a larger set serves the smaller ones too.
 $(BIN)/python:
@@ -82,4 +95,8 @@ $(BIN)/.bench: requirements/bench.txt $(BIN)/.dev
 
 $(BIN)/.docs: requirements/docs.txt $(BIN)/.dev
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	@touch $@
+
+$(BIN)/.dist: requirements/dist.txt $(BIN)/.dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dist.txt
 	@touch $@

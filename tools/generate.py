@@ -1,9 +1,11 @@
-"""Write the pages and schemas below docs/ that are made of the code, or check that they are current."""
+"""Write the pages and schemas that are made of the code, or check that they are current."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,6 +31,15 @@ ROOT = Path(__file__).resolve().parents[1]
 OWNED = ("rules", "fields", "schema")
 """Folders of docs/ in which everything is generated: what is not is removed."""
 
+SECURITY = "../SECURITY.md"
+"""The one page that is not below docs/: people and hosting sites look for it at the root."""
+
+HOSTS_OWN_WAY = """\
+Use the private vulnerability reporting of the place that hosts this repository: *Report a vulnerability* on GitHub, a
+confidential issue on GitLab.
+"""
+
+_CONTACT = re.compile(r"(?<=<!-- contact -->\n).*?(?=<!-- /contact -->)", re.DOTALL)
 _EXPECTATION = re.compile(r"[ \t]*# (?:error|warning|note): GPU\d{3}.*")
 
 
@@ -46,7 +57,20 @@ def documents() -> dict[str, str]:
         },
         **{f"fields/{kind}.md": fields_document(field) for kind in KINDS if (field := find_field(kind))},
         **{f"schema/{name}.json": schema_text(name) for name in NAMES},
+        SECURITY: with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),
     }
+
+
+def security_contact() -> str:
+    """Who is told of vulnerabilities, by pyproject.toml; empty where it names nobody."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(project["tool"]["gpuplan"]["security-contact"])
+
+
+def with_contact(page: str, contact: str) -> str:
+    """The page with how vulnerabilities are reported, between its marks."""
+    how = f"Write to <{contact}>.\n" if contact else HOSTS_OWN_WAY
+    return _CONTACT.sub(lambda _: how, page)
 
 
 def find_example(cases: Path) -> Example:
@@ -96,7 +120,7 @@ def main(*, check: bool) -> None:
     wanted = documents()
     changed = stale(ROOT / "docs", wanted)
     for path in changed:
-        click.echo(f"{'stale' if check else 'wrote'} docs/{path}")
+        click.echo(f"{'stale' if check else 'wrote'} {os.path.normpath(f'docs/{path}')}")
     if not check:
         write(ROOT / "docs", wanted)
     sys.exit(1 if check and changed else 0)

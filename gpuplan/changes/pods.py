@@ -245,11 +245,18 @@ def _asked(container: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
 _THOUSANDS: Final = {"k": 10**3, "M": 10**6}
 
 
+_MOST: Final = 2**63 - 1
+"""Kubernetes caps what is larger: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/."""
+
+
 def _whole(amount: object) -> int:
     """A number as the API server writes it: `8`, `1k`."""
     text = str(amount)
     number, factor = (text[:-1], _THOUSANDS[text[-1]]) if text[-1:] in _THOUSANDS else (text, 1)
-    return int(number) * factor if number.isascii() and number.isdigit() else 0
+    if not (number.isascii() and number.isdigit()):
+        return 0
+    digits = number.lstrip("0") or "0"
+    return min(int(digits) * factor, _MOST) if len(digits) <= len(str(_MOST)) else _MOST
 
 
 def _label(item: Mapping[str, Any], label: str) -> str:

@@ -147,7 +147,7 @@ def _compare(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
 
         terminal.print(colored_diff(outtree.diff(changes, out=wishes.out), terminal.out_theme))
     if wishes.check and changes.is_clean:
-        terminal.say(_summary(changes, build, wishes))
+        terminal.say(_summary(terminal, changes, build, wishes))
     is_same = changes.is_clean if wishes.check else not changes.changes
     return 0 if is_same else 1
 
@@ -170,7 +170,7 @@ def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
         from gpuplan.views.changes import every_change
 
         terminal.say(every_change(changes, wishes.out))
-    terminal.say(_summary(changes, build, wishes))
+    terminal.say(_summary(terminal, changes, build, wishes))
     return 0
 
 
@@ -189,7 +189,8 @@ def _write_findings(terminal: Terminal, report: Report, wishes: _Wishes) -> None
     write_findings(terminal, report, wishes.outputs, to_stderr=wishes.diff or wishes.stdout)
 
 
-def _summary(changes: ChangeSet, build: Build, wishes: _Wishes) -> str:
+def _summary(terminal: Terminal, changes: ChangeSet, build: Build, wishes: _Wishes) -> str:
     from gpuplan.views.changes import summary, unchecked
 
-    return unchecked(build.unchecked_kinds) + summary(changes, wishes.out)
+    not_checked = unchecked(build.unchecked_kinds, terminal.err_theme, named=terminal.verbose > 0)
+    return not_checked + summary(changes, wishes.out)

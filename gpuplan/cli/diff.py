@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,10 +107,10 @@ def command(
 def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
     if file is None:
         return None
-    from gpuplan.changes.pods import read_pods
+    from gpuplan.changes.pods import LIST_PODS, read_pods
+    from gpuplan.cli.lists import read_list
 
-    stdin = sys.stdin.buffer.read() if file == "-" and sys.stdin is not None else b""  # it may be closed
-    data = stdin if file == "-" else Path(file).read_bytes()
+    data = read_list(file, LIST_PODS)
     return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)
 
 

@@ -69,24 +69,23 @@ def command(context: click.Context, clusters: tuple[str, ...], against: str, *, 
 
 
 def _write(root: Path, keepers: Iterable[Keeper]) -> None:
-    """Write each file as a whole or not at all, and none over another."""
+    """Write none of the files over another."""
     from gpuplan.diagnostics import GpuplanError
+    from gpuplan.pipeline import writing
 
     keepers = tuple(keepers)
     for keeper in keepers:
         if os.path.lexists(root / keeper.path):
             raise GpuplanError(f"`{keeper.path}` exists already, so nothing was written", "move it away")
     for keeper in keepers:
-        target = root / keeper.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_name(f".{target.name}.new")  # hidden, so that nothing reads it
-        unfinished.write_text(keeper.text, encoding="utf-8", newline="\n")
-        unfinished.replace(target)
+        writing.create(root, keeper.path, keeper.text)
 
 
 def _delete(root: Path, paths: Iterable[str]) -> None:
     """Delete files, and their folder when nothing else is in it."""
+    from gpuplan.pipeline import writing
+
     for path in paths:
-        (root / path).unlink()
+        writing.remove(root, path)
         with suppress(OSError):
             (root / path).parent.rmdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -98,18 +97,16 @@ def command(
 
 
 def _text(file: str | None) -> str | None:
-    from pathlib import Path
-
+    from gpuplan.cli.lists import read_list
     from gpuplan.diagnostics import GpuplanError
+    from gpuplan.pipeline.rollouts import LIST_NODES
 
     if file is None:
         return None
     try:
-        if file == "-":
-            return "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8-sig")  # it may be closed
-        return Path(file).read_bytes().decode("utf-8-sig")
+        return read_list(file, LIST_NODES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GpuplanError("the list of nodes is not UTF-8", "pass what `kubectl get nodes -o json` prints") from error
+        raise GpuplanError("the list of nodes is not UTF-8", f"pass what `{LIST_NODES}` prints") from error
 
 
 def _write_next(terminal: Terminal, proposal: Proposal) -> str:

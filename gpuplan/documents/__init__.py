@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuplan.documents.document import Document, Layer, Reading, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_folder, read_manifests, read_text
+from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
 from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, UNREAD
@@ -13,11 +14,16 @@ __all__ = [
     "NOTHING_TO_DELETE",
     "RULES",
     "UNREAD",
+    "DiskTree",
     "Document",
+    "Entry",
+    "FileTree",
     "Ignore",
+    "Kind",
     "Layer",
     "Reading",
     "Spot",
+    "Target",
     "find_folders",
     "find_ignores",
     "has_folder",

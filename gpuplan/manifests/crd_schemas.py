@@ -8,7 +8,7 @@ strict field validation of the API server, a field that would be dropped is an e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
@@ -84,7 +84,7 @@ def _parse_specs(file: Path, text: str) -> Iterator[Mapping[str, Any]]:
         documents = list(yaml.load_all(text, Loader=loader))
     except (yaml.YAMLError, ValueError) as error:
         raise GpuplanError(f"`{file}` is not YAML: {' '.join(str(error).split())}", _HINT) from error
-    for document in documents:
+    for document in _without_lists(documents):
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
             spec = document.get("spec")
             if not _is_crd_spec(spec):
@@ -92,6 +92,16 @@ def _parse_specs(file: Path, text: str) -> Iterator[Mapping[str, Any]]:
                     f"`{file}` has a CustomResourceDefinition without a group, a kind and versions", _HINT
                 )
             yield spec
+
+
+def _without_lists(documents: Iterable[object]) -> Iterator[object]:
+    """The objects, those of a `List` one by one: so kubectl prints several of them."""
+    for document in documents:
+        match document:
+            case {"kind": "List", "items": [*items]}:
+                yield from items
+            case _:
+                yield document
 
 
 def _is_crd_spec(spec: object) -> TypeGuard[Mapping[str, Any]]:

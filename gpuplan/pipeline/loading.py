@@ -14,7 +14,9 @@ from gpuplan.documents import (
     DUPLICATE_KEY,
     NOTHING_TO_DELETE,
     UNREAD,
+    DiskTree,
     Document,
+    FileTree,
     Ignore,
     Reading,
     find_folders,
@@ -66,8 +68,13 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
             near = misspelling(name, known)
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
+    return load_tree(DiskTree(root), known, clusters)
+
+
+def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()) -> Repository:
+    """Read the clusters named that a tree is known to have, or all of those, wherever its files are."""
     chosen = tuple(name for name in known if not clusters or name in clusters)
-    loader = _Loader(root)
+    loader = _Loader(tree)
     plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
     return Repository(
         chosen,
@@ -98,7 +105,7 @@ class _Loader:
     ``unread`` are the folders of which documents are missing, ``opaque`` those of which nobody knows which ones.
     """
 
-    root: Path
+    tree: FileTree
     diagnostics: list[Diagnostic] = field(default_factory=list)
     files: dict[str, SourceFile] = field(default_factory=dict)
     hand_files: dict[str, SourceFile] = field(default_factory=dict)
@@ -139,7 +146,7 @@ class _Loader:
         self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
 
     def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
-        documents, found = read_folder(self.root, folder, skip=skip)
+        documents, found = read_folder(self.tree, folder, skip=skip)
         self.diagnostics += found
         unread = [item for item in found if item.rule in UNREAD]
         if unread:
@@ -203,11 +210,11 @@ class _Loader:
         """The bases' documents; the default base may be missing, a named one may not."""
         documents: list[Document] = []
         for index, folder in _bases_of(cluster):
-            if has_folder(self.root, folder):
+            if has_folder(self.tree, folder):
                 documents += self._read_base(folder)
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
-                close = misspelling(folder, find_folders(self.root, "."))
+                close = misspelling(folder, find_folders(self.tree, "."))
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
@@ -232,9 +239,9 @@ class _Loader:
     def _read_hand_work(self, folder: str) -> HandWork | None:
         """What lies below `kustomize/`, but for Components that cannot be read: nothing says what belongs to them."""
         kustomize = f"{folder}/{KUSTOMIZE}"
-        if not has_folder(self.root, kustomize):
+        if not has_folder(self.tree, kustomize):
             return None
-        documents, found = read_manifests(self.root, kustomize)
+        documents, found = read_manifests(self.tree, kustomize)
         self.diagnostics += found
         for document in documents:
             self.hand_files.setdefault(document.file.path, document.file)
@@ -256,9 +263,9 @@ class _Loader:
             dirname(document.file.path): document for document in documents if _is_kustomization(document.file.path)
         }
         found: list[Component] = []
-        for stage in find_folders(self.root, kustomize):
+        for stage in find_folders(self.tree, kustomize):
             folder = f"{kustomize}/{stage}"
-            inner = find_folders(self.root, folder) if stage in _STAGES_WITH_PARTS else ()
+            inner = find_folders(self.tree, folder) if stage in _STAGES_WITH_PARTS else ()
             if folder in kinds or not inner:
                 found.append(_component(stage, None, folder, kinds))
             parts = (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)

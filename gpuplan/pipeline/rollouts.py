@@ -18,10 +18,10 @@ from gpuplan.changes.rollout import Refusal, Rollout, State, StepKind, plan_roll
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
-from gpuplan.pipeline import Report, validate
+from gpuplan.pipeline import Report, validate, writing
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.revisions import find_revision, is_in_git, read_revision
-from gpuplan.planning.node_patterns import NodePattern, parse
+from gpuplan.planning.node_patterns import LONGEST_NAME, NodePattern, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     POOL_LABEL,
@@ -38,7 +38,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
-from gpuplan.policy.models import API_VERSION
+from gpuplan.policy.models import API_VERSION, DNS_SUBDOMAIN
 from gpuplan.wording import listing, misspelling
 
 
@@ -161,7 +161,7 @@ def _limit(pool: Pool, wish: Wish) -> int:
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
-_LIST_NODES: Final = "kubectl get nodes -o json"
+LIST_NODES: Final = "kubectl get nodes -o json"
 
 
 def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
@@ -170,13 +170,13 @@ def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
     if not names and listed is None:
         raise GpuplanError(
             f"pool `{pool.name}` does not say which nodes it has",
-            f"pass them: `{_LIST_NODES} | gpuplan rollout {pool.name} ... --nodes -`",
+            f"pass them: `{LIST_NODES} | gpuplan rollout {pool.name} ... --nodes -`",
         )
     if len(names) != pool.nodes.count:
         seen = f": {listing(names)}" if names else ""
         raise GpuplanError(
             f"pool `{pool.name}` counts {pool.nodes.count} nodes, and {len(names)} are listed{seen}",
-            f"correct `nodes.count`, or list them all: `{_LIST_NODES}`",
+            f"correct `nodes.count`, or list them all: `{LIST_NODES}`",
         )
     lost = [name for name in (pool.rollout.nodes if pool.rollout else ()) if name not in names]
     if lost:
@@ -198,7 +198,18 @@ def _of_pool(pool: Pool, listed: str) -> Iterator[str]:
         else:
             is_its = labels is None or labels.get(POOL_LABEL) == pool.name
         if is_its:
-            yield name
+            yield _checked(name)
+
+
+_IS_SUBDOMAIN: Final = re.compile(DNS_SUBDOMAIN).fullmatch
+
+
+def _checked(name: str) -> str:
+    """What is no node's name is most likely a line of a table; no overlay could name it, either."""
+    if len(name) > LONGEST_NAME or not _IS_SUBDOMAIN(name):
+        shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
+        raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
+    return name
 
 
 def _listed(text: str) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
@@ -212,7 +223,7 @@ def _listed(text: str) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
             yield str(item["metadata"]["name"]), dict(item["metadata"].get("labels") or {})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise GpuplanError(
-            "the list of nodes is not what kubectl writes", f"pass what `{_LIST_NODES}` prints"
+            "the list of nodes is not what kubectl writes", f"pass what `{LIST_NODES}` prints"
         ) from error
 
 
@@ -456,13 +467,7 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 
 def write(root: Path, edit: Edit) -> None:
     """Make the edit, at once or not at all."""
-    path = root / edit.path
     if edit.action is Action.REMOVE:
-        path.unlink(missing_ok=True)
-        return
-    temporary = path.with_name(f".{path.name}.new")  # hidden names are not read
-    try:
-        temporary.write_text(edit.text, encoding="utf-8", newline="\n")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        writing.remove(root, edit.path)
+    else:
+        writing.replace(root, edit.path, edit.text)

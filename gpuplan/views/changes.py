@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gpuplan.views.text import count
 from gpuplan.views.theme import Style, Theme
-from gpuplan.wording import joined
 
 if TYPE_CHECKING:
     from gpuplan.outtree import ChangeSet
 
+_UNBROKEN = "`kubectl get crds -o yaml > DIR/crds.yaml`".replace(" ", "\xa0")
 _DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
 
 
@@ -47,6 +48,14 @@ def _style(line: str) -> Style | None:
     return {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}.get(line[:1])
 
 
-def unchecked(kinds: Sequence[str]) -> str:
-    """The custom resources that were written without having been checked."""
-    return f"not checked for want of their CRDs: {joined(kinds)} (`--crds DIR` checks them)\n" if kinds else ""
+def unchecked(kinds: Sequence[str], theme: Theme, *, named: bool = False) -> str:
+    """The custom resources that were written without having been checked, and where their definitions come from."""
+    if not kinds:
+        return ""
+    said = (
+        f"{count(len(kinds), 'kind')} of custom resources {'was' if len(kinds) == 1 else 'were'} not checked: "
+        "`--crds DIR` takes a folder of their CRDs; "
+        f"{_UNBROKEN} writes those of a cluster"
+    )
+    lines = wrap(said, theme.width, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"{line}\n" for line in [*lines, *(f"  {kind}" for kind in kinds if named)]).replace("\xa0", " ")

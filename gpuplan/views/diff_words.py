@@ -10,8 +10,8 @@ from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, Node
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.pipeline.comparing import Applier, Diff, Impact, Side, SideKind
+from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
-from gpuplan.pipeline.revisions import SHORT
 from gpuplan.planning.plan import Amount, Approval, Window
 from gpuplan.views.text import count
 from gpuplan.views.theme import Theme

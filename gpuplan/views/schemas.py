@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
 KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
-OUTPUTS: Final = ("findings", "plan", "comparison", "diff", "rollout")
+OUTPUTS: Final[Mapping[str, str]] = {
+    "findings": "validate",
+    "plan": "show",
+    "comparison": "show --scheduler NAME",
+    "diff": "diff",
+    "rollout": "rollout",
+}
+"""What is written, and by which command with `--output-format json`."""
+
 NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
 
 

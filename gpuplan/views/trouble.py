@@ -19,5 +19,8 @@ def trouble(message: str, hint: str, theme: Theme) -> str:
 def bug(error: BaseException, theme: Theme) -> str:
     """An error that nobody foresaw, and how to report it."""
     what = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-    hint = "report it, with what `gpuplan version` prints and what this command prints when GPUPLAN_DEBUG=1 is set"
+    hint = (
+        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
+        "GPUPLAN_DEBUG=1 is set; in private, as SECURITY.md there says, if a stranger's files caused it"
+    )
     return trouble(f"this is a bug in gpuplan: {what}", hint, theme)

@@ -118,6 +118,12 @@ def test_numbers_are_written_as_the_api_server_does() -> None:
     assert requests(containers=[asking("1k")]) == {SMALL: 1000}
 
 
+@pytest.mark.parametrize("number", ["9" * 19, "9" * 5000, "9" * 17 + "M"])
+def test_a_number_is_no_larger_than_a_quantity_can_be(number: str) -> None:
+    assert requests(containers=[asking(number)]) == {SMALL: 2**63 - 1}
+    assert requests(containers=[asking("0" * 5000 + "8")]) == {SMALL: 8}
+
+
 def test_a_namespace_in_the_list_says_whose_it_is() -> None:
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"gpuplan.dev/tenant": "them"}}}
 

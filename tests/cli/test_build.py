@@ -169,8 +169,13 @@ def test_components_are_found_from_wherever_the_output_is(tmp_path: Path, out: s
     assert (scheduling / path).resolve() == component.resolve()
 
 
-def test_custom_resources_that_nothing_checked_are_named(tmp_path: Path) -> None:
-    assert "NodeFeatureRule" in run("build", cwd=a_platform(tmp_path)).err
+def test_custom_resources_that_nothing_checked_are_counted_and_named_when_asked_for(tmp_path: Path) -> None:
+    short = run("build", cwd=a_platform(tmp_path)).err
+    long = run("-v", "build", cwd=tmp_path).err
+
+    assert "1 kind of custom resources was not checked" in short
+    assert "NodeFeatureRule" not in short
+    assert "\n  NodeFeatureRule.nfd.k8s-sigs.io\n" in long
 
 
 # --- Checking ----------------------------------------------------------------------------------------------------

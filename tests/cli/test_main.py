@@ -118,6 +118,7 @@ def test_a_bug_is_ours_and_can_be_reported(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert done.code == 2
     assert done.err.startswith("error: this is a bug in gpuplan: KeyError: 'x'\n  = help: report it")
+    assert "SECURITY.md" in done.err
     assert "Traceback" not in done.err
 
 

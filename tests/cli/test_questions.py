@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -10,6 +11,8 @@ from shutil import which
 import pytest
 
 from gpuplan import __version__
+from gpuplan.policy import KINDS
+from gpuplan.views import schemas
 from tests.cli.platforms import a_platform
 from tests.cli.runs import run, spawn
 
@@ -104,6 +107,13 @@ def test_schema(name: str) -> None:
 
 def test_schema_is_that_of_policies_when_none_is_named() -> None:
     assert run("schema").out == run("schema", "policy").out
+
+
+def test_help_names_every_schema() -> None:
+    words = set(re.findall(r"\w+", run("schema", "--help").out))
+
+    assert {name.lower() for name in schemas.NAMES} <= words
+    assert tuple(KINDS) == schemas.KINDS
 
 
 def test_a_schema_that_is_not_there_is_bad_usage() -> None:

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from gpuplan.cli.main import main
 from gpuplan.views.schemas import schema
-from tests.cli.platforms import a_platform, write
+from tests.cli.platforms import CLUSTER, POOL, a_platform, write
 from tests.cli.runs import run
 
 LAYOUT = """\
@@ -153,6 +153,21 @@ def test_a_list_that_is_no_text_is_refused(root: Path) -> None:
     (root / "nodes.txt").write_bytes(b"\xff\xfe")
     done = run(*PLANNED, cwd=root)
     assert (done.code, "the list of nodes is not UTF-8" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "name", ["research-2   Ready", "Research-2", "research-2/", "research-" + "2" * 5000, "a\ufffdb"]
+)
+def test_what_is_no_node_is_refused(root: Path, name: str) -> None:
+    write(root / "policies/pool.yaml", POOL.replace(', namePattern: "research-[0-9]+"', ""))
+    write(root / "overlays/dev/cluster.yaml", CLUSTER.replace("NAME", "dev") + "  nodeLabels: external\n")
+    write(root / "nodes.txt", f"research-1\n{name}\n")
+
+    done = run(*PLANNED, "--write", cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "is no name of a node\n  = help: pass what `kubectl get nodes -o json` prints\n" in done.err
+    assert len(done.err) < 300
 
 
 def test_errors_in_the_policies_come_first(root: Path) -> None:

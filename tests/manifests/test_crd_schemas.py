@@ -205,6 +205,13 @@ def test_definitions_come_in_yaml_of_several_documents_and_in_json(tmp_path: Pat
     ]
 
 
+def test_definitions_are_read_as_kubectl_prints_them(tmp_path: Path) -> None:
+    items = [a_crd({"type": "object"}, kind="Gadget"), a_crd({"type": "string"})]
+    (tmp_path / "crds.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    assert problems(tmp_path, a_widget({})) == ['`spec`: {} is not of type "string"']
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

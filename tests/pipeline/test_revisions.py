@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline import git as running_git
+from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.revisions import Revision, get_merge_base, get_revision, is_in_git, read_revision
 from tests.cli.platforms import POOL, TENANT, a_platform, write
-from tests.git import a_repository, commit, git
+from tests.git import TreeEntry, a_commit, a_repository, a_tree, an_object, commit, entries_of, git
 
 
 def nodes(root: Path, revision: Revision) -> int:
@@ -52,6 +56,17 @@ def test_neither_the_files_nor_the_index_change(root: Path) -> None:
     read_revision(root, get_revision(root, "HEAD~1"))
 
     assert (git(root, "status", "--porcelain"), (root / ".git/index").read_bytes()) == before
+
+
+def test_objects_may_have_longer_names(tmp_path: Path) -> None:
+    root = tmp_path / "platform"
+    git(tmp_path, "init", "--quiet", "--object-format=sha256", "platform")
+    commit(a_platform(a_repository(root)))
+
+    revision = get_revision(root, "HEAD")
+
+    assert len(revision.commit) == 64
+    assert nodes(root, revision) == 2
 
 
 def test_the_platform_may_be_a_folder_of_the_repository(tmp_path: Path) -> None:
@@ -133,6 +148,151 @@ def test_the_merge_base_is_where_two_branches_part(root: Path) -> None:
 
     assert nodes(root, base) == 3
     assert base.commit.startswith(base.name)
+
+
+def findings(repository: Repository) -> list[tuple[str, str, str]]:
+    return [(item.code, item.finding.message, item.finding.at.locate().file.path) for item in repository.diagnostics]
+
+
+def test_a_revision_is_read_as_its_checkout_is(tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path / "everything") / "gpu", "dev", "prod")
+    priority = "apiVersion: gpuplan.dev/v1\nkind: PriorityClass\nmetadata: {name: NAME}\nspec: {value: 1}\n"
+    for index, path in enumerate(
+        (
+            *("B.yaml", "b.yaml", "b/z.YML", "b/c/d.yaml", "b.c.yaml", "a b.yaml", "caf\u00e9.yaml", "x\\y.yaml"),
+            *(".hidden.yaml", ".git-like/x.yaml", ".gpuplan/inventory", "b/.gpuplan/inventory", "notes.txt"),
+            *("folder.yaml/inner.yaml", "line\nend.yaml"),
+        )
+    ):
+        write(root / "policies" / path, priority.replace("NAME", f"p{index}"))
+    write(root / os.fsdecode(b"policies/caf\xe9.yaml"), "broken: [")
+    write(root.parent / "shared/s.yaml", priority.replace("NAME", "shared"))
+    write(root / "more/more.yaml", priority.replace("NAME", "more"))
+    for name, target in {
+        "policies/l1.yaml": "../more/more.yaml",
+        "policies/l2.yaml": "../../shared/s.yaml",
+        "policies/l3.yaml": "../../gpu/policies/l1.yaml",
+        "policies/l4.yaml": "gone.yaml",
+        "policies/l5.yaml": "b",
+        "policies/l6": "../../shared",
+        "policies/l7": "../../shared/s.yaml",
+        "policies/l8.yaml": "l8.yaml",
+        "policies/l9.yaml": "up/more/more.yaml",
+        "policies/up": "..",
+        "overlays/linked": "dev",
+        "overlays/README": "../../shared/s.yaml",
+        "overlays/dev/kustomize": "../prod",
+    }.items():
+        (root / name).symlink_to(target)
+    commit(root.parent)
+
+    revision = read_revision(root, get_revision(root, "HEAD"))
+    files = load(root)
+
+    assert revision.clusters == files.clusters == ("dev", "linked", "prod")
+    assert findings(revision) == findings(files)
+    assert len(findings(files)) > 10
+    assert [sorted(item.name for item in plan.priority_classes) for plan in revision.plans] == [
+        sorted(item.name for item in plan.priority_classes) for plan in files.plans
+    ]
+    assert revision.file_count == files.file_count
+    assert revision.folders == files.folders
+
+
+def test_a_folder_that_is_a_link_out_of_the_commit_is_trouble(root: Path, tmp_path: Path) -> None:
+    (root / "policies").rename(tmp_path / "policies")
+    (root / "policies").symlink_to(tmp_path / "policies")
+    commit(root)
+
+    assert trouble(root, "HEAD")[0] == "folder `policies` is a link out of the repository"
+
+
+# --- What git is not to do ---------------------------------------------------------------------------------------
+
+
+def test_replaced_objects_and_grafts_stand_in_for_nothing(root: Path) -> None:
+    pool = git(root, "rev-parse", "HEAD:policies/pool.yaml")
+    git(root, "replace", pool, git(root, "rev-parse", "HEAD~1:policies/pool.yaml"))
+    git(root, "replace", "HEAD", "HEAD~1")
+    write(root / ".git/info/grafts", f"{git(root, 'rev-parse', 'HEAD')}\n")
+
+    assert git(root, "show", "HEAD:policies/pool.yaml") == POOL.strip()
+    assert nodes(root, get_revision(root, "HEAD")) == 3
+    assert nodes(root, get_merge_base(root, "HEAD", "HEAD~1")) == 2
+
+
+def test_attributes_filters_and_programs_of_the_configuration_do_nothing(root: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    write(program, f"#!/bin/sh\necho ran >> {tmp_path}/ran\n")
+    program.chmod(0o755)
+    write(root / ".gitattributes", "* filter=own diff=own text eol=crlf working-tree-encoding=UTF-16 ident\n")
+    for name in (
+        *("filter.own.smudge", "filter.own.clean", "filter.own.process", "diff.own.textconv", "diff.external"),
+        *("core.fsmonitor", "core.pager", "pager.cat-file", "core.sshCommand", "core.editor", "gpg.program"),
+    ):
+        git(root, "config", name, os.fspath(program))
+    for hook in ("post-checkout", "reference-transaction", "post-index-change", "fsmonitor-watchman"):
+        (root / ".git/hooks" / hook).symlink_to(program)
+    plain = an_object(root, "blob", b"* filter=own diff=own text eol=crlf working-tree-encoding=UTF-16 ident\n")
+    tree = a_tree(root, [*entries_of(root), TreeEntry(b"100644", b".gitattributes", plain)])
+    evil = a_commit(root, tree, "evil")
+    (tmp_path / "ran").unlink(missing_ok=True)
+
+    assert nodes(root, get_revision(root, evil)) == 3
+    assert nodes(root, get_merge_base(root, evil, evil)) == 3
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"])
+def test_the_folder_says_which_repository_is_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    other = a_repository(tmp_path / "other")
+    commit(other)
+    monkeypatch.setenv(name, os.fspath(other / ".git" if name != "GIT_WORK_TREE" else other))
+
+    assert nodes(root, get_revision(root, "HEAD")) == 3
+
+
+def test_objects_that_are_only_being_pushed_are_found(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(root)
+    quarantine = tmp_path / "incoming"
+    (root / ".git/objects").rename(quarantine)
+    (root / ".git/objects").mkdir()
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", os.fspath(quarantine))
+    monkeypatch.setenv("GIT_ALTERNATE_OBJECT_DIRECTORIES", os.fspath(root / ".git/objects"))
+
+    assert nodes(root, get_revision(root, "HEAD")) == 4
+
+
+def test_a_partial_clone_fetches_what_is_read_and_nothing_else(root: Path, tmp_path: Path) -> None:
+    write(root / "models/large.yaml", "unread: true\n")
+    commit(root)
+    git(root, "config", "uploadpack.allowFilter", "true")
+    git(root, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", root.as_uri(), "partial")
+    clone = tmp_path / "partial"
+
+    assert nodes(clone, get_revision(clone, "HEAD")) == 4
+
+    missing = git(clone, "rev-list", "--objects", "--missing=print", "HEAD").splitlines()
+    assert f"?{git(root, 'rev-parse', 'HEAD:models/large.yaml')}" in missing
+    assert f"?{git(root, 'rev-parse', 'HEAD:policies/pool.yaml')}" not in missing
+
+
+def test_one_process_reads_all_objects(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "bin/git", f'#!/bin/sh\necho "$@" >> {tmp_path}/log\nexec {shutil.which("git")} "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    for index in range(50):
+        a_platform(root, f"cluster-{index}")
+    commit(root)
+    revision = get_revision(root, "HEAD")
+    monkeypatch.setenv("PATH", os.fspath(tmp_path / "bin"), prepend=os.pathsep)
+
+    assert len(read_revision(root, revision).plans) == 51
+    assert (tmp_path / "log").read_text().splitlines() == ["-c core.bigFileThreshold=1m cat-file --batch"]
 
 
 # --- What stands in the way --------------------------------------------------------------------------------------
@@ -220,3 +380,27 @@ def test_branches_without_a_common_commit_have_no_base(root: Path) -> None:
 
     with pytest.raises(GpuplanError, match="`main` and `lonely` have no commit in common here"):
         get_merge_base(root, "main", "lonely")
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zlib", zlib.compress(b"blob 5\0a")])
+def test_a_damaged_object_is_trouble(root: Path, damage: bytes) -> None:
+    digest = git(root, "rev-parse", "HEAD:policies/pool.yaml")
+    path = root / ".git/objects" / digest[:2] / digest[2:]
+    path.chmod(0o644)
+    path.write_bytes(damage)
+
+    message, hint = trouble(root, "HEAD")
+
+    assert message.startswith(("`git cat-file` fails: it says ", "git cannot read "))
+    assert hint
+
+
+def test_git_that_says_nothing_is_not_waited_for(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    revision = get_revision(root, "HEAD")
+    write(tmp_path / "bin/git", "#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", os.fspath(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(running_git, "LONGEST_READ", 0.2)
+
+    with pytest.raises(GpuplanError, match=r"`git cat-file` says nothing within"):
+        read_revision(root, revision)

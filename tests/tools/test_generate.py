@@ -71,3 +71,30 @@ def test_there_is_a_page_for_everything(generate: ModuleType) -> None:
     assert {"catalog.md", "cli.md", "fields/Pool.md", "rules/index.md", "rules/GPU101.md"} <= documents.keys()
     assert "schema/policy.json" in documents
     assert all(text.endswith("\n") and not text.endswith("\n\n") for text in documents.values())
+
+
+# --- How vulnerabilities are reported ------------------------------------------------------------------------------
+
+PAGE = "Above.\n<!-- contact -->\nas it was\n<!-- /contact -->\nBelow.\n"
+
+
+@pytest.mark.parametrize("contact", ["security@example.com", "https://example.com/security"])
+def test_the_contact_is_named(generate: ModuleType, contact: str) -> None:
+    page = f"Above.\n<!-- contact -->\nWrite to <{contact}>.\n<!-- /contact -->\nBelow.\n"
+
+    assert generate.with_contact(PAGE, contact) == page
+
+
+def test_without_a_contact_the_host_is_named(generate: ModuleType) -> None:
+    page = generate.with_contact(PAGE, "")
+
+    assert "Use the private vulnerability reporting of the place that hosts this repository" in page
+    assert "<>" not in page
+    assert page.endswith("<!-- /contact -->\nBelow.\n")
+
+
+def test_the_security_page_says_what_the_project_says(generate: ModuleType) -> None:
+    page = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
+
+    assert generate.documents()["../SECURITY.md"] == page
+    assert generate.with_contact(page, "security@example.com") != page

@@ -57,8 +57,18 @@ def test_a_diff_is_coloured_line_by_line() -> None:
     ]
 
 
-def test_what_was_not_checked_is_named() -> None:
-    assert unchecked(()) == ""
-    assert unchecked(("ClusterPolicy", "NodeFeatureRule")).startswith(
-        "not checked for want of their CRDs: ClusterPolicy and NodeFeatureRule"
+def test_what_was_not_checked_is_counted_with_where_definitions_come_from() -> None:
+    said = unchecked(("ClusterPolicy.nvidia.com", "NodeFeatureRule.nfd.k8s-sigs.io"), Theme(width=80))
+
+    assert said == (
+        "2 kinds of custom resources were not checked: `--crds DIR` takes a folder of\n"
+        "their CRDs; `kubectl get crds -o yaml > DIR/crds.yaml` writes those of a cluster\n"
     )
+    assert unchecked((), PLAIN) == ""
+
+
+def test_what_was_not_checked_is_named_when_asked_for() -> None:
+    said = unchecked(("ClusterPolicy.nvidia.com",), PLAIN, named=True)
+
+    assert said.startswith("1 kind of custom resources was not checked: ")
+    assert said.endswith("\n  ClusterPolicy.nvidia.com\n")

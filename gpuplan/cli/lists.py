@@ -1,0 +1,36 @@
+"""Lists that other programs printed, from a file, a pipe or standard input."""
+
+from __future__ import annotations
+
+import sys
+from typing import BinaryIO, Final
+
+LARGEST: Final = 2**30
+"""Bytes: a hundred thousand pods."""
+_CHUNK: Final = 2**20
+
+
+def read_list(file: str, way: str) -> bytes:
+    """What is in a file, or comes by stdin for ``-``; trouble when it is no text, or without end.
+
+    ``way`` is the command that prints such a list. A pipe is read until whoever writes to it has ended.
+    """
+    if file == "-":
+        return b"" if sys.stdin is None else _read(sys.stdin.buffer, "stdin", way)  # it may be closed
+    with open(file, "rb") as stream:  # noqa: PTH123 - as the user typed it
+        return _read(stream, file, way)
+
+
+def _read(stream: BinaryIO, name: str, way: str) -> bytes:
+    from gpuplan.diagnostics import GpuplanError
+
+    found = bytearray()
+    while chunk := stream.read(_CHUNK):
+        found += chunk
+        if b"\0" in chunk:  # no list has one, and devices that never end have little else
+            raise GpuplanError(f"`{name}` holds a zero byte, so it is no UTF-8 text", f"write it with `{way}`")
+        if len(found) > LARGEST:
+            raise GpuplanError(
+                f"`{name}` is larger than any list: more than {LARGEST:,} bytes", f"write it with `{way}`"
+            )
+    return bytes(found)

@@ -1,0 +1,113 @@
+"""Where files are read from: the disk, or whatever else has folders with names in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from enum import Enum, auto
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from gpuplan.diagnostics import GpuplanError
+
+
+class Kind(Enum):
+    """What a name in a folder stands for."""
+
+    FILE = auto()
+    FOLDER = auto()
+    LINK = auto()
+    OTHER = auto()
+    """A pipe, a socket or a device."""
+
+
+class Entry(NamedTuple):
+    """A name in a folder; ``kind`` is the name's own: a link is not followed."""
+
+    name: str
+    kind: Kind
+
+
+class Target(NamedTuple):
+    """What a path leads to when all links are followed.
+
+    ``kind`` is None where nothing is, or where nobody can know: outside of a commit.
+    """
+
+    kind: Kind | None
+    is_inside: bool = True
+
+
+class FileTree(Protocol):
+    """Folders and files below a root, by paths relative to it; the root itself is ``.``."""
+
+    def entries(self, folder: str) -> Sequence[Entry]:
+        """What is directly in a folder, in any order."""
+        ...  # pragma: no cover
+
+    def target(self, path: str) -> Target:
+        """What a path leads to; ``is_inside`` says whether that is below the root."""
+        ...  # pragma: no cover
+
+    def read(self, path: str, most: int) -> bytes:
+        """The content of a file, and no more of it than so many bytes."""
+        ...  # pragma: no cover
+
+
+class DiskTree:
+    """A folder of the disk."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def entries(self, folder: str) -> Sequence[Entry]:
+        try:
+            with os.scandir(self._root / folder) as entries:
+                return [Entry(entry.name, _kind_of(entry)) for entry in entries]
+        except OSError as error:
+            raise _trouble(folder, error) from error
+
+    def target(self, path: str) -> Target:
+        place = os.path.join(self._root, path)  # noqa: PTH118 - a `Path` takes longer than the system does
+        try:
+            mode = os.stat(place).st_mode  # noqa: PTH116
+        except (OSError, ValueError):  # no such thing, or no such name on any file system
+            return Target(None)
+        kind = Kind.FOLDER if stat.S_ISDIR(mode) else Kind.FILE if stat.S_ISREG(mode) else Kind.OTHER
+        return Target(kind, Path(os.path.realpath(place)).is_relative_to(self._real_root))
+
+    def read(self, path: str, most: int) -> bytes:
+        try:
+            with (self._root / path).open("rb") as stream:
+                start = stream.read(min(_CHUNK, most))
+                return start if len(start) < _CHUNK else start + stream.read(most - _CHUNK)
+        except OSError as error:
+            raise _trouble(path, error) from error
+
+    @cached_property
+    def _real_root(self) -> str:
+        return os.path.realpath(self._root)
+
+
+_CHUNK = 64 * 1024  # as much memory is taken as is asked for, and most files are small
+
+
+def printable(path: str) -> str:
+    """File names on Linux are bytes; those that are not UTF-8 are shown with escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _kind_of(entry: os.DirEntry[str]) -> Kind:
+    """Most file systems tell this with the name."""
+    if entry.is_symlink():
+        return Kind.LINK
+    if entry.is_dir():
+        return Kind.FOLDER
+    return Kind.FILE if entry.is_file() else Kind.OTHER
+
+
+def _trouble(path: str, error: OSError) -> GpuplanError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return GpuplanError(f"cannot read `{printable(path)}`: {reason}", "check that it exists and that you may read it")

@@ -1,0 +1,106 @@
+"""Documents are written into an overlay, and through no link."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline import writing
+
+FILE = "overlays/dev/retained/a.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with an overlay, and beside it a folder that is no part of it."""
+    (tmp_path / "repository/overlays/dev").mkdir(parents=True)
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim/a.yaml").write_text("original")
+    return tmp_path / "repository"
+
+
+def victim(root: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (root.parent / "victim").iterdir()}
+
+
+def test_a_new_file_comes_with_its_folder(root: Path) -> None:
+    writing.create(root, FILE, "é\n")
+
+    assert (root / FILE).read_bytes() == "é\n".encode()
+    assert (root / FILE).stat().st_mode & 0o111 == 0
+
+
+@pytest.mark.parametrize("target", ["../../../../victim/a.yaml", "../../../../victim/b.yaml", "gone"])
+def test_a_new_file_is_written_over_nothing(root: Path, target: str) -> None:
+    (root / FILE).parent.mkdir()
+    (root / FILE).symlink_to(target)
+
+    with pytest.raises(GpuplanError, match=f"cannot write `{FILE}`: file exists"):
+        writing.create(root, FILE, "x")
+
+    assert victim(root) == {"a.yaml": "original"}
+    assert (root / FILE).is_symlink()
+
+
+@pytest.mark.parametrize("target", ["../../../victim", "../../../nowhere", "..", "."])
+def test_no_link_is_followed_for_a_folder(root: Path, target: str) -> None:
+    (root / "overlays/dev/retained").symlink_to(target)
+
+    for write in (writing.create, writing.replace):
+        with pytest.raises(GpuplanError, match="`overlays/dev/retained` is a link or a file, not a folder"):
+            write(root, FILE, "x")
+    with pytest.raises(GpuplanError, match="is a link or a file"):
+        writing.remove(root, FILE)
+
+    assert victim(root) == {"a.yaml": "original"}
+    assert [path.name for path in (root / "overlays/dev").iterdir()] == ["retained"]
+
+
+def test_an_overlay_out_of_the_repository_is_not_written_to(root: Path) -> None:
+    (root / "overlays/prod").symlink_to("../../victim")
+
+    with pytest.raises(GpuplanError, match="folder `overlays/prod` is a link out of the repository"):
+        writing.replace(root, "overlays/prod/a.yaml", "x")
+
+    assert victim(root) == {"a.yaml": "original"}
+
+
+def test_an_overlay_elsewhere_in_the_repository_is(root: Path) -> None:
+    (root / "clusters/prod").mkdir(parents=True)
+    (root / "overlays/prod").symlink_to("../clusters/prod")
+
+    writing.replace(root, "overlays/prod/a.yaml", "x")
+
+    assert (root / "clusters/prod/a.yaml").read_text() == "x"
+
+
+def test_what_is_replaced_may_be_a_link_that_nothing_is_written_through(root: Path) -> None:
+    (root / "overlays/dev/a.yaml").symlink_to(root.parent / "victim/a.yaml")
+
+    writing.replace(root, "overlays/dev/a.yaml", "x")
+
+    assert victim(root) == {"a.yaml": "original"}
+    assert not (root / "overlays/dev/a.yaml").is_symlink()
+    assert os.listdir(root / "overlays/dev") == ["a.yaml"]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(root: Path) -> None:
+    (root / "overlays/dev/a.yaml").mkdir()
+
+    with pytest.raises(GpuplanError, match=r"cannot write `overlays/dev/a.yaml`: is a directory"):
+        writing.replace(root, "overlays/dev/a.yaml", "x")
+
+    assert os.listdir(root / "overlays/dev") == ["a.yaml"]
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(root: Path) -> None:
+    (root / "overlays/dev/a.yaml").symlink_to(root.parent / "victim/a.yaml")
+
+    writing.remove(root, "overlays/dev/a.yaml")
+    writing.remove(root, "overlays/dev/a.yaml")
+
+    assert victim(root) == {"a.yaml": "original"}
+    assert os.listdir(root / "overlays/dev") == []

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gpuplan.wording import Tail, closest, joined, listing, markdown_code
+from gpuplan.wording import Tail, closest, joined, listing, markdown_code, misspelling
 
 
 def test_words_are_joined_as_people_do() -> None:
@@ -65,3 +65,48 @@ def test_a_plain_name_is_code_in_backticks() -> None:
         "`example.com/rack`",
         "`POST /api/v1/{id}`",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("h100-trainin", "h100-training"),
+        ("h100_training", "h100-training"),
+        ("H100Training", "h100-training"),
+        ("reserach", "research"),
+        ("baech", "bach"),
+        ("cht", "chat"),
+        ("namespaces/researh", "namespaces/research"),
+        ("1g10gb", "1g.10gb"),
+    ],
+)
+def test_a_typo_in_a_name_is_guessed(written: str, meant: str) -> None:
+    assert misspelling(written, (meant, "other")) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("a100", "h100"),
+        ("a100", "a1000"),
+        ("a100-mig", "h100-mig"),
+        ("pool-1", "pool-2"),
+        ("pool-11", "pool-1-1"),
+        ("1g.10gb", "2g.20gb"),
+        ("3g.40gb", "3g.20gb"),
+        ("team-a", "team-b"),
+        ("team-a-prod", "team-a-dev"),
+        ("eu-train", "us-train"),
+        ("cold", "gold"),
+        ("train", "train-large"),
+        ("serving", "training"),
+    ],
+)
+def test_one_name_is_no_misspelling_of_another(name: str, other: str) -> None:
+    assert misspelling(name, (other,)) is None
+    assert misspelling(other, (name,)) is None
+
+
+def test_a_typo_of_two_names_is_guessed_as_neither() -> None:
+    assert misspelling("serving-x", ("servings-x", "servingz-x")) is None
+    assert misspelling("Serving", ("servings", "serving")) == "serving"

@@ -12,6 +12,7 @@ _LIMIT = 4
 _LEAST_LIKENESS = 0.6
 _SPREAD = 0.1
 _SHARING_SUFFIX = re.compile(r"-(shared|mig-.*)$")
+_NUMBERED = re.compile(r"[a-z]*[0-9]+")
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -37,9 +38,17 @@ def _compare(wanted: str, spelling: str) -> tuple[int, float]:
     words, theirs = _words(wanted), _words(spelling)
     if set(words) <= set(theirs):
         return 1, 0.0
-    if "".join(theirs).startswith("".join(words)):
+    beginning, rest = "".join(words), "".join(theirs)
+    if rest.startswith(beginning) and not (beginning[-1:].isdigit() and rest[len(beginning) :][:1].isdigit()):
         return 2, 0.0
+    if not _numbered(words) <= _numbered(theirs):
+        return 3, 1.0  # what has a number tells boards apart: neither an A200 nor a B100 is a misspelt A100
     return 3, 1 - SequenceMatcher(None, "".join(words), "".join(theirs)).ratio()
+
+
+def _numbered(words: Iterable[str]) -> set[str]:
+    """The beginnings of words up to their number: `a100`, `sxm4` and the 80 of `80gb`."""
+    return {found[0] for word in words if (found := _NUMBERED.match(word))}
 
 
 def _spellings(gpu: Gpu) -> Iterator[str]:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
-from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import (
     LONGEST_NAME,
     NodePattern,
@@ -123,7 +123,7 @@ def unreadable_name_pattern(plan: Plan) -> Iterator[Finding]:
                 f"pattern of pool `{pool.name}` cannot be read: {pattern.reason}",
                 label=f"at character {pattern.column}",
                 notes=("gpuplan compares patterns to prove that no node belongs to two pools",),
-                help=pattern.instead,
+                help=_instead_of_glob(pool) or pattern.instead,
             )
 
 
@@ -145,7 +145,9 @@ def pattern_matches_no_node(plan: Plan) -> Iterator[Finding]:
                 f"pattern of pool `{pool.name}` matches no node name",
                 label="matches nothing",
                 notes=tuple(_why_nothing(pattern)),
-                help=_lower_case(pattern) or "the pattern must match the whole name, such as `gpu-a100-[0-9]+`",
+                help=_instead_of_glob(pool)
+                or _lower_case(pattern)
+                or "the pattern must match the whole name, such as `gpu-a100-[0-9]+`",
             )
 
 
@@ -163,24 +165,34 @@ def _lower_case(pattern: NodePattern) -> str:
 
 @check("GPU143", "pattern-matches-too-few-nodes")
 def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
-    """A node-name pattern matches fewer names than the pool has nodes.
+    """A node-name pattern matches fewer names than the pool has nodes, or others than it seems to.
 
     ## Why
     Capacity is counted with `count`. When the pattern can match only eight names, the other nodes never join the pool,
-    and quotas promise GPUs that do not exist.
+    and quotas promise GPUs that do not exist. Patterns are regular expressions, not file patterns: `*` repeats the
+    character before it, so that `gpu-a100-*` matches `gpu-a100` and no node of the pool.
 
     ## Instead
-    Widen the pattern, or lower `count`.
+    Widen the pattern: `gpu-a100-.*` is any name that begins so, `gpu-a100-[0-9]+` one that ends in a number.
     """
     for pool, pattern in _patterns(plan):
         count = count_names(pattern, pool.nodes.count)
+        glob = _instead_of_glob(pool)
+        if count >= pool.nodes.count and glob and _ENDS_AS_GLOB.search(pattern.text):
+            yield Finding(
+                _pattern_at(pool),
+                f"pattern of pool `{pool.name}` ends in `*`, which repeats `{pattern.text[-2]}`",
+                label="not any rest of a name",
+                help=glob,
+                severity=Severity.WARNING,
+            )
         if 0 < count < pool.nodes.count:
             yield Finding(
                 pool.nodes.at / "count",
                 f"pool `{pool.name}` has {pool.nodes.count} nodes, but its pattern matches {_times(count, 'name')}",
                 label=f"at most {count}",
                 related=(Label(_pattern_at(pool), f"matches {_times(count, 'name')}"),),
-                help=f"widen the pattern, or write `count: {count}`",
+                help=glob or f"widen the pattern until it matches the names of all {pool.nodes.count} nodes",
             )
 
 
@@ -203,7 +215,7 @@ def node_count_differs(plan: Plan) -> Iterator[Finding]:
                 f"pool `{pool.name}` counts {_times(pool.nodes.count, 'node')} and lists {listed}",
                 label=f"{listed} listed",
                 related=(Label((pool.nodes.at / "names").key, f"lists {_times(listed, 'node')}"),),
-                help=f"write `count: {listed}`, or correct the list",
+                help=f"list the nodes of the pool, all {pool.nodes.count}; if these are all, `count: {listed}` says so",
             )
 
 
@@ -287,6 +299,22 @@ def _patterns(plan: Plan) -> Iterator[tuple[Pool, NodePattern]]:
 
 def _pattern_at(pool: Pool) -> Origin:
     return pool.nodes.at / "namePattern"
+
+
+def _instead_of_glob(pool: Pool) -> str:
+    """What to write for a file pattern, in which `*` and `?` stand for themselves and repeat nothing."""
+    text = pool.nodes.name_pattern or ""
+    if not _GLOB.search(text):
+        return ""
+    better = _GLOB.sub(lambda found: ".*" if found[0] == "*" else ".", text)
+    pattern = parse(better)
+    if not isinstance(pattern, NodePattern) or count_names(pattern, pool.nodes.count) < pool.nodes.count:
+        return ""
+    return f"`*` repeats the character before it; for any rest of a name write `{better}`"
+
+
+_GLOB = re.compile(r"(?:^|(?<=[A-Za-z0-9-]))[*?](?![*?])")
+_ENDS_AS_GLOB = re.compile(r"[A-Za-z0-9-]\*$")
 
 
 def _times(count: int, what: str) -> str:

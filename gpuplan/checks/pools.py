@@ -9,7 +9,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
 """`Isolation` lists the strongest first."""
@@ -228,7 +228,7 @@ def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[st
             related=(Label((tenant.at / "quotas").key, f"quotas on {listing(used)}"),),
             help=f"add a quota on `{pools[0]}`, or add `{kind}` to the `workloadTypes` of `{used[0]}`",
         )
-    close = closest(kind, serving)
+    close = misspelling(kind, serving)
     return Finding(
         at,
         f"no pool serves workload type `{kind}`",

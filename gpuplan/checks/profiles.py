@@ -12,7 +12,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
 from gpuplan.planning.plan import LayoutEntry, Plan
-from gpuplan.wording import closest, listing
+from gpuplan.wording import joined, listing, misspelling
 
 _MANY = 20
 """As many profiles as any model has, so that a note can list them all."""
@@ -59,46 +59,47 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
     node keeps its old partitions.
 
     ## Instead
-    Use the profile of the same size on this model, which the finding names; `gpuplan catalog` with the model's name
-    lists them all.
+    Use a profile of this model. The finding names those with as many compute slices; their memory is another one, so
+    look whether it is enough. `gpuplan catalog` with the model's name lists them all.
     """
     for line in _lines(plan):
         parsed = parse_profile(line.name)
         is_known = line.gpu.find_profile(line.name) or line.name in line.gpu.legacy_names
         if parsed is None or parsed.compute_instance_slices is not None or is_known:
             continue
-        same = _same_size(line.gpu, line.name)
         yield Finding(
             line.at.key,
             f"`{line.name}` is not a profile of {line.gpu.id}",
-            label=f"same size here: `{same}`" if same else "no such profile here",
+            label="no such profile here",
             notes=(*_home_note(line.name), _profiles_of(line.gpu)),
-            help=line.write(same) if same else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+            help=_in_lower_case(line) or _as_many_slices(line) or f"`gpuplan catalog {line.gpu.id}` shows the profiles",
         )
 
 
-def _same_size(gpu: Gpu, name: str) -> str | None:
-    """This model's profile for another model's name: as large a part of the board as there, where that is known.
-
-    Where no profile has the name's attributes, the one without counts, or the one whose attributes differ in case.
-    """
-    similar = gpu.similar_profiles(name) or gpu.similar_profiles(name.lower()) or gpu.similar_profiles(_plain(name))
-    parts = {profile.memory_slices / home.memory_slices for home, profile in _homes(name)}
-    same = [profile for profile in similar if profile.memory_slices / gpu.memory_slices in parts]
-    return next((profile.name for profile in (*same, *similar)), None)
+def _in_lower_case(line: _Written) -> str:
+    lower = line.name.lower()
+    return line.write(lower) if line.gpu.find_profile(lower) else ""
 
 
-def _plain(name: str) -> str:
-    return re.split(r"[+-]", name, maxsplit=1)[0]
+def _as_many_slices(line: _Written) -> str:
+    """What this model has with the compute slices of another one's profile: a fact, for the memory is another one."""
+    gpu, wanted = line.gpu, parse_profile(line.name)
+    slices = wanted.compute_slices if wanted else 0
+    found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
+    if not found:
+        return ""
+    have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
+    sizes = [f"{profile.parsed.gigabytes} GB: `{profile.name}`" for profile in found]
+    return f"on {gpu.id} {have} {joined(sizes, 'or')}"
 
 
-def _homes(name: str) -> list[tuple[Gpu, Profile]]:
+def _homes(name: str) -> list[Gpu]:
     """The models that have a profile of this name; parses the whole catalog, so only for findings."""
-    return [(gpu, profile) for gpu in load().all() if (profile := gpu.find_profile(name))]
+    return [gpu for gpu in load().all() if gpu.find_profile(name)]
 
 
 def _home_note(name: str) -> tuple[str, ...]:
-    homes = [gpu.id for gpu, _ in _homes(name)]
+    homes = [gpu.id for gpu in _homes(name)]
     return (f"`{name}` is a profile of {listing(homes)}",) if homes else ()
 
 
@@ -136,25 +137,21 @@ _MEMORY = re.compile(r"(\d+) *g(?:i?b)?", re.IGNORECASE | re.ASCII)
 
 
 def _respell(gpu: Gpu, name: str) -> str | None:
-    """The profile that a misspelt name, or a resource's or label's spelling, or its memory alone may stand for."""
+    """The profile that a misspelt name, a resource's or label's spelling, or its memory alone stands for."""
     names = [profile.name for profile in gpu.profiles]
     if memory := _MEMORY.fullmatch(name.strip()):
-        return next(
-            (
-                found.name
-                for found in (*gpu.base_profiles, *gpu.plain_profiles)
-                if found.parsed.gigabytes == int(memory[1])
-            ),
-            None,
-        )
+        of_this_size = [item.name for item in gpu.plain_profiles if item.parsed.gigabytes == int(memory[1])]
+        return of_this_size[0] if len(of_this_size) == 1 else None
     match = _LOOSE.fullmatch(name.strip())
     if match:
         sign = "" if not match[5] else "-" if match[4] == "-" else "+"
         exact = f"{match[2]}g.{match[3]}gb{sign}{(match[5] or '').lower()}"
-        if exact in names:
-            return exact
-        return _same_size(gpu, exact) or closest(exact, names)
-    return closest(name, names)
+        return exact if exact in names else None
+    of_these_numbers = [item for item in names if _NUMBERS.findall(item) == _NUMBERS.findall(name)]
+    return of_these_numbers[0] if len(of_these_numbers) == 1 else misspelling(name, names)
+
+
+_NUMBERS = re.compile(r"[0-9]+")
 
 
 @check("GPU206", "compute-instance-profile")
@@ -172,13 +169,15 @@ def compute_instance_profile(plan: Plan) -> Iterator[Finding]:
     for line in _lines(plan):
         parsed = parse_profile(line.name)
         if parsed and parsed.is_compute_instance:
-            better = _on_this_model(line.gpu, parsed.gpu_instance)
+            instance = parsed.gpu_instance
             yield Finding(
                 line.at.key,
                 f"`{line.name}` is a compute instance, not a GPU instance",
                 label="the device plugin cannot publish it",
                 notes=(f"it is a part of one `{parsed.gpu_instance}`; the device plugin exits when it finds one",),
-                help=f"{line.write(better)}, or a smaller profile",
+                help=f"name a GPU instance, such as the whole `{instance}`"
+                if line.gpu.find_profile(instance)
+                else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
             )
 
 
@@ -196,17 +195,12 @@ def long_profile_name(plan: Plan) -> Iterator[Finding]:
     for line in _lines(plan):
         parsed = parse_profile(line.name)
         if parsed and parsed.is_long_spelling:
-            better = _on_this_model(line.gpu, parsed.gpu_instance)
             yield Finding(
                 line.at.key,
                 f"`{line.name}` is reported back as `{parsed.gpu_instance}`",
                 label="never compares equal",
-                help=line.write(better),
+                help=line.write(parsed.gpu_instance),
             )
-
-
-def _on_this_model(gpu: Gpu, name: str) -> str:
-    return name if gpu.find_profile(name) else _same_size(gpu, name) or name
 
 
 @check("GPU221", "profile-renamed-by-driver")
@@ -270,7 +264,7 @@ def _fewer(line: _Written, profile: Profile) -> str:
     """As many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
     rest = {line.gpu.current_name(name): count for name, count in positive(line.entry).items()}
     if fits(line.gpu, {**rest, profile.name: profile.max_instances}):
-        return f"write `{line.name}: {profile.max_instances}`"
+        return f"a GPU holds up to {profile.max_instances} of them: `{line.name}: {profile.max_instances}`"
     return nearest_that_fit(line.gpu, line.entry)
 
 

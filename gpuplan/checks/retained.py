@@ -19,7 +19,7 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.policy.models import DNS_LABEL
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
@@ -173,8 +173,8 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     """
     folders = _folders(plan)
     for what in _objects(plan):
-        if what.folder not in folders:
-            close = closest(what.folder, folders)
+        if what.folder not in folders and not _may_be_unread(plan, what.folder):
+            close = misspelling(what.folder, folders)
             yield Finding(
                 what.at / "folder",
                 f"cluster `{plan.cluster.name}` has no folder `{what.folder}`",
@@ -182,6 +182,12 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
                 notes=(f"its folders are {listing(folders, 8)}",),
                 help=f"write `folder: {close or Stage.SCHEDULING.value}`",
             )
+
+
+def _may_be_unread(plan: Plan, folder: str) -> bool:
+    """Whether documents are missing that may have had the folder."""
+    stage = next((stage for stage in Stage if folder.startswith(f"{stage.value}/") and stage.has_parts), None)
+    return stage is not None and bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)
 
 
 def _folders(plan: Plan) -> list[str]:

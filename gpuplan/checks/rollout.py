@@ -10,7 +10,7 @@ from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Plan, Pool, Rollout, Unit
 from gpuplan.planning.pools import LONGEST_ROLLOUT_NAME, ROLLOUT_SUFFIX, clashes, is_alike
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 
 @check("GPU730", "moved-node-not-in-pool")
@@ -30,7 +30,7 @@ def moved_node_not_in_pool(plan: Plan) -> Iterator[Finding]:
             is_listed = name in pool.nodes.names
             is_matched = not pool.nodes.names and (not isinstance(pattern, NodePattern) or pattern.matches(name))
             if not is_listed and not is_matched:
-                close = closest(name, pool.nodes.names)
+                close = misspelling(name, pool.nodes.names)
                 yield Finding(
                     rollout.at / "nodes" / index,
                     f"node `{name}` is none of pool `{pool.name}`",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from gpuplan.documents.document import Document, Layer, Spot
+from gpuplan.documents.document import Document, Layer, Reading, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_folder, read_manifests, read_text
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
-from gpuplan.documents.rules import NOTHING_TO_DELETE, RULES, UNREAD
+from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, UNREAD
 from gpuplan.documents.text import MAX_BYTES
 
 __all__ = [
+    "DUPLICATE_KEY",
     "MAX_BYTES",
     "NOTHING_TO_DELETE",
     "RULES",
@@ -22,6 +23,7 @@ __all__ = [
     "Ignore",
     "Kind",
     "Layer",
+    "Reading",
     "Spot",
     "Target",
     "find_folders",

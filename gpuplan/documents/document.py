@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property
 from typing import Any
 
-from gpuplan.diagnostics import Location, Origin, Path, SourceFile, Span
+from gpuplan.diagnostics import Location, Origin, Path, Position, SourceFile, Span
 from gpuplan.documents.tree import Node, find_node, read_tree
+
+
+class Reading(Enum):
+    """How much of a document was read."""
+
+    WHOLE = auto()
+    DOUBTFUL = auto()
+    """It says something twice; its data is what it says first."""
+    LOST = auto()
+    """No YAML; its data is the kind and the name that its lines show."""
 
 
 class Document:
@@ -15,14 +26,20 @@ class Document:
 
     ``data`` is shared between documents and never changed. It is a mapping; in hand-written files it may be a list, as
     a JSON patch is. Documents are compared by identity: one that no overlay touches stays the same object in every
-    cluster.
+    cluster. Nothing is to be concluded from one whose ``reading`` is not whole, but that it exists.
     """
 
-    __slots__ = ("data", "kind", "layers", "name")
+    __slots__ = ("data", "kind", "layers", "name", "reading")
 
-    def __init__(self, data: Any, layers: tuple[Layer, ...]) -> None:  # noqa: ANN401 (plain YAML data)
+    def __init__(
+        self,
+        data: Any,  # noqa: ANN401 (plain YAML data)
+        layers: tuple[Layer, ...],
+        reading: Reading = Reading.WHOLE,
+    ) -> None:
         self.data = data
         self.layers = layers
+        self.reading = reading
         body = data if isinstance(data, dict) else {}
         self.kind = _text(body.get("kind"))
         metadata = body.get("metadata")
@@ -35,6 +52,10 @@ class Document:
     def file(self) -> SourceFile:
         """The file that defines the document."""
         return self.layers[0].file
+
+    @property
+    def is_whole(self) -> bool:
+        return self.reading is Reading.WHOLE
 
     @property
     def origin(self) -> Origin:
@@ -51,6 +72,9 @@ class Document:
         null is the place. Values in block style, which go over several lines, are shown by their key as well. The whole
         document is shown by its name.
         """
+        if self.reading is Reading.LOST:
+            line = self.layers[0].line + 1
+            return Location(self.file, Span(Position(line, 1), Position(line, 1)))
         for length in range(len(path), 0, -1):
             found = self._find(path[:length])
             if found is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import yaml
 
 from gpuplan.diagnostics import Diagnostic, Finding, Location, Origin, Position, SourceFile, Span
+from gpuplan.documents import stretches
 from gpuplan.documents.document import Spot
 from gpuplan.documents.events import (
     MAPPING_END,
@@ -26,6 +27,7 @@ from gpuplan.documents.events import (
 )
 from gpuplan.documents.rules import MALFORMED_IGNORE
 from gpuplan.documents.scalars import shortened
+from gpuplan.documents.stretches import Stretch
 from gpuplan.documents.text import check_text
 
 EXAMPLE = "# gpuplan: ignore[GPU203] reason"
@@ -131,25 +133,41 @@ _MAX_DEPTH = 64  # libyaml takes quadratic time in the depth of brackets
 
 
 def _texts(text: str) -> Iterator[tuple[_Place, _Place]]:
-    """Where scalars begin and end. What follows a syntax error counts as one more."""
+    """Where scalars begin and end. What follows a syntax error counts as one more, up to the next document."""
+    broken = yield from _texts_of(text, stretches.whole(text))
+    for part in stretches.following(text, broken) if broken else ():
+        yield from _texts_of(text, part)
+
+
+def _texts_of(text: str, part: Stretch) -> Generator[tuple[_Place, _Place], None, Stretch | None]:
     depth = 0
-    next_event = event_source(text)
+    next_event = event_source(text[part.start : part.end])
     try:
         while type(event := next_event()) is not STREAM_END:
             depth += _NESTING.get(type(event), 0)
             if depth > _MAX_DEPTH:
-                yield _place(event.start_mark), _FAR_AWAY
-                return
+                yield _place(event.start_mark, part), _FAR_AWAY
+                return None
             if type(event) is SCALAR:
                 # A comment may follow the `|` of a block scalar, whose text begins on the line below.
-                start = (event.start_mark.line + 1, 0) if event.style in ("|", ">") else _place(event.start_mark)
-                yield start, _place(event.end_mark)
+                line = part.line + event.start_mark.line
+                start = (line + 1, 0) if event.style in ("|", ">") else _place(event.start_mark, part)
+                yield start, _place(event.end_mark, part)
     except yaml.MarkedYAMLError as error:
-        yield _place(error.context_mark or error.problem_mark), _FAR_AWAY
+        mark = error.problem_mark
+        broken = stretches.broken(text, part, part.start + (mark.index if mark else 0))
+        end = broken.line + stretches.count_lines(text, broken.start, broken.end)
+        is_text = "scalar" in (error.context or "")  # an open one begins at the context's mark
+        yield (
+            _place((error.context_mark if is_text else None) or mark, part),
+            (end, 0) if broken.end < len(text) else _FAR_AWAY,
+        )
+        return broken
+    return None
 
 
 _NESTING = {MAPPING_START: 1, SEQUENCE_START: 1, MAPPING_END: -1, SEQUENCE_END: -1}
 
 
-def _place(mark: Mark | None) -> _Place:
-    return (mark.line, mark.column) if mark else (0, 0)
+def _place(mark: Mark | None, part: Stretch) -> _Place:
+    return (part.line + mark.line, mark.column) if mark else (part.line, 0)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.documents.document import Document
+from gpuplan.documents.document import Document, Reading
 from gpuplan.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
 from gpuplan.documents.scalars import shortened
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 _Key = tuple[str, str] | Document
 """Kind and name; a document that lacks one of them is only itself."""
@@ -57,7 +57,7 @@ def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Ite
         first = seen.setdefault(key, document)
         if first is document:
             yield key, document
-        else:
+        elif first.is_whole and document.is_whole:
             diagnostics.append(_duplicate(document, first))
 
 
@@ -88,7 +88,7 @@ def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:
     )
     diagnostics.append(BAD_PATCH.report(finding))
     rest = {key: value for key, value in metadata.items() if key != _DIRECTIVE}
-    return Document({**document.data, "metadata": rest}, document.layers)
+    return Document({**document.data, "metadata": rest}, document.layers, document.reading)
 
 
 def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
@@ -104,7 +104,7 @@ def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
 
 
 def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> Diagnostic:
-    close = closest(patch.name, [name for kind, name in known if kind == patch.kind])
+    close = misspelling(patch.name, [name for kind, name in known if kind == patch.kind])
     finding = Finding(
         at=patch.origin / "metadata" / "name",
         message=f"the bases have no {_title(patch)} to delete",
@@ -116,10 +116,12 @@ def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> D
 
 
 def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> Document:
+    if Reading.LOST in (base.reading, patch.reading):
+        return Document({"kind": base.kind, "metadata": {"name": base.name}}, base.layers, Reading.LOST)
     idle: list[_Idle] = []
     data = _merge_mapping(base.data, patch.data, (), idle)
     for path, present in idle:
-        close = closest(str(path[-1]), present)
+        close = misspelling(str(path[-1]), present)
         finding = Finding(
             at=Origin(patch, path, on_key=True),
             message=f"{_title(patch)} has no `{shortened(str(path[-1]))}` to remove here",
@@ -127,8 +129,10 @@ def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> 
             help=f"write `{close}: null`" if close else "leave it out",
         )
         diagnostics.append(NOTHING_TO_UNSET.report(finding))
-    return Document(data, base.layers + patch.layers)
+    return Document(data, base.layers + patch.layers, max(base.reading, patch.reading, key=_DOUBT.index))
 
+
+_DOUBT = (Reading.WHOLE, Reading.DOUBTFUL)
 
 _Idle = tuple[Path, list[str]]
 """A null that removes nothing, with the keys that are there instead."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import yaml
 
 from gpuplan.diagnostics import Diagnostic, SourceFile
-from gpuplan.documents.document import Document, Layer
+from gpuplan.documents import stretches
+from gpuplan.documents.document import Document, Layer, Reading
 from gpuplan.documents.events import (
     ALIAS,
     DOCUMENT_START,
@@ -17,10 +20,12 @@ from gpuplan.documents.events import (
     SEQUENCE_END,
     STREAM_END,
     Event,
+    Mark,
     event_source,
 )
 from gpuplan.documents.remarks import Remarks, UnreadableError
 from gpuplan.documents.scalars import read_plain
+from gpuplan.documents.stretches import Stretch
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000
@@ -28,8 +33,9 @@ MAX_ALIASED_VALUES = 10_000
 
 
 def parse(file: SourceFile, *, strict: bool = True) -> tuple[tuple[Document, ...], tuple[Diagnostic, ...]]:
-    """The documents of a file, up to the first place that cannot be read.
+    """The documents of a file; after a place that cannot be read it goes on at the next `---`.
 
+    Of a document that cannot be read there is its kind and name, as far as its lines show them.
     What is merely refused (tags, aliases, merge keys, doubtful scalars) is still read as it was meant, so that later
     stages find no second fault in it. Without ``strict`` only what cannot be read at all is reported, and documents
     that are neither mappings nor lists are passed over.
@@ -38,12 +44,42 @@ def parse(file: SourceFile, *, strict: bool = True) -> tuple[tuple[Document, ...
     documents: list[Document] = []
     try:
         remarks.check_text()
-        _Reader(file, remarks, documents).read()
+        _read(file, remarks, documents)
     except UnreadableError as stop:
         remarks.add(stop.diagnostic)
-    except yaml.YAMLError as error:
-        remarks.syntax_error(error)
     return tuple(documents), remarks.all()
+
+
+def _read(file: SourceFile, remarks: Remarks, documents: list[Document]) -> None:
+    """All at once as long as it is YAML, and then one document after the other."""
+    first_broken = _read_part(file, stretches.whole(file.text), remarks, documents)
+    if first_broken is not None:
+        for part in stretches.following(file.text, first_broken):
+            _read_part(file, part, remarks, documents)
+
+
+def _read_part(file: SourceFile, part: Stretch, remarks: Remarks, documents: list[Document]) -> Stretch | None:
+    """Read a part of the file up to the first document that is no YAML, which is returned."""
+    remarks.begin(part)
+    reader = _Reader(file, part, remarks, documents)
+    try:
+        reader.read()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        broken = stretches.broken(file.text, part, part.start + (mark.index if mark else 0))
+        broken = reader.behind_last_split(broken)
+        while documents and documents[-1].layers[0].start >= broken.start:
+            documents.pop()
+        if remarks.strict and (title := stretches.kind_and_name(file.text, broken)) is not None:
+            documents.append(_lost(file, broken, *title))
+        remarks.syntax_error(error, broken)
+        return broken
+    return None
+
+
+def _lost(file: SourceFile, part: Stretch, kind: str, name: str) -> Document:
+    data = {"kind": kind, "metadata": {"name": name}}
+    return Document(data, (Layer(file, data, part.start, part.end, part.line),), Reading.LOST)
 
 
 class _Anchored(NamedTuple):
@@ -67,17 +103,21 @@ _UNUSABLE = _NoKey("?")
 class _Reader:
     """One pass over the parser's events; ``_path`` says where in the document the pass is."""
 
-    def __init__(self, file: SourceFile, remarks: Remarks, documents: list[Document]) -> None:
+    def __init__(self, file: SourceFile, part: Stretch, remarks: Remarks, documents: list[Document]) -> None:
         self._file = file
+        self._part = part
         self._remarks = remarks
         self._documents = documents
-        self._next = event_source(file.text)
+        self._next = event_source(file.text[part.start : part.end])
         self._path: list[str | int] = []
         self._depth = 0
         self._deepest = 0
         self._count = 0
         self._aliased = 0
         self._anchors: dict[str | None, _Anchored] = {}
+        self._begin = part
+        self._split: Stretch | None = None
+        self._is_split_judged = False
 
     def read(self) -> None:
         while type(start := self._next()) is not STREAM_END:
@@ -90,17 +130,57 @@ class _Reader:
         if start.version == (1, 1) or start.tags:
             self._remarks.directive(start)
         self._anchors.clear()
+        self._begin_at(start.start_mark)
+        self._is_split_judged = False
         root = self._next()
         data = self._value(root)
         end = self._next().start_mark
-        document = None
         if isinstance(data, dict) or (isinstance(data, list) and not self._remarks.strict):
-            begin = start.start_mark
-            document = Document(data, (Layer(self._file, data, begin.index - begin.column, end.index, begin.line),))
-            self._documents.append(document)
-        elif data is not None:
+            self._end(data, end)
+            return
+        if data is not None:
             self._remarks.not_a_mapping(root, data)
+        self._remarks.end_document(None)
+
+    def _begin_at(self, mark: Mark) -> None:
+        """The document begins on the line of this mark."""
+        start = self._part.start + mark.index - mark.column
+        self._begin = Stretch(start, self._part.end, self._part.line + mark.line)
+
+    def _end(self, data: object, mark: Mark) -> None:
+        """The document that has begun ends at this mark."""
+        begin = self._begin
+        layer = Layer(self._file, data, begin.start, self._part.start + mark.index, begin.line)
+        reading = Reading.DOUBTFUL if self._remarks.has_repeated_keys else Reading.WHOLE
+        document = Document(data, (layer,), reading)
+        self._documents.append(document)
         self._remarks.end_document(document)
+
+    def behind_last_split(self, broken: Stretch) -> Stretch:
+        """What is broken of a document of which another one was taken off that is whole."""
+        split = self._split
+        return Stretch(split.start, broken.end, split.line) if split and split.start > broken.start else broken
+
+    def _begins_another(self, event: Event, key: str, data: Mapping[str, object]) -> bool:
+        """Whether a key that is there already is the first of a document that has no `---` before it."""
+        if self._depth != 1 or key not in _FIRST_KEYS or event.start_mark.column or not self._remarks.strict:
+            return False
+        if self._is_split_judged or not data.keys() >= _HEADING:
+            return False
+        wanted = set(_HEADING)
+        for found in _TOP_LINE.finditer(self._file.text, self._part.start + event.start_mark.index, self._part.end):
+            wanted.discard(found[1])
+            if not wanted or found[1] == stretches.SEPARATOR:
+                break
+        self._is_split_judged = bool(wanted)
+        return not wanted
+
+    def _take_off(self, event: Event, data: dict[str, object]) -> None:
+        """Make a document of what was read before the key of another one."""
+        self._end(data, event.start_mark)
+        self._remarks.missing_separator(event)
+        self._begin_at(event.start_mark)
+        self._split = self._begin
 
     def _value(self, event: Event) -> object:
         """The value that begins with this event; the parser stands behind it afterwards."""
@@ -127,6 +207,9 @@ class _Reader:
         path.append("")
         while type(event := next_event()) is not MAPPING_END:
             path[-1] = key = self._key(event)
+            if key in data and self._begins_another(event, key, data):
+                self._take_off(event, data)
+                data = {}
             value = self._value(next_event())
             if key in data:
                 self._remarks.repeated_key(event, tuple(path))
@@ -229,6 +312,10 @@ class _Reader:
     def _too_large(self, event: Event, message: str) -> UnreadableError:
         return self._remarks.too_large(event, tuple(self._path), message)
 
+
+_FIRST_KEYS = frozenset(("apiVersion", "kind"))
+_HEADING = frozenset(("kind", "metadata"))
+_TOP_LINE = re.compile(r"^(kind|metadata|---)(?=:|[ \t\r\n]|\Z)", re.MULTILINE)
 
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float")}
 

@@ -22,18 +22,22 @@ from gpuplan.diagnostics import (
 from gpuplan.documents.document import Document, Spot
 from gpuplan.documents.events import SCALAR, Event
 from gpuplan.documents.ignores import find_malformed
+from gpuplan.documents.repair import MAX_LENGTH, MAX_TRIED
 from gpuplan.documents.rules import (
     ANCHOR_OR_ALIAS,
+    CURLY_QUOTE,
     DIRECTIVE,
     DUPLICATE_KEY,
     EXPLICIT_TAG,
     KEY_NOT_TEXT,
     MERGE_KEY,
+    MISSING_SEPARATOR,
     NOT_A_MAPPING,
     SYNTAX_ERROR,
     TOO_LARGE,
 )
 from gpuplan.documents.scalars import Doubt, quoted, shortened
+from gpuplan.documents.stretches import Stretch, whole
 from gpuplan.documents.syntax import explain
 from gpuplan.documents.text import check_text
 
@@ -56,11 +60,21 @@ class Remarks:
         self.strict = strict
         self._diagnostics: list[Diagnostic] = []
         self._repeated: list[tuple[Path, Span]] = []
+        self._part = whole(file.text)
+        self._left_to_try = MAX_TRIED
 
     def all(self) -> tuple[Diagnostic, ...]:
         """In the order of the text."""
         self.end_document(None)
         return tuple(sorted(self._diagnostics, key=lambda diagnostic: diagnostic.finding.at.locate().span))
+
+    def begin(self, part: Stretch) -> None:
+        """From here on, events count from the beginning of this part of the file."""
+        self._part = part
+
+    @property
+    def has_repeated_keys(self) -> bool:
+        return bool(self._repeated)
 
     def add(self, diagnostic: Diagnostic) -> None:
         self._diagnostics.append(diagnostic)
@@ -73,16 +87,33 @@ class Remarks:
             self.add(diagnostic)
             self._limit()
 
-    def syntax_error(self, error: yaml.YAMLError) -> None:
-        self.add(explain(error, self._file))
+    def syntax_error(self, error: yaml.YAMLError, broken: Stretch) -> None:
+        self.end_document(None)
+        length = broken.end - broken.start
+        try_edits = length <= min(MAX_LENGTH, self._left_to_try)
+        self._left_to_try -= length if try_edits else 0
+        found = explain(error, self._file, self._part, broken, try_edits=try_edits)
+        line = _line(found)
+        self._diagnostics = [item for item in self._diagnostics if item.rule is not CURLY_QUOTE or _line(item) != line]
+        self.add(found)
+        self._limit()
+
+    def missing_separator(self, event: Event) -> None:
+        finding = Finding(
+            at=self._origin(self._span(event), ()),
+            message="another document begins here, without `---` before it",
+            label="the first line of another document",
+            help="write `---` on a line of its own above",
+        )
+        self._report(MISSING_SEPARATOR, finding)
 
     def too_large(self, event: Event, path: Path, message: str) -> UnreadableError:
         return UnreadableError(
-            TOO_LARGE.report(Finding(self._origin(_span(event), path), message, "the limit is here"))
+            TOO_LARGE.report(Finding(self._origin(self._span(event), path), message, "the limit is here"))
         )
 
     def directive(self, start: Event) -> None:
-        place = _span(start).start
+        place = self._span(start).start
         line = self._file.lines[place.line - 1]
         finding = Finding(
             at=self._origin(Span(place, Position(place.line, len(line) + 1)), ()),
@@ -94,7 +125,7 @@ class Remarks:
 
     def not_a_mapping(self, root: Event, data: object) -> None:
         finding = Finding(
-            at=self._origin(_span(root), ()),
+            at=self._origin(self._span(root), ()),
             message=f"document is {_kind(data)}, not a mapping",
             label="not a mapping",
             help="begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`",
@@ -102,7 +133,7 @@ class Remarks:
         self._remark(NOT_A_MAPPING, finding)
 
     def doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
-        at = self._origin(_span(event), path)
+        at = self._origin(self._span(event), path)
         self._remark(doubt.rule, Finding(at, doubt.message, doubt.label, help=doubt.help))
 
     def key_doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
@@ -112,7 +143,7 @@ class Remarks:
         is_scalar = type(event) is SCALAR
         name = f" `{shortened(event.value)}`" if is_scalar and event.value else ""
         finding = Finding(
-            at=self._origin(_span(event), path),
+            at=self._origin(self._span(event), path),
             message=f"key{name} is {_kind(key)}, not text",
             label="not text",
             help=f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key",
@@ -121,7 +152,7 @@ class Remarks:
 
     def merge_key(self, event: Event, path: Path) -> None:
         finding = Finding(
-            at=self._origin(_span(event), path),
+            at=self._origin(self._span(event), path),
             message="merge key `<<` takes in fields that are written elsewhere",
             label="not part of YAML 1.2",
             help="write the fields out",
@@ -139,7 +170,7 @@ class Remarks:
 
     def alias(self, event: Event, path: Path) -> None:
         finding = Finding(
-            at=self._origin(_span(event), path),
+            at=self._origin(self._span(event), path),
             message=f"alias `*{shortened(event.anchor or '')}` repeats a value that is written elsewhere",
             label="an alias",
             help="write the value out",
@@ -149,7 +180,7 @@ class Remarks:
     def unknown_alias(self, event: Event, path: Path) -> None:
         name = shortened(event.anchor or "")
         finding = Finding(
-            at=self._origin(_span(event), path),
+            at=self._origin(self._span(event), path),
             message=f"alias `*{name}` has no anchor before it",
             label="names nothing",
             help=f'quote text that begins with `*`: `"*{name}"`',
@@ -170,7 +201,7 @@ class Remarks:
     def repeated_key(self, event: Event, path: Path) -> None:
         """Reported at the end of the document, when it is known where the first one was."""
         if self.strict:
-            self._repeated.append((path, _span(event)))
+            self._repeated.append((path, self._span(event)))
             self._limit()
 
     def end_document(self, document: Document | None) -> None:
@@ -199,22 +230,26 @@ class Remarks:
     def _origin(self, span: Span, path: Path) -> Origin:
         return Origin(Spot(Location(self._file, span)), path)
 
+    def _span(self, event: Event) -> Span:
+        start, end, above = event.start_mark, event.end_mark, self._part.line + 1
+        return Span(Position(start.line + above, start.column + 1), Position(end.line + above, end.column + 1))
+
     def _adornment(self, event: Event, pattern: re.Pattern[str]) -> Span:
         """Where the anchor or the tag is written; a value's event begins with them, in either order."""
         mark = event.start_mark
-        line = self._file.lines[mark.line]
+        row = mark.line + self._part.line
+        line = self._file.lines[row]
         found = pattern.search(line, mark.column)
         start, end = found.span() if found else (mark.column, mark.column + 1)
-        return Span(Position(mark.line + 1, start + 1), Position(mark.line + 1, end + 1))
+        return Span(Position(row + 1, start + 1), Position(row + 1, end + 1))
 
 
 _ANCHOR = re.compile(r"&[\w-]+")
 _TAG = re.compile(r"!(?:<[^>\s]*>|[^\s,\[\]{}]*)")
 
 
-def _span(event: Event) -> Span:
-    start, end = event.start_mark, event.end_mark
-    return Span(Position(start.line + 1, start.column + 1), Position(end.line + 1, end.column + 1))
+def _line(diagnostic: Diagnostic) -> int:
+    return diagnostic.finding.at.locate().span.start.line
 
 
 def _kind(value: object) -> str:

@@ -9,11 +9,13 @@ SYNTAX_ERROR = Rule(
     name="syntax-error",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""A file is not YAML from some place on.
+    docs="""A document is not YAML from some place on.
 
 ## Why
-The parser stops where the text makes no sense to it, which is often a little after the mistake: look at the line
-above as well. Documents that end before that place are still read and checked.
+The parser stops where the text makes no sense to it, which is often a little after the mistake. Where one small edit
+makes YAML of the document, and all such edits mean the same, the finding stands at the line to edit; else look at the
+line above as well. gpuplan reads on at the next `---`. Nothing is concluded from what was not read: names that the
+document may have held are not judged, nor is anything that counts documents.
 
 ## Instead
 Indent with spaces, put a space after each `:` and `-`, and quote text that holds `: `, ` #` or that begins
@@ -108,6 +110,39 @@ Separate documents with a line `---` and begin each with `apiVersion: gpuplan.de
 """,
 )
 
+MISSING_SEPARATOR = Rule(
+    code="GPU021",
+    name="missing-separator",
+    severity=Severity.ERROR,
+    ignorable=False,
+    docs="""A document begins where another one has not ended.
+
+## Why
+Without `---` between them two documents are one mapping that sets `kind` and `metadata` twice. Most readers keep the
+last of each, so that the first document is gone without a word.
+
+## Instead
+Write `---` on a line of its own between them. gpuplan reads both as they were meant, so that nothing else is said of
+them that follows from this.
+""",
+)
+
+CURLY_QUOTE = Rule(
+    code="GPU022",
+    name="curly-quote",
+    severity=Severity.ERROR,
+    docs="""A value or a key begins with a curly quote, as word processors and chat programs make them.
+
+## Why
+YAML knows `"` and `'` only. A curly quote becomes a part of the text, so that a name or a version is another one than
+it looks.
+
+## Instead
+Write straight quotes. Text that is meant to begin with a curly quote stands in straight ones: `"“as is” is fine"`.
+""",
+    ignorable=False,
+)
+
 DUPLICATE_KEY = Rule(
     code="GPU007",
     name="duplicate-key",
@@ -117,7 +152,7 @@ DUPLICATE_KEY = Rule(
 
 ## Why
 YAML forbids it, yet most readers keep the last value and some the first, without a word: a quota would depend on
-the tool that reads it.
+the tool that reads it. gpuplan takes neither: of such a document it judges the form, and concludes nothing from it.
 
 ## Instead
 Keep one of the two.
@@ -347,12 +382,19 @@ Several codes are separated by commas: `ignore[GPU501,GPU502]`.
 """,
 )
 
-UNREAD: tuple[Rule, ...] = (SYNTAX_ERROR, NOT_TEXT, TOO_LARGE, NOT_A_FILE, REFUSED_LINK, NOT_A_MAPPING)
-"""What keeps documents of a file from being read at all."""
+UNREAD: tuple[Rule, ...] = (
+    SYNTAX_ERROR,
+    NOT_TEXT,
+    TOO_LARGE,
+    NOT_A_FILE,
+    REFUSED_LINK,
+    NOT_A_MAPPING,
+    DUPLICATE_KEY,
+)
+"""What keeps documents of a file, or a part of one, from being read at all."""
 
 RULES: tuple[Rule, ...] = (
     *UNREAD,
-    DUPLICATE_KEY,
     KEY_NOT_TEXT,
     ANCHOR_OR_ALIAS,
     EXPLICIT_TAG,
@@ -366,4 +408,6 @@ RULES: tuple[Rule, ...] = (
     NOTHING_TO_DELETE,
     NOTHING_TO_UNSET,
     MALFORMED_IGNORE,
+    MISSING_SEPARATOR,
+    CURLY_QUOTE,
 )

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Rule
-from gpuplan.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, NUMBER_OUT_OF_RANGE
+from gpuplan.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, CURLY_QUOTE, NUMBER_OUT_OF_RANGE
 
 Plain = str | int | float | bool | None
 """What a scalar can be in JSON."""
@@ -42,7 +42,7 @@ def read_plain(text: str) -> Reading:
     if text in _LEGACY_BOOLEANS:
         return Reading(text, _boolean_doubt(text))
     if text[0] not in "+-.0123456789":
-        return Reading(text)
+        return _curly(text) if text[0] in CURLY_QUOTES else Reading(text)
     if text in _NOT_FINITE:
         return Reading(_NOT_FINITE[text], _range_doubt(text))
     if _INTEGER.fullmatch(text):
@@ -50,6 +50,9 @@ def read_plain(text: str) -> Reading:
     if _FLOAT.fullmatch(text):
         return _float(text)
     return Reading(text, _legacy_doubt(text))
+
+
+CURLY_QUOTES = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b"
 
 
 def quoted(text: str) -> str:
@@ -115,6 +118,18 @@ def _prefixed_integer(text: str) -> Reading:
     if text[1] == "o":
         return Reading(value, _number_doubt(text, f"{value} here, but text in YAML 1.1", str(value)))
     return Reading(value)
+
+
+def _curly(text: str) -> Reading:
+    """What stands between curly quotes is text, as it would be between straight ones."""
+    meant = text.strip(CURLY_QUOTES)
+    doubt = Doubt(
+        CURLY_QUOTE,
+        "curly quotes are letters to YAML",
+        "a curly quote",
+        f"write `{quoted(meant)}`" if meant else "remove it",
+    )
+    return Reading(meant, doubt)
 
 
 _MAX_DIGITS = 100  # Python refuses to read or to write more than 4,300, and a sum must not get there

@@ -2,25 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import yaml
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Location, Position, SourceFile, Span
 from gpuplan.documents.document import Spot
+from gpuplan.documents.repair import WIDTHS, Repair, Slip, find_repairs
 from gpuplan.documents.rules import SYNTAX_ERROR
+from gpuplan.documents.stretches import Stretch, count_lines
+from gpuplan.wording import joined
 
 
-def explain(error: yaml.YAMLError, file: SourceFile) -> Diagnostic:
-    """The parser's error as a finding at the place that has to be changed."""
+def explain(
+    error: yaml.YAMLError, file: SourceFile, part: Stretch, broken: Stretch, *, try_edits: bool = True
+) -> Diagnostic:
+    """The parser's error as a finding at the place that has to be changed.
+
+    ``part`` is what the parser was given of the file, ``broken`` the document that the error is in.
+    """
     problem = getattr(error, "problem", None) or "the text is not YAML"
-    place = _position(getattr(error, "problem_mark", None), file)
-    start = _position(getattr(error, "context_mark", None) or getattr(error, "problem_mark", None), file)
+    place = _position(getattr(error, "problem_mark", None), file, part)
+    start = _position(getattr(error, "context_mark", None) or getattr(error, "problem_mark", None), file, part)
     words = _WORDS.get(problem) or _cannot_start(problem, _character(file, place)) or _Words(problem)
-    at, other = (start, place) if words.at_start else (place, start)
+    is_behind = place.line > broken.line + count_lines(file.text, broken.start, broken.end)
+    at, other = (start, place) if words.at_start or is_behind else (place, start)
+    repairs = _repairs(file, broken, place, start) if try_edits else ()
+    if repairs:
+        mistake = Position(broken.line + repairs[0].line + 1, repairs[0].column + 1)
+        if repairs[0].slip is not Slip.BARE_TEXT:
+            at, other = mistake, at
+        words = _words_of(repairs, words, file.lines[mistake.line - 1])
     related = (Label(_spot(file, other).origin, words.other),) if words.other and other != at else ()
     finding = Finding(_spot(file, at).origin, words.message, words.label, related, help=words.help)
     return SYNTAX_ERROR.report(finding)
+
+
+def _repairs(file: SourceFile, broken: Stretch, place: Position, start: Position) -> tuple[Repair, ...]:
+    rows = (max(position.line - 1 - broken.line, 0) for position in (place, start))
+    return find_repairs(file.text[broken.start : broken.end], *rows)
+
+
+def _words_of(repairs: Sequence[Repair], words: _Words, written: str) -> _Words:
+    """What was done wrong in the line, and the line as it should be."""
+    repair = repairs[0]
+    said = _SLIPS.get(repair.slip, words)
+    if repair.slip in (Slip.BRACKET, Slip.SURPLUS):
+        said = said._replace(message=f"`{written[repair.column]}` {said.message}")
+    if repair.slip in WIDTHS:
+        label = said.label or f"indented by {_spaces(len(written) - len(written.lstrip()))}"
+        return said._replace(label=label, help=_indent_help([found.indentation for found in repairs]))
+    text = repair.text.strip()
+    return said._replace(help=f"write `{text}`" if len(text) <= _LONGEST else said.help, other="")
+
+
+def _indent_help(widths: Sequence[int]) -> str:
+    if widths == [0]:
+        return "write the line without spaces before it"
+    if len(widths) > _MOST_WIDTHS:
+        return "indent the line with spaces"
+    return f"indent the line with {joined([str(width) for width in widths[:-1]] + [_spaces(widths[-1])], 'or')}"
+
+
+_MOST_WIDTHS = 3
+
+
+def _spaces(count: int) -> str:
+    return f"{count} space" if count == 1 else f"{count} spaces"
+
+
+_LONGEST = 100
 
 
 class _Words(NamedTuple):
@@ -114,6 +166,20 @@ _WORDS = {
 }
 
 
+_SLIPS = {
+    Slip.TAB: _TAB,
+    Slip.INDENTATION: _Words("indentation fits nothing that is open", other="does not fit what stands above"),
+    Slip.COLON: _WORDS["could not find expected ':'"],
+    Slip.SPACE: _Words("`:` has no space behind it", "no space behind it", "write a space behind the `:`"),
+    Slip.BRACKET: _Words("is not closed", "opens here", "close it at the end of the line"),
+    Slip.SURPLUS: _Words("closes nothing", "opens nowhere", "remove it"),
+    Slip.QUOTE: _UNCLOSED_TEXT,
+    Slip.CURLY_QUOTE: _Words("curly quotes are letters to YAML", "a curly quote", 'write `"`'),
+    Slip.SEPARATOR: _Words("this line separates no documents", "not `---`"),
+}
+"""What a repair says; of what it leaves out the parser's words hold."""
+
+
 def _cannot_start(problem: str, character: str) -> _Words | None:
     if "that cannot start any token" not in problem:
         return None
@@ -123,13 +189,14 @@ def _cannot_start(problem: str, character: str) -> _Words | None:
     return _Words(f"{name} cannot begin a value", "reserved by YAML", "put the text in quotes")
 
 
-def _position(mark: yaml.Mark | None, file: SourceFile) -> Position:
+def _position(mark: yaml.Mark | None, file: SourceFile, part: Stretch) -> Position:
     """libyaml counts one line more at the end of a text whose last line has no line end."""
     if mark is None:
-        return Position(1, 1)
-    if mark.line >= len(file.lines):
+        return Position(part.line + 1, 1)
+    row = part.line + mark.line
+    if row >= len(file.lines):
         return Position(len(file.lines), len(file.lines[-1]) + 1)
-    return Position(mark.line + 1, mark.column + 1)
+    return Position(row + 1, mark.column + 1)
 
 
 def _character(file: SourceFile, place: Position) -> str:

@@ -35,7 +35,7 @@ from gpuplan.pipeline.revisions import (
 )
 from gpuplan.planning.plan import UNREAD, Approval, Install, NodeLabels, Plan, Pool, Stage, Window
 from gpuplan.planning.sync_names import sync_name
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
     from gpuplan.changes.pods import Holder, Pod
@@ -358,7 +358,7 @@ def _know(clusters: Sequence[str], *sides: Platform) -> None:
         )
     for name in clusters:
         if name not in known:
-            near = closest(name, sorted(folders))
+            near = misspelling(name, sorted(folders))
             there = f"the clusters are {listing(sorted(folders))}" if folders else f"look for its name in `{OVERLAYS}/`"
             hint = f"did you mean `{near}`?" if near else there
             raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)

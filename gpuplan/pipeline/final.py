@@ -25,7 +25,7 @@ from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 from gpuplan.planning.plan import Component, HandWritten, Plan
 from gpuplan.planning.sync_names import SYNC_OPTIONS
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 OFF = "off"
 
@@ -273,7 +273,7 @@ def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
         identity = Identity("", found["kind"], namespace, found["name"])
         is_patch = found["what"].startswith("no matches")
         known = [item.name for item in folder.generated if item.kind == identity.kind]
-        close = closest(identity.name, known) if is_patch else None
+        close = misspelling(identity.name, known) if is_patch else None
         return Finding(
             patched.place(folder, identity) / "metadata" / "name",
             f"{identity} is not in `{folder.path}`, for a patch to change it"

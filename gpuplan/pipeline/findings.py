@@ -9,7 +9,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Position
 from gpuplan.documents import Ignore
 from gpuplan.documents.rules import AMBIGUOUS_TEXT
 from gpuplan.pipeline.rules import UNUSED_IGNORE
-from gpuplan.policy.rules import WRONG_TYPE
+from gpuplan.policy.rules import VALUE_NOT_ALLOWED, WRONG_TYPE
 
 
 def tidy(
@@ -63,12 +63,12 @@ def _without_ignored(
 def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Drop what is said of a value that could not be read as it is written: that follows from how it is written.
 
-    Likewise that a word is read in two ways, where none may stand: `default: yes`.
+    Likewise that a word is read in two ways, where none may stand, or only others: `default: yes`.
     """
     kept = list(diagnostics)
     unread = {_start(item) for item in kept if item.is_error and item.code < _FIRST_CODE_OF_POLICY}
     kept = [item for item in kept if item.code < _FIRST_CODE_OF_POLICY or _start(item) not in unread]
-    mistyped = {_start(item) for item in kept if item.rule is WRONG_TYPE}
+    mistyped = {_start(item) for item in kept if item.rule in (WRONG_TYPE, VALUE_NOT_ALLOWED)}
     return [item for item in kept if item.rule is not AMBIGUOUS_TEXT or _start(item) not in mistyped]
 
 

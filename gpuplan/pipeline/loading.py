@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import basename, dirname, normpath
 
 from gpuplan.catalog import load as load_catalog
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import (
+    DUPLICATE_KEY,
     NOTHING_TO_DELETE,
     UNREAD,
     DiskTree,
     Document,
     FileTree,
     Ignore,
+    Reading,
     find_folders,
     find_ignores,
     has_folder,
@@ -28,8 +30,8 @@ from gpuplan.documents import (
 from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
-from gpuplan.policy import KINDS, MISSING_FIELD, Parsed, parse
-from gpuplan.wording import closest, listing
+from gpuplan.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
+from gpuplan.wording import listing, misspelling
 
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
@@ -42,8 +44,8 @@ _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 class Repository:
     """What was read, and the folders that it was read from.
 
-    ``is_whole`` says that no cluster was left out, so that an unused comment is really unused. ``ignores`` are the
-    comments in policies, ``hand_ignores`` those in hand-written kustomize files.
+    ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are
+    the comments in policies, ``hand_ignores`` those in hand-written kustomize files.
     """
 
     clusters: tuple[str, ...]
@@ -65,7 +67,7 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
     for name in clusters:
         if name not in known:
-            near = closest(name, known)
+            near = misspelling(name, known)
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
     return load_tree(DiskTree(root), known, clusters)
@@ -84,7 +86,7 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
         _ignores(loader.files),
         _ignores(loader.hand_files),
         len(loader.files),
-        is_whole=len(chosen) == len(known),
+        is_whole=len(chosen) == len(known) and not loader.unread,
         documents=loader.documents,
     )
 
@@ -103,7 +105,7 @@ def _way_to_platform(root: Path) -> str:
 class _Loader:
     """Reads each folder and parses each document once, however many clusters share it.
 
-    ``unread`` are the folders of which documents are missing.
+    ``unread`` are the folders of which documents are missing, ``opaque`` those of which nobody knows which ones.
     """
 
     tree: FileTree
@@ -114,6 +116,7 @@ class _Loader:
     parsed: dict[int, Parsed] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
     documents: dict[str, tuple[Document, ...]] = field(default_factory=dict)
+    opaque: set[str] = field(default_factory=set)
 
     def load_cluster(self, name: str) -> Plan | None:
         folder = f"{OVERLAYS}/{name}"
@@ -122,14 +125,23 @@ class _Loader:
         bases = self._read_bases(cluster)
         documents, found = merge(bases, overlay)
         self.documents[name] = documents
-        is_partial = self._lacks_some(documents, (folder, *(base for _, base in _bases_of(cluster))))
+        folders = [base for _, base in _bases_of(cluster)]
+        is_partial = self._lacks_some(documents, (folder, *folders))
         self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
         parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
-        others = [item for item in parsed if item.document.kind != "Cluster"]
+        if folder in self.opaque:
+            return None  # any document may be another one than the bases say
+        meant = {document.name for document in overlay if document.kind not in KINDS}
+        unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
+        others = [
+            replace(item, policy=None) if item.document.name in meant or id(item.document) in unsure else item
+            for item in parsed
+            if item.document.kind != "Cluster"
+        ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
         self._add(found, name)
@@ -141,15 +153,20 @@ class _Loader:
     def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
         documents, found = read_folder(self.tree, folder, skip=skip)
         self.diagnostics += found
-        if any(item.rule in UNREAD for item in found):
+        unread = [item for item in found if item.rule in UNREAD]
+        if unread:
             self.unread.add(folder)
+        if _is_opaque(unread, documents):
+            self.opaque.add(folder)
         for document in documents:
             self.files.setdefault(document.file.path, document.file)
         return documents
 
     def _lacks_some(self, documents: Iterable[Document], folders: Iterable[str]) -> bool:
         """Whether a cluster should have more documents than these; there is an error on why they could not be read."""
-        return not self.unread.isdisjoint(folders) or any(document.kind not in KINDS for document in documents)
+        return not self.unread.isdisjoint(folders) or any(
+            document.kind not in KINDS or not document.name for document in documents
+        )
 
     def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
         """Parse once: a document that no overlay changes is the same object for every cluster.
@@ -164,7 +181,9 @@ class _Loader:
             unmatched = _unmatched(document, bases) if lacks_fields else None
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                item for item in known.diagnostics if not (is_explained and item.rule is MISSING_FIELD)
+                item
+                for item in known.diagnostics
+                if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
             self.diagnostics += filter(None, (unmatched,))
         return known
@@ -173,6 +192,8 @@ class _Loader:
         found = [document for document in overlay if document.kind == "Cluster"]
         if not found and self._lacks_some(overlay, (folder,)):
             return None
+        if found and not all(document.is_whole for document in found):
+            return found[0]
         if not found:
             at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
@@ -198,7 +219,7 @@ class _Loader:
                 documents += self._read_base(folder)
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
-                close = closest(folder, find_folders(self.tree, "."))
+                close = misspelling(folder, find_folders(self.tree, "."))
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
@@ -213,7 +234,7 @@ class _Loader:
         if folder not in self.bases:
             documents = self._read(folder)
             for document in documents:
-                if document.kind == "Cluster":
+                if document.kind == "Cluster" and document.is_whole:
                     at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
                     help_ = f"move it to overlays/{document.name}/"
                     self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
@@ -258,6 +279,13 @@ class _Loader:
         return tuple(found)
 
 
+def _is_opaque(unread: Sequence[Diagnostic], documents: Iterable[Document]) -> bool:
+    """Whether nobody knows which documents of a folder could not be read, or what a document is about."""
+    lost = [document for document in documents if document.reading is Reading.LOST]
+    missing = [item for item in unread if item.rule is not DUPLICATE_KEY]
+    return len(missing) > len(lost) or any(not document.is_whole and not document.name for document in documents)
+
+
 def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
     return tuple(ignore for file in files.values() for ignore in find_ignores(file))
 
@@ -265,7 +293,7 @@ def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
 def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
     """A finding when the document looks like a change of one in the bases whose name is misspelt."""
     names = {base.name for base in bases if base.kind == document.kind}
-    close = None if document.name in names else closest(document.name, names)
+    close = None if document.name in names else misspelling(document.name, names)
     if close is None:
         return None
     finding = Finding(

@@ -17,7 +17,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import MAX_BYTES, read_bytes
 from gpuplan.kustomize import Sources
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENT_FILE_UNUSABLE
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 MAX_TOTAL: Final = 8 * MAX_BYTES
 """Bytes that all Components of a cluster may be built from."""
@@ -268,7 +268,7 @@ class _Search:
 
     def _missing(self, path: str, reference: Reference) -> Finding:
         name, written = Path(path).name, reference.name
-        close = closest(name, _names(dirname(path)))
+        close = misspelling(name, _names(dirname(path)))
         return Finding(
             reference.at,
             f"`{written}` does not exist",

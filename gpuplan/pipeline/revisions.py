@@ -14,7 +14,7 @@ from gpuplan.outtree import INVENTORY
 from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, lines, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
-from gpuplan.wording import closest
+from gpuplan.wording import misspelling
 
 
 class Revision(NamedTuple):
@@ -98,7 +98,7 @@ def _way_to_revision(root: Path, name: str) -> str:
         return "commit once: there is no commit yet"
     if _is_shallow(root):
         return _DEEPEN
-    near = closest(name, ("HEAD", *lines(git(root, "for-each-ref", "--format=%(refname:short)"))))
+    near = misspelling(name, ("HEAD", *lines(git(root, "for-each-ref", "--format=%(refname:short)"))))
     return f"did you mean `{near}`?" if near else "`git branch --all` and `git tag` list what there is"
 
 

@@ -41,7 +41,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy.models import API_VERSION, DNS_SUBDOMAIN
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 
 class Wish(NamedTuple):
@@ -154,7 +154,7 @@ def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
         )
     if not found:
         known = sorted({pool.name for plan in plans for pool in plan.pools})
-        close = closest(name, known)
+        close = misspelling(name, known)
         raise GpuplanError(
             f"there is no pool `{name}`", f"did you mean `{close}`?" if close else f"the pools are {listing(known)}"
         )
@@ -290,7 +290,7 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         return TimeSlicing(at, replicas, rename=True, fail_requests_greater_than_one=True)
     layout = next((layout for layout in plan.layouts if layout.name == name), None)
     if layout is None:
-        close = closest(name, [layout.name for layout in _layouts(plan, pool)])
+        close = misspelling(name, [layout.name for layout in _layouts(plan, pool)])
         raise GpuplanError(
             f"`{name}` is no layout, nor another way of sharing",
             f"did you mean `{close}`?" if close else _ways(plan, pool),

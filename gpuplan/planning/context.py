@@ -9,14 +9,12 @@ from typing import TypeVar
 from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 T = TypeVar("T")
 
 _MOST_COMPARISONS = 20_000
 """Of wrong names with known ones, in one cluster: half a second at most."""
-_MISSPELT = 0.85
-"""How like a known name one must be to be most likely that: `h100-trainin` is, `a100-mixed` is not `a100-shared`."""
 
 
 @dataclass(slots=True)
@@ -25,8 +23,7 @@ class Context:
 
     ``names`` holds every document's name by kind, also of those that no policy could be made of: a reference to a
     broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
-    Where the cluster ``is_partial``, documents are missing since a file could not be read: a name that resembles no
-    other is then most likely one of theirs.
+    Where the cluster ``is_partial``, documents are missing since they could not be read: any name may be one of theirs.
     """
 
     catalog: Catalog
@@ -50,10 +47,10 @@ class Context:
     def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:
         if (kind, name) in self.removed:
             return _removed(kind, name, at, self.removed[kind, name])
+        if self.is_partial:
+            return None
         names = self._known(kind)
         close = self._guess(name, names)
-        if self.is_partial and close is None:
-            return None
         return Finding(
             at,
             f"unknown {kind} `{name}`",
@@ -72,7 +69,7 @@ class Context:
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
-        return closest(name, names, likeness=_MISSPELT) if self.is_partial else closest(name, names)
+        return misspelling(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         gpu = self.catalog.find(name)

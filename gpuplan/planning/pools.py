@@ -13,6 +13,7 @@ from gpuplan.planning.context import Context
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.layouts import entry_of, make_layout
+from gpuplan.planning.placement import Refusal
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     GPU_RESOURCE,
@@ -155,6 +156,36 @@ def _mig(
         return None
     slicing = None if mig.time_slicing is None else _time_slicing(at / "timeSlicing", mig.time_slicing)
     return Mig(at, layout, layout_at, mig.strategy, slicing)
+
+
+def has_unclear_units(pool: Pool) -> bool:
+    """Whether a mistake in how a pool shares its GPUs, which is a finding of its own, hides what it hands out."""
+    return any(_is_unclear(part) for part in pool.parts)
+
+
+def _is_unclear(pool: Pool) -> bool:
+    match pool.sharing:
+        case TimeSlicing() | Mps():
+            return pool.sharing.replicas < _LEAST_SHARES
+        case Mig():
+            slicing = pool.sharing.time_slicing
+            is_unshared = slicing is not None and slicing.replicas < _LEAST_SHARES
+            return is_unshared or _is_layout_unclear(pool, pool.sharing.layout)
+        case _:
+            return False
+
+
+def _is_layout_unclear(pool: Pool, layout: Layout) -> bool:
+    gpu, indexes = layout.gpu, range(pool.nodes.gpus_per_node)
+    if gpu is not pool.gpu or not gpu.supports_mig or any(entry_of(layout, index) is None for index in indexes):
+        return True
+    lines = [line for entry in layout.entries for line in entry.instances.items()]
+    return any(isinstance(entry.placed, Refusal) for entry in layout.entries) or any(
+        count < 1 or (gpu.is_complete and gpu.find_profile(gpu.current_name(name)) is None) for name, count in lines
+    )
+
+
+_LEAST_SHARES = 2
 
 
 # --- Rollouts ----------------------------------------------------------------------------------------------------

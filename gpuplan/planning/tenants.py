@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
+from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import Amount, Cap, Member, Pool, PriorityClass, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Cap, Member, Mig, Pool, PriorityClass, Quota, Tenant, Unit
+from gpuplan.planning.pools import has_unclear_units
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
 from gpuplan.policy import models
-from gpuplan.wording import closest
+from gpuplan.wording import listing, misspelling
 
 
 def resolve_tenant(
@@ -88,12 +91,17 @@ def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
 
 
 def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
-    """The unit that a quota or a workload at ``at`` names, or the only one of its pool."""
+    """The unit that a quota or a workload at ``at`` names, or the only one of its pool.
+
+    Where what the pool hands out is not clear there is none, and nothing to say of it.
+    """
+    if has_unclear_units(pool):
+        return None
     return _only_unit(context, at, pool, what) if name is None else _named_unit(context, at, name, pool)
 
 
 def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
-    """The unit of a pool that hands out one. A pool that hands out none has a layout that is reported already.
+    """The unit of a pool that hands out one.
 
     A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
     """
@@ -104,7 +112,7 @@ def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | No
             f"{what} on pool `{pool.name}` needs a unit",
             label="which unit is counted",
             notes=(_offer(pool),),
-            help=f"add `unit: {units[0].name}`",
+            help=f"add `unit:` with one of {listing([unit.name for unit in units], None, 'or')}",
         )
         context.report(UNIT_NEEDED, finding)
         return None
@@ -114,23 +122,57 @@ def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | No
 def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | None:
     unit = pool.find_unit(name)
     if unit is None and pool.units:
-        close = _meant_unit(name, pool)
+        meant = _meant_unit(name, pool)
         finding = Finding(
             at / "unit",
             f"pool `{pool.name}` does not hand out `{name}`",
-            label=f"did you mean `{close}`",
-            notes=(_offer(pool),),
-            help=f"write `unit: {close}`",
+            label=f"did you mean `{meant}`" if meant else "not handed out here",
+            notes=(_offer(pool), *_large_enough(name, pool)),
+            help=f"write `unit: {meant}`" if meant else _ways_out(name, pool),
         )
         context.report(UNKNOWN_UNIT, finding)
     return unit
 
 
-def _meant_unit(name: str, pool: Pool) -> str:
-    """The unit whose resource, or the end of it, was written instead of its name; else the one spelt most like it."""
+def _meant_unit(name: str, pool: Pool) -> str | None:
+    """The unit whose resource, or the end of it, was written instead of its name, or that is spelt otherwise.
+
+    What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
+    """
+    if name in _WITHOUT_PROFILE or parse_profile(name) is not None:
+        return None
     ends = f"/{name}", f"-{name}"
     by_resource = (unit.name for unit in pool.units if unit.resource and f"/{unit.resource}".endswith(ends))
-    return next(by_resource, None) or closest(name, [unit.name for unit in pool.units]) or pool.units[0].name
+    if found := next(by_resource, None):
+        return found
+    names = [unit.name for unit in pool.units]
+    return misspelling(name, names) or _of_these_numbers(name, names)
+
+
+_WITHOUT_PROFILE = ("gpu", "shared", "fraction")
+
+
+def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:
+    """The one profile with the slices and the memory of a name that is no profile: `1g10`, `mig-1g.10g`."""
+    written = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
+    found = [item for item in profiles if written and item == f"{written[1]}g.{written[2]}gb"]
+    return found[0] if found else None
+
+
+def _large_enough(name: str, pool: Pool) -> Iterator[str]:
+    """Which unit has as much memory as one that the pool's model knows and the pool does not hand out."""
+    profile = pool.gpu.find_profile(name)
+    wanted = profile.memory_mib if profile else None
+    larger = [unit for unit in pool.units if wanted and unit.memory_mib is not None and unit.memory_mib >= wanted]
+    if larger:
+        smallest = min(larger, key=lambda unit: unit.memory_mib or 0)
+        yield f"the smallest of them with the memory of `{name}` is `{smallest.name}`"
+
+
+def _ways_out(name: str, pool: Pool) -> str:
+    if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
+        return f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
+    return f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
 
 
 def _offer(pool: Pool) -> str:

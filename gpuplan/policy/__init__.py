@@ -2,6 +2,6 @@
 
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.parse import Parsed, parse
-from gpuplan.policy.rules import MISSING_FIELD, RULES
+from gpuplan.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE, RULES
 
-__all__ = ["KINDS", "MISSING_FIELD", "RULES", "Parsed", "parse"]
+__all__ = ["KINDS", "MISSING_FIELD", "NOT_EXACTLY_ONE", "RULES", "Parsed", "parse"]

@@ -64,7 +64,24 @@ class _Renumbered:
 
 
 def parse(document: Document) -> Parsed:
-    """Read one document as the kind that it says it is."""
+    """Read one document as the kind that it says it is. One that was not read whole is no policy."""
+    if not document.is_whole:
+        return _parse_doubtful(document)
+    return _parse_whole(document)
+
+
+def _parse_doubtful(document: Document) -> Parsed:
+    """What is wrong with a document whatever it was meant to say; it may lack what stands in the half not taken."""
+    from gpuplan.documents import Reading
+    from gpuplan.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE
+
+    if document.reading is Reading.LOST:
+        return Parsed(document, None, ())
+    found = _parse_whole(document).diagnostics
+    return Parsed(document, None, tuple(item for item in found if item.rule not in (MISSING_FIELD, NOT_EXACTLY_ONE)))
+
+
+def _parse_whole(document: Document) -> Parsed:
     model = KINDS.get(document.kind)
     if model is None:
         from gpuplan.policy.problems import unknown_kind

@@ -41,7 +41,16 @@ def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
 ) -> tuple[Diagnostic, ...]:
     """A finding for each mistake, in the order in which pydantic met them."""
-    return tuple(_report(document, model, place, problems[place]) for place in _telling(problems))
+    homes = _homes(document, model, problems)
+    told = {problem for place, home in homes.items() for problem in _following(document, place, home, problems)}
+    told.update(_misspelt(problems))
+    return tuple(
+        UNKNOWN_FIELD.report(_misplaced(document, place, homes[place]))
+        if place in homes
+        else _report(document, model, place, problems[place])
+        for place in _telling(problems)
+        if place not in told
+    )
 
 
 def unknown_kind(document: Document) -> Diagnostic:
@@ -57,10 +66,120 @@ def unknown_kind(document: Document) -> Diagnostic:
             f"unknown kind `{document.kind}`",
             label="not a kind of gpuplan.dev/v1",
             notes=(f"the kinds are {known}",),
-            help=f"write `kind: {close}`" if close else "plain Kubernetes objects go to overlays/<cluster>/kustomize/",
+            help=f"write `kind: {close}`" if close else _way_of(document),
         )
     )
 
+
+def _way_of(document: Document) -> str:
+    """Where to go with a document of another kind: what it configures may be said by a policy."""
+    text = str(document.data.get("data")) if document.kind == "ConfigMap" else ""
+    if "mig-configs" in text:
+        return "write its entries as `MigLayout` documents: `gpuplan explain MigLayout.spec`"
+    if re.search(r"\b(timeSlicing|mps):", text):
+        return "write its sharing into the pool of these nodes: `gpuplan explain Pool.spec.sharing`"
+    return "plain Kubernetes objects go to overlays/<cluster>/kustomize/"
+
+
+# --- Fields that stand in the wrong place ---------------------------------------------------------------------------
+
+
+def _homes(document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]) -> dict[Path, Path]:
+    """Of unknown fields the mapping that they belong into: one beside them, or the one around theirs."""
+    unknown = [
+        place
+        for place, problem in problems.items()
+        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES
+    ]
+    found = {place: _home(document, model, place) for place in unknown}
+    return {place: home for place, home in found.items() if home is not None}
+
+
+def _home(document: Document, model: type[BaseModel], place: Path) -> Path | None:
+    """The mapping one level off that knows the field and does not have it; None where there is none, or several."""
+    around, name = place[:-1], place[-1]
+    written, parent = _mapping(_get(document.data, around)), nested_model(model, around)
+    known = [field.alias for field in parent.model_fields.values() if field.alias in written] if parent else []
+    homes = [(*around, key) for key in known if key and _has_room(document, model, (*around, key), name)]
+    if not homes and around and _has_room(document, model, around[:-1], name):
+        return around[:-1]
+    if len(homes) > 1:
+        names = list(written)
+        homes = [home for home in homes if names.index(str(home[-1])) + 1 == names.index(str(name))]
+    return homes[0] if homes else None
+
+
+def _has_room(document: Document, model: type[BaseModel], home: Path, name: str | int) -> bool:
+    inner, value = nested_model(model, home), _get(document.data, home)
+    is_free = value is None or (isinstance(value, dict) and name not in value)
+    return is_free and inner is not None and any(field.alias == name for field in inner.model_fields.values())
+
+
+def _following(document: Document, place: Path, home: Path, problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
+    """The problems that are none once the field stands where it belongs."""
+    missing = (*home, place[-1])
+    if missing in problems:
+        yield missing
+    if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
+        yield home
+
+
+def _misplaced(document: Document, place: Path, home: Path) -> Finding:
+    at, name = Origin(document, place), place[-1]
+    into = f"`{Origin(document, home)}`" if home else "the document itself"
+    indented = _indented(document, place, home)
+    return Finding(
+        at.key,
+        f"field `{name}` belongs into {into}",
+        label=f"one level too far {'right' if len(home) < len(place) - 1 else 'left'}",
+        help=indented or f"move `{name}`, with what is below it, into {into}",
+    )
+
+
+def _indented(document: Document, place: Path, home: Path) -> str:
+    """By how much to indent the field, where it stands right below what it belongs into."""
+    column = Origin(document, place).key.locate().span.start.column
+    siblings: list[str | int] = [*_mapping(_get(document.data, place[:-1]))]
+    value = _mapping(_get(document.data, home))
+    if len(home) < len(place) - 1:  # too far right, and the last of its mapping
+        is_next = siblings[-1] == place[-1]
+        wanted = Origin(document, place[:-1]).key.locate().span.start.column
+    else:
+        is_next = siblings.index(place[-1]) == siblings.index(home[-1]) + 1
+        first = next(iter(value), None)
+        home_column = Origin(document, home).key.locate().span.start.column
+        wanted = home_column + 2 if first is None else Origin(document, (*home, first)).key.locate().span.start.column
+    change = wanted - column
+    in_block = _is_first_in_line(document, place) and (not value or len(home) < len(place) - 1 or change > 0)
+    if not is_next or not in_block or not change:
+        return ""
+    return f"indent `{place[-1]}`, and what is below it, by {abs(change)} {'more' if change > 0 else 'fewer'}"
+
+
+def _is_first_in_line(document: Document, place: Path) -> bool:
+    location = Origin(document, place).key.locate()
+    line, column = location.span.start
+    return not location.file.lines[line - 1][: column - 1].strip()
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _misspelt(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
+    """Fields that are missing because they are misspelt, which is said of how they are written."""
+    unknown: dict[Path, list[str]] = {}
+    for place, problem in problems.items():
+        if problem["type"] == "extra_forbidden":
+            unknown.setdefault(place[:-1], []).append(str(place[-1]))
+    for place, problem in problems.items():
+        if problem["type"] == "missing":
+            name = str(place[-1])
+            if any(closest(written, [name]) for written in unknown.get(place[:-1], ())[:_FEW]):
+                yield place
+
+
+_FEW = 20
 
 # --- Which errors count ------------------------------------------------------------------------------------------
 
@@ -137,7 +256,7 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
         case "literal_error" if place == ("apiVersion",):
             return UNKNOWN_API_VERSION.report(_unknown_api_version(at, error["input"]))
         case kind if kind in _EXPECTED_TYPES:
-            return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", "")))
+            return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
             return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
 
@@ -245,14 +364,39 @@ _EXPECTED_TYPES = {
 }
 
 
-def _wrong_type(at: Origin, kind: str, value: object, alternative: str) -> Finding:
+def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
     expected = f"{_EXPECTED_TYPES[kind]} or {alternative}" if alternative else _EXPECTED_TYPES[kind]
     return Finding(
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
         label=f"this is {_type_name(value)}",
-        help=_type_help(kind, value),
+        help=_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value),
     )
+
+
+_MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
+
+
+def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> str:
+    """How to write a mapping where something else is; what is there may be the name of a field."""
+    fields = {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
+    if isinstance(value, str) and value in fields and model is not None:
+        inner = nested_model(model, (value,))
+        if inner is not None and _is_valid(inner, {}):
+            return f"write `{at.path[-1]}: {{{value}: {{}}}}`"
+        return f"write `{value}:` on a line below it, and what it is"
+    if not fields:
+        return "write `key: value` lines below it, or `{}`"
+    lines = f"write {_listed(fields)} below it" if len(fields) == 1 else f"write fields below it: {_listed(fields)}"
+    return f"{lines}; or `{{}}`" if model is not None and _is_valid(model, {}) else lines
+
+
+def _is_valid(model: type[BaseModel], data: Mapping[str, object]) -> bool:
+    try:
+        model.model_validate(data)
+    except ValidationError:
+        return False
+    return True
 
 
 def _type_help(kind: str, value: object) -> str:
@@ -266,8 +410,6 @@ def _type_help(kind: str, value: object) -> str:
         return f"write {value:.0f}"
     if kind == "list_type":
         return "write a list: one `- ` item per line, or `[]`"
-    if kind in ("model_type", "model_attributes_type", "dict_type"):
-        return "write `field: value` lines below it, or `{}`"
     return f"write {_EXPECTED_TYPES[kind]}"
 
 

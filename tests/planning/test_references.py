@@ -39,9 +39,10 @@ def quota_on(unit: str, sharing: str) -> Finding:
         ("mig-3g.40gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
         ("1g.10gb.me", "{mig: {instances: {1g.10gb: 6, 1g.10gb+me: 1}}}", "1g.10gb+me"),
         ("3g.40gb.shared", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}, timeSlicing: {replicas: 2}}}", "3g.40gb"),
-        ("gpu", "{mig: {instances: {1g.10gb: 7}, strategy: single}}", "1g.10gb"),
+        ("nvidia.com/gpu", "{mig: {instances: {1g.10gb: 7}, strategy: single}}", "1g.10gb"),
         ("nvidia.com/gpu.shared", "{timeSlicing: {replicas: 2}}", "shared"),
-        ("3g.20gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
+        ("3g40gb", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
+        ("3g.40g", "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}", "3g.40gb"),
     ],
 )
 def test_a_resource_stands_for_the_unit_that_is_published_so(unit: str, sharing: str, meant: str) -> None:

@@ -11,7 +11,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Component, NodeLabels, Plan, SchedulerKind, Stage
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ def _is_unsure(plan: Plan, stage: str) -> bool:
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
-    close = closest(name, known)
+    close = misspelling(name, known)
     return Finding(
         at,
         message,

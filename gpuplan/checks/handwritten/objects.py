@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.checks.handwritten.reading import Object, inside, mapping, read, read_text, sequence, text, value_at
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
@@ -23,7 +23,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import SYNC_OPTIONS
-from gpuplan.wording import closest, listing
+from gpuplan.wording import listing, misspelling
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
 _HAMI_KEYS = re.compile(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)").fullmatch
@@ -321,7 +321,7 @@ def label_selects_nothing(plan: Plan) -> Iterator[Finding]:
                 value = labels.get(key)
                 # NFD fills in values that begin with `@`.
                 if isinstance(value, str) and value not in known and not value.startswith("@"):
-                    close = closest(value, known)
+                    close = _with_another_hash(value, known) or misspelling(value, known)
                     yield Finding(
                         found.place(*route, key),
                         f"`{key}: {value}` of {found.title} chooses nothing",
@@ -331,6 +331,12 @@ def label_selects_nothing(plan: Plan) -> Iterator[Finding]:
                         if close
                         else "remove the label: gpuplan writes it for the nodes of pools",
                     )
+
+
+def _with_another_hash(value: str, known: Iterable[str]) -> str | None:
+    """The layout of this name as it is now; its label's value may lack the hash, or have an earlier one."""
+    stems = {value, value.rpartition("-")[0]}
+    return next((item for item in known if item.rpartition("-")[0] in stems), None)
 
 
 def _label_values(plan: Plan) -> dict[str, set[str]]:

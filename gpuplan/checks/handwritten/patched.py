@@ -35,7 +35,7 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
-from gpuplan.wording import closest, listing
+from gpuplan.wording import closest, listing, misspelling
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
 
 def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
     others = {item.name for item in folder.built if item.kind == identity.kind and item not in folder.generated}
-    close = closest(identity.name, others)
+    close = misspelling(identity.name, others)
     return (f"there is a {identity.kind} `{close}` instead",) if close else ()
 
 
@@ -515,7 +515,7 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
 
 
 def _nearest(target: Mapping[str, object], kinds: list[str], names: list[str]) -> str:
-    close = closest(text(target.get("name")), names) if names else closest(text(target.get("kind")), kinds)
+    close = misspelling(text(target.get("name")), names) if names else closest(text(target.get("kind")), kinds)
     return f"did you mean `{close}`" if close else "changes nothing"
 
 

@@ -106,6 +106,10 @@ def _telling(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
     tabbed = next((row for row, line in enumerate(lines) if _TABBED.match(line)), None)
     if tabbed is not None:
         tail = lines[tabbed].lstrip()
+        head = _HEAD.match(tail)
+        if head and not any(line.startswith(head[0]) for line in lines):
+            yield Repair(Slip.TAB, tabbed, 0, tail)
+            return
         above = next((line for line in reversed(lines[:tabbed]) if _says_something(line)), "")
         widths = {_indentation(line) for line in lines if not _TABBED.match(line)} | {_indentation(above) + 2}
         for width in sorted(widths - {0})[:_MOST_TRIALS]:
@@ -195,6 +199,7 @@ def _indentation(line: str) -> int:
 _MOST_TRIALS = 12  # of one kind for one line
 
 _CLOSERS = {"{": "}", "[": "]"}
+_HEAD = re.compile(r"(apiVersion|kind|metadata|spec):")  # which a document has, and has at the left edge
 _TABBED = re.compile(r" *\t[ \t]*")
 _CURLY = re.compile(f"[{CURLY_QUOTES}]")
 _ONLY_DASHES = re.compile("\\s*[-\u2013\u2014]{1,6}\\s*")

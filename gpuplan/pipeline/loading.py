@@ -133,7 +133,7 @@ class _Loader:
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
-        if folder in self.opaque:
+        if folder in self.opaque or not all(document.name for document in overlay):
             return None  # any document may be another one than the bases say
         meant = {document.name for document in overlay if document.kind not in KINDS}
         unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
@@ -202,7 +202,7 @@ class _Loader:
         for extra in (document for document in found[1:] if document.name != found[0].name):
             at = extra.origin / "kind"
             self._report_cluster(Finding(at, f"overlay `{name}` has a second `Cluster` document", help="remove it"))
-        if found[0].name != name:
+        if found[0].name not in (name, ""):
             at = found[0].origin / "metadata" / "name"
             message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
             self._report_cluster(Finding(at, message, label="not the folder's name", help=f"write `name: {name}`"))

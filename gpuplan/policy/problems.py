@@ -167,7 +167,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _misspelt(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """Fields that are missing because they are misspelt, which is said of how they are written."""
+    """Fields that are missing because they are miswritten, which is said of how they are written."""
     unknown: dict[Path, list[str]] = {}
     for place, problem in problems.items():
         if problem["type"] == "extra_forbidden":
@@ -175,7 +175,8 @@ def _misspelt(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
     for place, problem in problems.items():
         if problem["type"] == "missing":
             name = str(place[-1])
-            if any(closest(written, [name]) for written in unknown.get(place[:-1], ())[:_FEW]):
+            written = unknown.get(place[:-1], ())[:_FEW]
+            if any(closest(field, [name]) or _with_colon(field, [name]) for field in written):
                 yield place
 
 
@@ -248,7 +249,7 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return UNKNOWN_FIELD.report(_unknown_field(at, model))
+            return UNKNOWN_FIELD.report(_unknown_field(at, model, error["input"]))
         case "missing":
             return MISSING_FIELD.report(_missing_field(at))
         case "exactly_one":
@@ -265,10 +266,15 @@ def _unknown_api_version(at: Origin, value: object) -> Finding:
     return Finding(at, f"unknown apiVersion `{value}`", help=f"write `apiVersion: {API_VERSION}`")
 
 
-def _unknown_field(at: Origin, model: type[BaseModel]) -> Finding:
+def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding:
     name = str(at.path[-1])
     parent = nested_model(model, at.path[:-1])
     known = tuple(field.alias or key for key, field in parent.model_fields.items()) if parent else ()
+    meant = _with_colon(name, known)
+    if meant is not None:
+        rest = f": {value}" if isinstance(value, str | int | float) else ""
+        label = f"`{name.split()[0]}` has no `:` behind it"
+        return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
     elsewhere = _ELSEWHERE.get(name, "")
     close = elsewhere if elsewhere in known else closest(name, known)
     return Finding(
@@ -278,6 +284,12 @@ def _unknown_field(at: Origin, model: type[BaseModel]) -> Finding:
         notes=(f"the fields here are {_listed(known)}",) if known else (),
         help=_REMEDIES.get(at.path[-2:], f"write `{close}:`" if close else f"remove `{name}`"),
     )
+
+
+def _with_colon(text: str, fields: Iterable[str]) -> str | None:
+    """``name: a100`` for ``name a100``, where that is a field and what it holds; otherwise None."""
+    name, _, rest = text.partition(" ")
+    return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
 
 
 _ELSEWHERE = {
@@ -385,6 +397,8 @@ def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> s
         if inner is not None and _is_valid(inner, {}):
             return f"write `{at.path[-1]}: {{{value}: {{}}}}`"
         return f"write `{value}:` on a line below it, and what it is"
+    if isinstance(value, str) and (meant := _with_colon(value, fields)):
+        return f"write `{meant}`"
     if not fields:
         return "write `key: value` lines below it, or `{}`"
     lines = f"write {_listed(fields)} below it" if len(fields) == 1 else f"write fields below it: {_listed(fields)}"

@@ -123,6 +123,19 @@ def test_nothing_is_planned_where_any_change_of_an_overlay_may_be_lost(platform:
     assert "dev" not in [plan.cluster.name for plan in validate(platform).plans]
 
 
+def test_a_change_without_a_name_may_be_one_of_any_document(platform: Path) -> None:
+    replace(platform / "overlays/dev/policies.yaml", "  name: research\n", "  name research\n")
+
+    assert problems(platform) == [("overlays/dev/policies.yaml", "GPU032")]
+    assert "dev" not in [plan.cluster.name for plan in validate(platform).plans]
+
+
+def test_a_cluster_without_a_name_has_no_wrong_one(platform: Path) -> None:
+    replace(platform / "overlays/dev/cluster.yaml", "  name: dev\n", "  name dev\n")
+
+    assert problems(platform) == [("overlays/dev/cluster.yaml", "GPU032")]
+
+
 def test_what_a_lost_change_was_about_is_not_judged(platform: Path) -> None:
     replace(platform / "overlays/dev/policies.yaml", "    count: 1\n    gpusPerNode: 2\n---", "    count: 1\n   x\n---")
 

@@ -273,7 +273,7 @@ def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding
     meant = _with_colon(name, known)
     if meant is not None:
         rest = f": {value}" if isinstance(value, str | int | float) else ""
-        label = f"`{name.split()[0]}` has no `:` behind it"
+        label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
     elsewhere = _ELSEWHERE.get(name, "")
     close = elsewhere if elsewhere in known else closest(name, known)
@@ -397,7 +397,7 @@ def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> s
         if inner is not None and _is_valid(inner, {}):
             return f"write `{at.path[-1]}: {{{value}: {{}}}}`"
         return f"write `{value}:` on a line below it, and what it is"
-    if isinstance(value, str) and (meant := _with_colon(value, fields)):
+    if isinstance(value, str) and (meant := _with_colon(value, fields or value.split()[:1])):
         return f"write `{meant}`"
     if not fields:
         return "write `key: value` lines below it, or `{}`"

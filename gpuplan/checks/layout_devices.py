@@ -30,7 +30,7 @@ def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
         if missing:
             yield Finding(
                 (use.layout.at / "devices").key,
-                f"{use.name} does not say what {_gpus(missing)} become",
+                f"{use.name} does not say what {_gpus(missing)} {'become' if missing[1:] else 'becomes'}",
                 label=f"nothing about {_gpus(missing)}",
                 related=tuple(
                     Label(pool.nodes.at / "gpusPerNode", f"nodes of pool `{pool.name}` have more")

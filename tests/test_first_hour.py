@@ -222,6 +222,22 @@ def test_no_help_offers_another_thing_as_if_it_were_a_spelling(mistake: Mistake,
     assert not re.search(r"write `", found.finding.help)
 
 
+@pytest.mark.parametrize(
+    ("name", "help_"),
+    [
+        ("all-3g.20gb", "write `instances: {3g.20gb: 2}` in place of `layout`"),
+        ("all-1g.10gb", "write `instances: {1g.10gb: 4}` in place of `layout`"),
+        ("all-1g.80gb", "add a MigLayout named `all-1g.80gb`"),
+    ],
+)
+def test_layouts_of_mig_parted_are_answered_with_what_they_are(name: str, help_: str, tmp_path: Path) -> None:
+    text = POLICIES.replace("      instances:\n        3g.20gb: 2", f"      layout: {name}")
+
+    (found,) = judged(tmp_path, text)
+
+    assert (found.code, found.finding.help) == ("GPU101", help_)
+
+
 def test_quotas_on_a_layout_that_was_changed_are_told_what_the_pool_hands_out(tmp_path: Path) -> None:
     text = POLICIES.replace("        3g.20gb: 2", "        1g.5gb: 7")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gpuplan.catalog import Catalog, Gpu
@@ -37,11 +37,14 @@ class Context:
     def report(self, rule: Rule, finding: Finding) -> None:
         self.diagnostics.append(rule.report(finding))
 
-    def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T]) -> T | None:
-        """What ``name`` refers to; a finding and None when there is no such document."""
+    def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "") -> T | None:
+        """What ``name`` refers to; a finding and None when there is no such document.
+
+        ``instead`` is help for those who write the name for what it means elsewhere.
+        """
         found = known.get(name)
         if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
-            self.report(UNKNOWN_REFERENCE, unknown)
+            self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
         return found
 
     def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:

@@ -147,7 +147,7 @@ def _mig(
     context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig, layouts: Mapping[str, Layout]
 ) -> Mig | None:
     if mig.layout is not None:
-        layout = context.refer("MigLayout", mig.layout, at / "layout", layouts)
+        layout = context.refer("MigLayout", mig.layout, at / "layout", layouts, _as_instances(gpu, mig.layout))
         layout_at = at / "layout"
     else:
         layout = make_layout(at, name, gpu, mig.instances, mig.devices, is_inline=True)
@@ -156,6 +156,12 @@ def _mig(
         return None
     slicing = None if mig.time_slicing is None else _time_slicing(at / "timeSlicing", mig.time_slicing)
     return Mig(at, layout, layout_at, mig.strategy, slicing)
+
+
+def _as_instances(gpu: Gpu, name: str) -> str:
+    """What a name says that mig-parted has layouts by, `all-1g.10gb`; empty where it is none of these."""
+    full = next((profile for profile in gpu.profiles if name == f"all-{profile.resource_suffix}"), None)
+    return f"write `instances: {{{full.name}: {full.max_instances}}}` in place of `layout`" if full else ""
 
 
 def has_unclear_units(pool: Pool) -> bool:

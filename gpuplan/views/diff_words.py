@@ -34,7 +34,8 @@ def verdict(diff: Diff) -> str:
     """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
     changes = len(diff.impacts) + len(diff.objects)
     if not changes:
-        return f"{ChangeClass.NONE}: nothing that is applied differs"
+        known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
+        return f"{ChangeClass.NONE}: {known}"
     parts = [f"{count(changes, 'change')} in {count(len(diff.clusters), 'cluster')}"]
     if diff.nodes:
         parts.append(f"{count(diff.nodes, 'node')} touched")
@@ -60,8 +61,13 @@ def notes(diff: Diff) -> Iterator[str]:
     yield from filter(None, map(_staleness, (diff.earlier, diff.later)))
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
-    elif diff.earlier.errors or diff.later.errors:
+    elif _has_errors(diff):
         yield "what has errors is left out"
+
+
+def _has_errors(diff: Diff) -> bool:
+    """Whether a side has errors: what they are in is not compared."""
+    return bool(diff.earlier.errors or diff.later.errors)
 
 
 def _staleness(platform: Platform) -> str:

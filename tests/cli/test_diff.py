@@ -299,7 +299,7 @@ def test_a_file_that_cannot_be_read_is_no_change(root: Path) -> None:
     done = run("diff", cwd=root)
 
     assert done.code == 1
-    assert first_line(done.out) == "none: nothing that is applied differs"
+    assert first_line(done.out) == "none: nothing differs in what has no errors"
     assert done.out.endswith("\nwhat has errors is left out\n")
     assert "error[GPU0" in done.err
 
@@ -310,7 +310,7 @@ def test_a_pool_with_an_error_changes_nothing_of_the_operator(root: Path) -> Non
     done = run("diff", cwd=root)
 
     assert done.code == 1
-    assert first_line(done.out) == "none: nothing that is applied differs"
+    assert first_line(done.out) == "none: nothing differs in what has no errors"
 
 
 def test_errors_of_the_earlier_side_are_shown_where_they_were(root: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_cluster_that_cannot_be_planned_is_not_taken_for_a_removed_one(root: P
     done = run("diff", cwd=root)
 
     assert done.code == 1
-    assert first_line(done.out) == "none: nothing that is applied differs"
+    assert first_line(done.out) == "none: nothing differs in what has no errors"
     assert "not compared, because of errors: cluster `prod`\n" in done.out
 
 

@@ -267,7 +267,7 @@ from <code>HEAD</code> (0123456789ab) to the working tree
 def test_errors_are_in_it() -> None:
     text = markdown(a_diff(later=Platform(FILES, ("prod",), a_report(FIT))))
 
-    assert text.startswith("## gpuplan: none\n\nnothing that is applied differs\n")
+    assert text.startswith("## gpuplan: none\n\nnothing differs in what has no errors\n")
     assert "\n### 1 error in <code>the working tree</code>\n\n| | Rule | Place | Finding | Clusters |\n" in text
 
 

@@ -147,7 +147,10 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
     )
 
 
-_DISSOLVED: Final = "; the operator then labels them `all-disabled`, which dissolves their partitions under any pods"
+_DISSOLVED: Final = (
+    "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
+    "hold some"
+)
 
 
 # --- Pools that stay ---------------------------------------------------------------------------------------------
@@ -201,8 +204,8 @@ def _ordered(was: Pool, to: Pool) -> str:
     """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
     return (
         f"sync the labels of pool `{to.name}` first, then those of `{was.name}`: the other way round the nodes have no "
-        "`nvidia.com/mig.config` for a moment, the operator writes `all-disabled`, and their partitions are dissolved "
-        "under any pods"
+        "`nvidia.com/mig.config` for a while, in which the operator may write `all-disabled`: that dissolves their "
+        "partitions, or fails halfway where pods hold some"
     )
 
 
@@ -454,9 +457,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             )
         )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = (
-            "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {mps}" * bool(mps)
-        )
+        effect = "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {mps}" * bool(mps)
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _is_partitioned_on_arrival(old, to)

@@ -216,7 +216,7 @@ def _namespace_removed(_folder: str, before: Body) -> ChangeClass:
 
 def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
     """Parameters of admission are lists: where one only grows, nobody may do less than before."""
-    if runs_mps(before):
+    if runs_mps(before) or runs_mps(after):
         return ChangeClass.REPARTITION
     if folder.partition("/")[0] != Stage.NAMESPACES:
         return class_of_stage(folder)
@@ -228,7 +228,7 @@ def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
 
 
 def runs_mps(config_map: Body) -> bool:
-    """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons restart with it."""
+    """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons start with it."""
     name = str(section(config_map, "metadata").get("name"))
     files = section(config_map, "data").values()
     return name.startswith(_PLUGIN) and any("\n  mps:" in str(text) for text in files)

@@ -148,9 +148,10 @@ def is_label_gone_between(before: Plan, after: Plan, was: Pool, to: Pool) -> boo
     """Whether nodes that go from one pool to another keep their partitions in one order of the two only.
 
     Each pool's rule is a folder of its own. Where the one that lets nodes go is synced first, Node Feature Discovery
-    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where there is none
-    (`controllers/nodelabeling_controller.go` there), and the MIG manager dissolves the partitions. Where labels are
-    parts of Node objects, or somebody else's, none is taken away.
+    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where it then finds none
+    (`controllers/nodelabeling_controller.go` there; it looks when a node comes or changes, or its own ClusterPolicy
+    does), and the MIG manager dissolves the partitions. Where labels are parts of Node objects, or somebody else's,
+    none is taken away.
     """
     is_by_rule = before.cluster.node_labels is after.cluster.node_labels is NodeLabels.NFD
     config = was.labels.get(MIG_CONFIG_LABEL)

@@ -202,7 +202,7 @@ def _class_of_renamed(pair: _Pair) -> ChangeClass:
         case "ClusterPolicy":
             return ChangeClass.RECREATE
         case _:
-            if runs_mps(pair.before or {}):
+            if runs_mps(pair.before or {}) or runs_mps(pair.after or {}):
                 return ChangeClass.REPARTITION
             is_watched = class_of(pair.folder, pair.identity, None, pair.after) is ChangeClass.METADATA
             return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)

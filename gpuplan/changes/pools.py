@@ -97,7 +97,7 @@ def class_of_arrival(was: Pool | None, pool: Pool) -> ChangeClass:
 
 def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
     yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
-    if _is_partitioned_on_arrival(was, pool) or _ends_mps(was):
+    if _is_partitioned_on_arrival(was, pool) or _mps_effect(was, pool):
         yield ChangeClass.REPARTITION
     if taints := _without(pool.taints, was.taints if was else ()):
         yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
@@ -109,9 +109,11 @@ def _is_partitioned_on_arrival(was: Pool | None, pool: Pool) -> bool:
     return _divisions(was) != _divisions(pool)
 
 
-def _ends_mps(was: Pool | None) -> bool:
-    """Whether nodes have MPS daemons that start anew as the nodes' label names the file of another pool."""
-    return was is not None and was.runs_mps
+def _mps_effect(was: Pool | None, to: Pool | None) -> str:
+    """What MPS does on nodes as their label names the file of another pool; empty where neither pool has it."""
+    if was is not None and was.runs_mps:
+        return _MPS_ENDS
+    return _MPS_BEGINS if to is not None and to.runs_mps else ""
 
 
 def _evict(taints: Iterable[Taint]) -> bool:
@@ -145,7 +147,10 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
     )
 
 
-_DISSOLVED: Final = "; the operator then labels them `all-disabled`, which dissolves their partitions under any pods"
+_DISSOLVED: Final = (
+    "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
+    "hold some"
+)
 
 
 # --- Pools that stay ---------------------------------------------------------------------------------------------
@@ -199,8 +204,8 @@ def _ordered(was: Pool, to: Pool) -> str:
     """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
     return (
         f"sync the labels of pool `{to.name}` first, then those of `{was.name}`: the other way round the nodes have no "
-        "`nvidia.com/mig.config` for a moment, the operator writes `all-disabled`, and their partitions are dissolved "
-        "under any pods"
+        "`nvidia.com/mig.config` for a while, in which the operator may write `all-disabled`: that dissolves their "
+        "partitions, or fails halfway where pods hold some"
     )
 
 
@@ -337,33 +342,41 @@ def _repartition_text(moved: Transition) -> str:
 
 
 def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
-    """Under MPS pods do not outlive it: config-manager tells the daemon of a new file, which then starts anew.
+    """From MPS, and to it, pods do not go on.
 
-    (`SIGHUP` in `cmd/mps-control-daemon/main.go` of NVIDIA/k8s-device-plugin.)
+    Config-manager tells the daemon of a new file, which then starts anew (`SIGHUP` in `cmd/mps-control-daemon/main.go`
+    of NVIDIA/k8s-device-plugin). A daemon that starts sets GPUs to `EXCLUSIVE_PROCESS` (`Start` in `mps/daemon.go`
+    there), at once: https://docs.nvidia.com/deploy/mps/index.html.
     """
-    has_mps = isinstance(moved.before.sharing, Mps)
+    had_mps, has_mps = (isinstance(pool.sharing, Mps) for pool in (moved.before, moved.after))
+    must_end = had_mps or has_mps
     return _change(
         after,
         new,
-        ChangeClass.REPARTITION if has_mps else ChangeClass.PLUGIN_RESTART,
+        ChangeClass.REPARTITION if must_end else ChangeClass.PLUGIN_RESTART,
         f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
         f"the device plugin publishes other units on {nodes_of(moved.nodes)}; "
         + (
-            _MPS_ENDS
-            if has_mps
+            _mps_effect(moved.before, moved.after)
+            if must_end
             else "pods that run go on, and until they end more may share a GPU than there are units"
         ),
-        "reverting restarts the MPS daemons again" if has_mps and isinstance(moved.after.sharing, Mps) else REVERT,
+        _REVERT_MPS if must_end else REVERT,
     )._replace(
         nodes=moved.nodes,
         folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
-        pods=pods_on(before, moved.before, moved.nodes.count) if has_mps else 0,
-        needs_drain=has_mps,
+        pods=pods_on(before, moved.before, moved.nodes.count) if must_end else 0,
+        needs_drain=must_end,
     )
 
 
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
+_MPS_BEGINS: Final = (
+    "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
+    "already, which starts no process more: pods that hold GPUs must end first"
+)
+_REVERT_MPS: Final = "reverting ends what runs there again"
 
 
 def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
@@ -432,21 +445,19 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
-    nodes, to, ends_mps = leaving.nodes, leaving.to, _ends_mps(old)
+    nodes, to, mps = leaving.nodes, leaving.to, _mps_effect(old, leaving.to)
     evicts = to is not None and _evict(_without(to.taints, old.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
         change_class = worst(
             (
                 ChangeClass.ADMISSION,
-                *[ChangeClass.REPARTITION] * ends_mps,
+                *[ChangeClass.REPARTITION] * bool(mps),
                 *[ChangeClass.DESTRUCTIVE] * is_partitioned,
             )
         )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = (
-            "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {_MPS_ENDS}" * ends_mps
-        )
+        effect = "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {mps}" * bool(mps)
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _is_partitioned_on_arrival(old, to)
@@ -457,7 +468,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             "they get that pool's labels and taints"
             + f"; {_ordered(old, to)}" * takes_turns
             + (", and mig-manager sets up their GPUs anew: pods that hold them must end first" * is_partitioned)
-            + f"; {_MPS_ENDS}" * ends_mps
+            + f"; {mps}" * bool(mps)
             + _EVICTED * evicts
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
@@ -467,8 +478,8 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
         ),
         capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count) if is_partitioned or ends_mps or evicts else 0,
-        needs_drain=is_partitioned or ends_mps or evicts,
+        pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
+        needs_drain=is_partitioned or bool(mps) or evicts,
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )
@@ -491,6 +502,7 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
     evicts = _evict(_without(new.taints, was.taints if was else ()))
     is_partitioned = _is_partitioned_on_arrival(was, coming.to)
     takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
+    mps = _mps_effect(was, coming.to)
     come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
     return _change(
         after,
@@ -500,14 +512,14 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         f"labels and taints come to {nodes_of(nodes)}"
         + (f"; {_ordered(was, coming.to)}" if was is not None and takes_turns else "")
         + "; mig-manager partitions the GPUs there, on which nothing may run" * is_partitioned
-        + f"; {_MPS_ENDS}" * _ends_mps(was)
+        + f"; {mps}" * bool(mps)
         + _EVICTED * evicts,
         "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
     )._replace(
         nodes=replace(nodes, are_new=was is None),
         folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
-        needs_drain=is_partitioned or evicts or _ends_mps(was),
+        needs_drain=is_partitioned or evicts or bool(mps),
         needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
         windows=new.disruption.windows,
     )

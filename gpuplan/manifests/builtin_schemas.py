@@ -78,8 +78,9 @@ class BuiltinSchemas:
     def compile(self, schema: Schema) -> Draft202012Validator:
         """Compile a schema, with the definitions that it refers to and no others; ValueError where it is none.
 
-        The engine for patterns knows what Go's knows, by which the API server judges: it needs time linear in the text,
-        and has no lookaround and no backreferences.
+        The engine for patterns knows nearly what Go's knows, by which the API server judges: it needs time linear in
+        the text, and has no lookaround and no backreferences. It lacks what hardly any definition has: `\\Q`, a class
+        in a range such as `[\\w-.]`, and a brace that stands for itself.
         """
         from jsonschema_rs import Draft202012Validator, RegexOptions, Registry
 

@@ -91,7 +91,7 @@ class CrdSchemas:
         place = tuple(getattr(error, "instance_path", ()))
         words = str(getattr(error, "message", error))
         if place[-1:] == ("pattern",):
-            words = "is not a regular expression that Kubernetes reads, or too large a one"
+            words = "is not a regular expression that can be read here, or too large a one"
         self._refuse(definition.file, definition.title, Misfit((*definition.routes[version], *place), words))
 
     def _read(self, folder: Path) -> dict[Path, str]:

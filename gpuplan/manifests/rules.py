@@ -54,6 +54,10 @@ without an end. What the cluster would not take says nothing about the objects, 
 ## Instead
 Take the file anew from the release of the controller that it belongs to: from the folder `crds/` of its chart, or with
 `kubectl get crd NAME -o yaml` from a cluster. Without the file, gpuplan counts those objects as not checked.
+
+## Exceptions
+The API server reads a few regular expressions that gpuplan does not: `\\Q` and `\\E`, a class in a range such as
+`[\\w-.]`, and a brace that stands for itself. Leave the file of such a definition out.
 """,
     ignorable=False,
 )

@@ -86,8 +86,9 @@ PRUNED: Final = Rule(
 
 ## Why
 `out/` is brought to what the policies say, and what they no longer say is deleted. After a folder of `overlays/` got
-lost in a merge, was renamed, or lies on another branch, that is the whole cluster: Argo CD or Flux would then delete
-what runs there.
+lost in a merge, was renamed, or lies on another branch, that is the whole cluster: what syncs it has nothing left to
+sync it by. The Applications and Kustomizations that gpuplan writes leave most in the cluster, or wait for a person;
+those of your own delete what is gone from Git where they prune.
 
 Told are folders `out/<cluster>/`, `out/argocd/<cluster>/` and `out/flux/<cluster>/` that would lose all of their files;
 and those that would be left with less than half of what they hold, where these lose twenty files or more together.

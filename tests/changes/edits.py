@@ -202,6 +202,15 @@ def move_nodes_between_pools_with_mps(platform: Platform) -> None:
     move_nodes_between_pools(platform)
 
 
+def add_whole_pools_and_one_with_mps(platform: Platform) -> None:
+    add_whole_pools(platform)
+    platform.spec("Pool", "right", "overlays/prod")["sharing"] = {"mps": {"replicas": 4}}
+
+
+def move_whole_nodes_to_a_pool_with_mps(platform: Platform) -> None:
+    move_whole_nodes_between_pools(platform)
+
+
 def add_an_unused_layout(platform: Platform) -> None:
     platform.add("MigLayout", "whole", {"gpu": "A100-80GB", "instances": {"7g.80gb": 1}})
 
@@ -741,7 +750,6 @@ CASES = (
     Case(change_autoscaling_of_a_workload, QUOTA, workload("chat")),
     Case(add_a_workload, QUOTA, workload("scoring")),
     Case(change_replicas_of_a_pool, PLUGIN_RESTART, pool("a100-shared")),
-    Case(time_slicing_to_mps, PLUGIN_RESTART, pool("h100-training")),
     Case(add_an_unused_layout, PLUGIN_RESTART, layout("whole")),
     Case(edit_an_unused_layout_and_retain_it, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
     Case(add_a_spare_pool, PLUGIN_RESTART, pool("spare")),
@@ -781,6 +789,9 @@ CASES = (
     Case(change_replicas_beside_mps, REPARTITION, cluster("prod"), before=time_slicing_to_mps),
     Case(upgrade_an_operator_beside_mps, REPARTITION, cluster("prod"), before=mps_with_a_pinned_driver),
     Case(watch_closer_beside_mps, PLUGIN_RESTART, cluster("prod"), before=time_slicing_to_mps),
+    # A daemon that starts leaves each GPU to its server, which does not start beside what holds the GPU already.
+    Case(time_slicing_to_mps, REPARTITION, pool("h100-training")),
+    Case(move_whole_nodes_to_a_pool_with_mps, REPARTITION, pool("left"), before=add_whole_pools_and_one_with_mps),
     Case(mps_to_time_slicing, REPARTITION, pool("h100-training"), before=time_slicing_to_mps),
     Case(move_nodes_between_pools_with_mps, REPARTITION, pool("left"), before=add_pools_with_mps),
     Case(swap_a_layout, REPARTITION, pool("a100-small")),

@@ -25,10 +25,14 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
 
     ## Why
     The rule that labels a pool's nodes is a folder of its own, synced by itself. First the pool that takes the nodes,
-    then the one that lets them go: both rules say the same `nvidia.com/mig.config`, and nothing happens to GPUs. The
-    other way round Node Feature Discovery takes the label away, the GPU Operator writes `all-disabled` on a node that
-    has none (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG manager dissolves the
-    partitions, under any pods. Nothing keeps that order, with Argo CD or with Flux: each applies both as it sees them.
+    then the one that lets them go: both rules say the same `nvidia.com/mig.config`, and nothing happens to GPUs. In
+    between a node has the taints of both pools, and where their labels differ, those of the pool whose name is last in
+    the alphabet (`processNodeFeatureRule` in `pkg/nfd-master/nfd-master.go` of kubernetes-sigs/node-feature-discovery).
+
+    The other way round Node Feature Discovery takes the label away. Where the GPU Operator looks at the node in that
+    time, it writes `all-disabled` (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG
+    manager dissolves the partitions; where pods hold some, it fails halfway. Nothing keeps the right order, with Argo
+    CD or with Flux: each applies both as it sees them.
 
     Other nodes lose nothing: where GPUs are not divided, where `nodeLabels` is not `nfd` and no label is taken away,
     and where the layouts differ, so that nodes are drained in any case.
@@ -48,7 +52,7 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
                 "the wrong order",
                 label=f"two {_syncers(step.after)} label them in turn",
                 notes=(
-                    f"`{was}` first: no `{MIG_CONFIG_LABEL}` for a moment, and the operator writes `all-disabled`",
+                    f"`{was}` first: no `{MIG_CONFIG_LABEL}` for a while, and the operator may write `all-disabled`",
                     *pods_note(there),
                 ),
                 help=f"have `approval: manual` on both pools first, sync `{to}` and then `{was}`, and say so: "

@@ -85,20 +85,27 @@ def _bare(body: Body) -> Body:
 def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, route: Route = ()) -> Iterator[Route]:
     """The nearest of these routes to each field that differs, and the empty one where there is none.
 
-    What has such fields below it counts as empty where it is absent, and a field that is false as absent.
+    What has such fields below it counts as empty where it is absent, and one of these that is false as absent. Null is
+    a value: in a patch it removes a field.
     """
     for key in {*before, *after}:
         field = (*route, key)
         if any(len(other) > len(field) and other[: len(field)] == field for other in routes):
             inner = _differing(routes, section(before, key), section(after, key), field)
             yield from (found if found in routes else route for found in inner)
-        elif _said(before, key) != _said(after, key):
-            yield field if field in routes else route
+        elif field in routes:
+            if _asserted(before, key) != _asserted(after, key):
+                yield field
+        elif before.get(key, _ABSENT) != after.get(key, _ABSENT):
+            yield route
 
 
-def _said(body: Body, key: str) -> object:
-    found = body.get(key)
-    return None if found is False else found
+_ABSENT: Final = object()
+
+
+def _asserted(body: Body, key: str) -> object:
+    found = body.get(key, _ABSENT)
+    return _ABSENT if found is False else found
 
 
 # --- Kinds that nothing else is known of -------------------------------------------------------------------------

@@ -57,7 +57,7 @@ KINDS: Final = (
     Kind(
         group="kustomize.toolkit.fluxcd.io",
         kind="Kustomization",
-        source="fluxcd/kustomize-controller: api/v1/kustomization_types.go; internal/controller, finalize",
+        source="fluxcd/kustomize-controller: api/v1/kustomization_types.go",
         is_namespaced=True,
         is_custom=True,
         care=Care(),

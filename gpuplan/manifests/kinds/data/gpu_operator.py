@@ -14,7 +14,7 @@ KINDS: Final = (
     Kind(
         group="nvidia.com",
         kind="ClusterPolicy",
-        source="NVIDIA/gpu-operator: api/nvidia/v1/clusterpolicy_types.go, controllers/object_controls.go",
+        source="NVIDIA/gpu-operator: api/nvidia/v1/clusterpolicy_types.go; controllers/object_controls.go",
         is_namespaced=False,
         is_custom=True,
         care=Care(prune=Removal.NEVER, delete=Removal.CONFIRM, is_applied_by_server=True),

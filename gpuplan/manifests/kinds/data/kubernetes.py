@@ -13,7 +13,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="ConfigMap",
-        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go, ValidateConfigMapUpdate",
+        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidateConfigMapUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(wave=-10, is_pruned_last=True),
@@ -81,7 +81,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="PersistentVolumeClaim",
-        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimUpdate",
+        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(prune=Removal.CONFIRM, delete=Removal.CONFIRM),
@@ -117,7 +117,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="ResourceQuota",
-        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go, ValidateResourceQuotaUpdate",
+        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidateResourceQuotaUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(wave=20),
@@ -131,7 +131,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="Secret",
-        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go, ValidateSecretUpdate",
+        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidateSecretUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -208,7 +208,7 @@ KINDS: Final = (
     Kind(
         group="apps",
         kind="DaemonSet",
-        source="kubernetes/kubernetes: pkg/registry/apps/daemonset/strategy.go, ValidateUpdate",
+        source="kubernetes/kubernetes: pkg/registry/apps/daemonset/strategy.go (ValidateUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -223,7 +223,7 @@ KINDS: Final = (
     Kind(
         group="apps",
         kind="Deployment",
-        source="kubernetes/kubernetes: pkg/registry/apps/deployment/strategy.go, ValidateUpdate",
+        source="kubernetes/kubernetes: pkg/registry/apps/deployment/strategy.go (ValidateUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -242,7 +242,7 @@ KINDS: Final = (
     Kind(
         group="apps",
         kind="StatefulSet",
-        source="kubernetes/kubernetes: pkg/apis/apps/validation/validation.go, ValidateStatefulSetUpdate",
+        source="kubernetes/kubernetes: pkg/apis/apps/validation/validation.go (ValidateStatefulSetUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -294,7 +294,7 @@ KINDS: Final = (
     Kind(
         group="batch",
         kind="Job",
-        source="kubernetes/kubernetes: pkg/apis/batch/validation/validation.go, ValidateJobSpecUpdate",
+        source="kubernetes/kubernetes: pkg/apis/batch/validation/validation.go (ValidateJobSpecUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -326,7 +326,7 @@ KINDS: Final = (
     Kind(
         group="rbac.authorization.k8s.io",
         kind="ClusterRoleBinding",
-        source="kubernetes/kubernetes: pkg/apis/rbac/validation/validation.go, ValidateClusterRoleBindingUpdate",
+        source="kubernetes/kubernetes: pkg/apis/rbac/validation/validation.go (ValidateClusterRoleBindingUpdate)",
         is_namespaced=False,
         is_custom=False,
         care=Care(),
@@ -354,7 +354,7 @@ KINDS: Final = (
     Kind(
         group="rbac.authorization.k8s.io",
         kind="RoleBinding",
-        source="kubernetes/kubernetes: pkg/apis/rbac/validation/validation.go, ValidateRoleBindingUpdate",
+        source="kubernetes/kubernetes: pkg/apis/rbac/validation/validation.go (ValidateRoleBindingUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -383,7 +383,7 @@ KINDS: Final = (
     Kind(
         group="resource.k8s.io",
         kind="ResourceClaimTemplate",
-        source="kubernetes/kubernetes: pkg/apis/resource/validation/validation.go, ValidateResourceClaimTemplateUpdate",
+        source="kubernetes/kubernetes: pkg/apis/resource/validation/validation.go",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -398,7 +398,7 @@ KINDS: Final = (
     Kind(
         group="scheduling.k8s.io",
         kind="PriorityClass",
-        source="kubernetes/kubernetes: pkg/apis/scheduling/validation/validation.go, ValidatePriorityClassUpdate",
+        source="kubernetes/kubernetes: pkg/apis/scheduling/validation/validation.go (ValidatePriorityClassUpdate)",
         is_namespaced=False,
         is_custom=False,
         care=Care(wave=-15, prune=Removal.CONFIRM, delete=Removal.CONFIRM),

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import yaml
 
-Kind = tuple[str, str]
+KindName = tuple[str, str]
 """Group and kind; the core group is empty."""
 
 
 class ChartKinds(NamedTuple):
     """Kinds by where their objects live: in the cluster as a whole, or in a namespace."""
 
-    cluster: frozenset[Kind]
-    namespaced: frozenset[Kind]
+    cluster: frozenset[KindName]
+    namespaced: frozenset[KindName]
 
 
 @cache

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, assert_never
 
-from gpuplan.changes.bodies import Body, items, section, without
+from gpuplan.changes.bodies import Body, items, section
 from gpuplan.changes.model import ChangeClass, worst
 from gpuplan.changes.node_rules import (
     class_of_arrival,
@@ -15,28 +15,23 @@ from gpuplan.changes.node_rules import (
     rules_of,
 )
 from gpuplan.manifests import Identity
+from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
-
-_KUEUE: Final = "kueue.x-k8s.io"
-_NFD: Final = "node-feature-discovery"
-_OPERANDS_THAT_WATCH: Final = ("dcgmExporter", "nodeStatusExporter")
 
 
 def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
     """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
-    key = identity.group, identity.kind
     if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after or {}):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
-    if before is None:
-        return _ADDED.get(key, _added)(folder, after or {})
-    if after is None:
-        return _REMOVED.get(key, _removed)(folder, before)
+    kind = assume_kind(identity.group, identity.kind)
+    if before is None or after is None:
+        return _judge(kind.added if before is None else kind.removed, folder, before, after)
     if before == after:
         return ChangeClass.NONE
-    if key not in _LABELLED and _bare(before) == _bare(after):
-        return ChangeClass.METADATA
-    return _CHANGED.get(key, _changed)(folder, before, after)
+    if locked_fields(identity, before, after):
+        return worst((ChangeClass.RECREATE, _class_of_fields(kind, folder, before, after)))
+    return _class_of_fields(kind, folder, before, after)
 
 
 def _guards(body: Body) -> bool:
@@ -50,13 +45,67 @@ _METRICS: Final = "gpuplan-dcgm-metrics-"
 """Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
 
 
+# --- Fields ------------------------------------------------------------------------------------------------------
+
+
+def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route, ...]:
+    """The fields that differ and cannot be changed."""
+    return tuple(
+        item.route
+        for item in assume_kind(identity.group, identity.kind).immutable
+        if (not item.where or value_of(before, route_of(item.where)))
+        and value_of(before, item.route, item.default) != value_of(after, item.route, item.default)
+    )
+
+
+def value_of(body: Body, route: Route, default: object = None) -> object:
+    """What is at the end of a route; the default where nothing is."""
+    found: object = body
+    for key in route:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return default if found is None else found
+
+
+def _class_of_fields(kind: Kind, folder: str, before: Body, after: Body) -> ChangeClass:
+    routes = kind.routes
+    if _LABELS not in routes:
+        before, after = _bare(before), _bare(after)
+    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, before, after)}
+    return worst((ChangeClass.METADATA, *(_judge(item, folder, before, after) for item in disturbances)))
+
+
+_LABELS: Final = ("metadata", "labels")
+
+
 def _bare(body: Body) -> Body:
     metadata = {key: value for key, value in section(body, "metadata").items() if key not in ("labels", "annotations")}
     return {**body, "metadata": metadata}
 
 
-_LABELLED: Final = frozenset([("", "Node"), ("", "Namespace")])
-"""Kinds whose labels something goes by."""
+def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, route: Route = ()) -> Iterator[Route]:
+    """The nearest of these routes to each field that differs, and the empty one where there is none.
+
+    What has such fields below it counts as empty where it is absent, and one of these that is false as absent. Null is
+    a value: in a patch it removes a field.
+    """
+    for key in {*before, *after}:
+        field = (*route, key)
+        if any(len(other) > len(field) and other[: len(field)] == field for other in routes):
+            inner = _differing(routes, section(before, key), section(after, key), field)
+            yield from (found if found in routes else route for found in inner)
+        elif field in routes:
+            if _asserted(before, key) != _asserted(after, key):
+                yield field
+        elif before.get(key, _ABSENT) != after.get(key, _ABSENT):
+            yield route
+
+
+_ABSENT: Final = object()
+
+
+def _asserted(body: Body, key: str) -> object:
+    found = body.get(key, _ABSENT)
+    return _ABSENT if found is False else found
 
 
 # --- Kinds that nothing else is known of -------------------------------------------------------------------------
@@ -81,146 +130,74 @@ def class_of_stage(folder: str) -> ChangeClass:
 _STAGES: Final = frozenset(stage.value for stage in Stage)
 
 
-def _added(folder: str, _after: Body) -> ChangeClass:
-    if folder.partition("/")[0] == Stage.WORKLOADS:
-        return ChangeClass.QUOTA
-    return min(class_of_stage(folder), ChangeClass.ADMISSION, key=lambda item: item.rank)
-
-
-def _changed(folder: str, _before: Body, _after: Body) -> ChangeClass:
-    return class_of_stage(folder)
-
-
-def _removed(folder: str, _before: Body) -> ChangeClass:
+def _by_folder(folder: str, before: Body | None, after: Body | None) -> ChangeClass:
     found = class_of_stage(folder)
-    return found if found is ChangeClass.METADATA else ChangeClass.DESTRUCTIVE
+    if before is None:
+        is_work = folder.partition("/")[0] == Stage.WORKLOADS
+        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda item: item.rank)
+    return ChangeClass.DESTRUCTIVE if after is None and found is not ChangeClass.METADATA else found
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _rule(_folder: str, before: Body, after: Body) -> ChangeClass:
-    return class_of_rules(rules_of(before), rules_of(after))
+def _node_rules(before: Body | None, after: Body | None) -> ChangeClass:
+    return class_of_rules(rules_of(before or {}), rules_of(after or {}))
 
 
-def _rule_added(_folder: str, after: Body) -> ChangeClass:
-    return class_of_rules((), rules_of(after))
-
-
-def _node(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (section(section(body, "metadata"), "labels") for body in (before, after))
-    return worst((ChangeClass.METADATA, class_of_labels(old, new)))
-
-
-def _node_added(_folder: str, after: Body) -> ChangeClass:
-    return class_of_arrival(section(section(after, "metadata"), "labels"))
-
-
-def _node_removed(_folder: str, before: Body) -> ChangeClass:
-    return class_of_departure(section(section(before, "metadata"), "labels"))
+def _node_labels(before: Body | None, after: Body | None) -> ChangeClass:
+    old, new = (section(section(body or {}, "metadata"), "labels") for body in (before, after))
+    if before is None:
+        return class_of_arrival(new)
+    return class_of_departure(old) if after is None else class_of_labels(old, new)
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
 
 
-def _cluster_policy(_folder: str, before: Body, after: Body) -> ChangeClass:
-    return class_of_settings(section(before, "spec"), section(after, "spec"))
-
-
-def _nfd(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Which labels and taints its master sets is no matter of its workers on nodes."""
-    old, new = (without(section(body, "spec"), "extraLabelNs", "enableTaints") for body in (before, after))
-    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
-
-
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
-    """Of the ClusterPolicy's spec or the chart's values: the driver is loaded anew, other operands restart.
-
-    How a driver is upgraded one day restarts nothing.
-    """
-    old, new = (without(section(settings, "driver"), "upgradePolicy") for settings in (before, after))
-    if old != new:
-        return ChangeClass.REPARTITION
-    old, new = (_restarting(settings) for settings in (before, after))
-    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
+    """Of the chart's values, which say what the ClusterPolicy's spec is to be."""
+    policy = get_kind("nvidia.com", "ClusterPolicy")
+    return _class_of_fields(policy, Stage.GPU_OPERATOR.value, {"spec": before}, {"spec": after})
 
 
-def _restarting(settings: Body) -> Body:
-    """Those of operands on nodes with GPUs, where NFD's master does not run; how they are found restarts none."""
-    return {
-        **without(settings, "driver"),
-        **{name: without(section(settings, name), "serviceMonitor") for name in _OPERANDS_THAT_WATCH},
-        _NFD: without(section(settings, _NFD), "master"),
-    }
+# --- Queues ------------------------------------------------------------------------------------------------------
 
 
-# --- Quotas and queues -------------------------------------------------------------------------------------------
+def _selected_namespaces(before: Body | None, after: Body | None) -> ChangeClass:
+    return ChangeClass.QUOTA if _selected(before) <= _selected(after) else ChangeClass.ADMISSION
 
 
-def _queue(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Of Kueue: its numbers, whose work it takes, and what decides who goes first."""
-    old, new = section(before, "spec"), section(after, "spec")
-    if without(old, "resourceGroups") == without(new, "resourceGroups"):
-        return ChangeClass.QUOTA
-    if without(old, "namespaceSelector", "resourceGroups") == without(new, "namespaceSelector", "resourceGroups"):
-        return ChangeClass.QUOTA if _selected(old) <= _selected(new) else ChangeClass.ADMISSION
-    order = ("resourceGroups", "namespaceSelector", "stopPolicy")
-    if without(old, *order) == without(new, *order):
-        return ChangeClass.ADMISSION
-    return ChangeClass.PREEMPTION_ORDER
-
-
-def _selected(spec: Body) -> frozenset[str]:
+def _selected(body: Body | None) -> frozenset[str]:
     """The namespaces that a queue takes work of, by name."""
-    found = items(section(spec, "namespaceSelector").get("matchExpressions"))
+    selector = section(section(body or {}, "spec"), "namespaceSelector")
+    found = items(selector.get("matchExpressions"))
     return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in items(item.get("values")))
-
-
-def _kai_queue(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (_without_order(section(body, "spec")) for body in (before, after))
-    return ChangeClass.QUOTA if old == new else ChangeClass.PREEMPTION_ORDER
-
-
-def _without_order(spec: Body) -> Body:
-    gpu = section(section(spec, "resources"), "gpu")
-    return {**without(spec, "resources", "displayName"), "weight": gpu.get("overQuotaWeight")}
-
-
-def _flavor(_folder: str, before: Body, _after: Body) -> ChangeClass:
-    """One with a Topology cannot be changed (a rule of its CRD)."""
-    return ChangeClass.RECREATE if section(before, "spec").get("topologyName") else ChangeClass.ADMISSION
-
-
-def _priority_class(_folder: str, before: Body, after: Body) -> ChangeClass:
-    if any(before.get(key) != after.get(key) for key in ("value", "preemptionPolicy")):
-        return ChangeClass.RECREATE
-    is_same = before.get("globalDefault", False) == after.get("globalDefault", False)
-    return ChangeClass.METADATA if is_same else ChangeClass.PREEMPTION_ORDER
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------
 
 
-def _namespace(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (section(section(body, "metadata"), "labels") for body in (before, after))
+def _tenant_labels(before: Body | None, after: Body | None) -> ChangeClass:
+    old, new = (section(section(body or {}, "metadata"), "labels") for body in (before, after))
     keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
     judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
 
 
-def _namespace_removed(_folder: str, before: Body) -> ChangeClass:
+def _own_namespace(body: Body | None) -> ChangeClass:
     """In our own there is nothing but what tenants are granted, for admission to read."""
-    is_own = section(before, "metadata").get("name") == SYSTEM_NAMESPACE
+    is_own = section(body or {}, "metadata").get("name") == SYSTEM_NAMESPACE
     return ChangeClass.ADMISSION if is_own else ChangeClass.DESTRUCTIVE
 
 
-def _config_map(folder: str, before: Body, after: Body) -> ChangeClass:
+def _operator_files(folder: str, before: Body | None, after: Body | None) -> ChangeClass:
     """Parameters of admission are lists: where one only grows, nobody may do less than before."""
-    if runs_mps(before) or runs_mps(after):
+    if runs_mps(before or {}) or runs_mps(after or {}):
         return ChangeClass.REPARTITION
     if folder.partition("/")[0] != Stage.NAMESPACES:
         return class_of_stage(folder)
-    old, new = ({key: _lines(text) for key, text in section(body, "data").items()} for body in (before, after))
+    old, new = ({key: _lines(text) for key, text in section(body or {}, "data").items()} for body in (before, after))
     if old == new:
         return ChangeClass.METADATA
     grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
@@ -241,147 +218,53 @@ def _lines(text: object) -> frozenset[str]:
     return frozenset(str(text).splitlines())
 
 
-# --- What runs ---------------------------------------------------------------------------------------------------
-
-
-def _pods(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Pods are made anew where their template changes; how many there are is a number."""
-    old, new = (without(section(body, "spec"), "replicas", "strategy", "updateStrategy") for body in (before, after))
-    return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
-
-
-def _claim(_folder: str, before: Body, after: Body) -> ChangeClass:
-    """Of a claim only the size can be changed, and only upwards."""
-    old, new = (without(section(body, "spec"), "resources") for body in (before, after))
-    return ChangeClass.QUOTA if old == new else ChangeClass.RECREATE
-
-
 # --- What syncs --------------------------------------------------------------------------------------------------
 
 
-def _application(_folder: str, before: Body, after: Body) -> ChangeClass:
-    old, new = (section(body, "spec") for body in (before, after))
-    if old.get("destination") != new.get("destination"):
-        return ChangeClass.DESTRUCTIVE
-    return ChangeClass.PLUGIN_RESTART if _charts(old) != _charts(new) else ChangeClass.METADATA
+def _charts(before: Body | None, after: Body | None) -> ChangeClass:
+    return ChangeClass.METADATA if _charts_of(before) == _charts_of(after) else ChangeClass.PLUGIN_RESTART
 
 
-def _charts(spec: Body) -> list[object]:
-    sources = [source for source in items(spec.get("sources")) if isinstance(source, Mapping) and "chart" in source]
-    return [(source.get("chart"), source.get("targetRevision")) for source in sources]
+def _charts_of(body: Body | None) -> list[object]:
+    sources = items(section(body or {}, "spec").get("sources"))
+    charts = [source for source in sources if isinstance(source, Mapping) and "chart" in source]
+    return [(source.get("chart"), source.get("targetRevision")) for source in charts]
 
 
-def _syncer_removed(_folder: str, before: Body) -> ChangeClass:
+def _synced_objects(body: Body | None) -> ChangeClass:
     """With a finalizer it takes along what it wrote, as one of Flux does that prunes."""
-    has_finalizers = bool(section(before, "metadata").get("finalizers"))
-    prunes = bool(section(before, "spec").get("prune"))
+    has_finalizers = bool(section(body or {}, "metadata").get("finalizers"))
+    prunes = bool(section(body or {}, "spec").get("prune"))
     return ChangeClass.DESTRUCTIVE if has_finalizers or prunes else ChangeClass.METADATA
 
 
-# --- All kinds ---------------------------------------------------------------------------------------------------
+# --- Judgements --------------------------------------------------------------------------------------------------
 
 
-def _always(found: ChangeClass) -> Callable[..., ChangeClass]:
-    def answer(*_: object) -> ChangeClass:
-        return found
-
-    return answer
-
-
-def _but_metadata_of_stage(found: ChangeClass) -> Callable[..., ChangeClass]:
-    """What lies in a stage that only watches does what that stage does."""
-
-    def answer(folder: str, *_: object) -> ChangeClass:
-        return ChangeClass.METADATA if class_of_stage(folder) is ChangeClass.METADATA else found
-
-    return answer
-
-
-_QUOTA = _always(ChangeClass.QUOTA)
-_METADATA = _always(ChangeClass.METADATA)
-_ADMISSION = _always(ChangeClass.ADMISSION)
-_ORDER = _always(ChangeClass.PREEMPTION_ORDER)
-_RECREATE = _always(ChangeClass.RECREATE)
-_TWO_STEP = _always(ChangeClass.TWO_STEP)
-_RESTART = _always(ChangeClass.PLUGIN_RESTART)
-_DESTRUCTIVE = _always(ChangeClass.DESTRUCTIVE)
-
-_Kind = tuple[str, str]
-
-_CHANGED: Final[Mapping[_Kind, Callable[[str, Body, Body], ChangeClass]]] = {
-    ("", "ConfigMap"): _config_map,
-    ("", "Namespace"): _namespace,
-    ("", "Node"): _node,
-    ("", "PersistentVolumeClaim"): _claim,
-    ("", "ResourceQuota"): _QUOTA,
-    ("", "Service"): _ADMISSION,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _ADMISSION,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _ADMISSION,
-    ("apps", "Deployment"): _pods,
-    ("apps", "StatefulSet"): _pods,
-    ("argoproj.io", "Application"): _application,
-    ("autoscaling", "HorizontalPodAutoscaler"): _QUOTA,
-    (_KUEUE, "ClusterQueue"): _queue,
-    (_KUEUE, "Cohort"): _queue,
-    (_KUEUE, "LocalQueue"): _RECREATE,
-    (_KUEUE, "ResourceFlavor"): _flavor,
-    (_KUEUE, "Topology"): _RECREATE,
-    (_KUEUE, "WorkloadPriorityClass"): _ORDER,
-    ("kai.scheduler", "SchedulingShard"): _ADMISSION,
-    ("kai.scheduler", "Topology"): _RECREATE,
-    ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule,
-    ("nfd.openshift.io", "NodeFeatureRule"): _rule,
-    ("nfd.openshift.io", "NodeFeatureDiscovery"): _nfd,
-    ("nvidia.com", "ClusterPolicy"): _cluster_policy,
-    ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
-    ("resource.k8s.io", "ResourceClaimTemplate"): _RECREATE,
-    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
-    ("scheduling.run.ai", "Queue"): _kai_queue,
-}
-
-_ADDED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
-    ("", "ConfigMap"): _added,
-    ("", "Namespace"): _QUOTA,
-    ("", "Node"): _node_added,
-    ("", "ResourceQuota"): _QUOTA,
-    ("apps", "Deployment"): _QUOTA,
-    ("batch", "Job"): _QUOTA,
-    (_KUEUE, "ClusterQueue"): _QUOTA,
-    (_KUEUE, "Cohort"): _QUOTA,
-    (_KUEUE, "LocalQueue"): _QUOTA,
-    (_KUEUE, "ResourceFlavor"): _QUOTA,
-    (_KUEUE, "Topology"): _QUOTA,
-    ("kai.scheduler", "SchedulingShard"): _QUOTA,
-    ("kai.scheduler", "Topology"): _QUOTA,
-    ("resource.k8s.io", "DeviceClass"): _QUOTA,
-    ("resource.k8s.io", "ResourceClaimTemplate"): _QUOTA,
-    ("scheduling.run.ai", "Queue"): _QUOTA,
-    ("nfd.k8s-sigs.io", "NodeFeatureRule"): _rule_added,
-    ("nfd.openshift.io", "NodeFeatureRule"): _rule_added,
-    ("scheduling.k8s.io", "PriorityClass"): _ORDER,
-}
-
-_REMOVED: Final[Mapping[_Kind, Callable[[str, Body], ChangeClass]]] = {
-    ("", "ConfigMap"): _but_metadata_of_stage(ChangeClass.ADMISSION),
-    ("", "Namespace"): _namespace_removed,
-    ("", "Node"): _node_removed,
-    ("", "ResourceQuota"): _ADMISSION,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _ADMISSION,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _ADMISSION,
-    ("argoproj.io", "Application"): _syncer_removed,
-    ("argoproj.io", "ApplicationSet"): _METADATA,
-    ("autoscaling", "HorizontalPodAutoscaler"): _QUOTA,
-    ("kustomize.toolkit.fluxcd.io", "Kustomization"): _syncer_removed,
-    (_KUEUE, "ClusterQueue"): _TWO_STEP,
-    (_KUEUE, "Cohort"): _ORDER,
-    (_KUEUE, "LocalQueue"): _TWO_STEP,
-    (_KUEUE, "ResourceFlavor"): _TWO_STEP,
-    (_KUEUE, "Topology"): _TWO_STEP,
-    (_KUEUE, "WorkloadPriorityClass"): _ADMISSION,
-    ("kai.scheduler", "SchedulingShard"): _ADMISSION,
-    ("rbac.authorization.k8s.io", "RoleBinding"): _ADMISSION,
-    ("resource.k8s.io", "DeviceClass"): _ADMISSION,
-    ("resource.k8s.io", "ResourceClaimTemplate"): _ADMISSION,
-    ("scheduling.k8s.io", "PriorityClass"): _ADMISSION,
-    ("scheduling.run.ai", "Queue"): _TWO_STEP,
-}
+def _judge(disturbance: Disturbance, folder: str, before: Body | None, after: Body | None) -> ChangeClass:
+    match disturbance:
+        case ChangeClass():
+            return disturbance
+        case Judgement.ADMISSION_UNLESS_WATCHING:
+            is_watching = class_of_stage(folder) is ChangeClass.METADATA
+            return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
+        case Judgement.BY_FOLDER:
+            return _by_folder(folder, before, after)
+        case Judgement.CHARTS:
+            return _charts(before, after)
+        case Judgement.NODE_LABELS:
+            return _node_labels(before, after)
+        case Judgement.NODE_RULES:
+            return _node_rules(before, after)
+        case Judgement.OPERATOR_FILES:
+            return _operator_files(folder, before, after)
+        case Judgement.OWN_NAMESPACE:
+            return _own_namespace(before)
+        case Judgement.SELECTED_NAMESPACES:
+            return _selected_namespaces(before, after)
+        case Judgement.SYNCED_OBJECTS:
+            return _synced_objects(before)
+        case Judgement.TENANT_LABELS:
+            return _tenant_labels(before, after)
+        case _:
+            assert_never(disturbance)

@@ -9,6 +9,7 @@ from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
+from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -219,7 +220,7 @@ def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
     """
     for what in _objects(plan):
         kind, api = text(what.manifest.get("kind")), text(what.manifest.get("apiVersion"))
-        if kind not in ("ClusterQueue", "LocalQueue") or api.partition("/")[0] != "kueue.x-k8s.io":
+        if not assume_kind(api.rpartition("/")[0], kind).takes_work:
             continue
         if value_at(what.manifest, ("spec", "stopPolicy")) not in ("Hold", "HoldAndDrain"):
             name = text(value_at(what.manifest, ("metadata", "name")))

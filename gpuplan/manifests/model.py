@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from gpuplan.manifests.kinds import get_kind
+
 
 class Gvk(NamedTuple):
     """Group, version and kind; the core group is empty."""
@@ -52,7 +54,8 @@ class Manifest:
     ``metadata.name``; an object of the cluster has no ``metadata.namespace``. ``is_partial`` says that it is a part of
     an object that somebody else makes, for server-side apply: what its schema requires may be missing. What has a
     lower ``order`` is to be applied before others of its kind, and before kinds that are applied along with it. What
-    has a ``hook`` is for Argo CD alone.
+    has a ``hook`` is for Argo CD alone. One that ``is_foreign`` was made by people or programs, and may be of any kind;
+    any other one of a kind that is not in ``gpuplan/manifests/kinds/`` is a ``ValueError``.
     """
 
     folder: str
@@ -60,6 +63,11 @@ class Manifest:
     is_partial: bool = False
     order: int = 0
     hook: Hook | None = None
+    is_foreign: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.is_foreign:
+            get_kind(self.body["apiVersion"].rpartition("/")[0], self.body["kind"])
 
     @property
     def api_version(self) -> str:

@@ -168,7 +168,9 @@ def _build(
             said = result.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, said), clusters=(name,)))
         elif result is not None:
-            built[folder.path] = replace(folder, after=tuple(Manifest(folder.path, body) for body in result))
+            built[folder.path] = replace(
+                folder, after=tuple(Manifest(folder.path, body, is_foreign=True) for body in result)
+            )
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals
 
 

@@ -89,7 +89,7 @@ def definition(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObjec
         case RetainedDevicePluginConfig():
             return Definition(DEVICE_PLUGIN_CONFIG_LABEL, what.key, to_yaml(what.config), what.at / "key")
         case RetainedObject():
-            identity = Manifest(what.folder, what.manifest).identity
+            identity = Manifest(what.folder, what.manifest, is_foreign=True).identity
             return Definition("", identity, what.manifest, what.at / "manifest" / "metadata" / "name")
         case _:
             assert_never(what)

@@ -13,6 +13,7 @@ from gpuplan.backends import kueue
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests import Identity, Manifest, to_yaml
+from gpuplan.manifests.kinds import Kind, get_kind
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.retained import defined, definition
 from gpuplan.pipeline.revisions import is_in_git
@@ -141,8 +142,10 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
     namespaces = {namespace for tenant in new.tenants for namespace in tenant.namespaces}
     manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
     for manifest in manifests:
-        if manifest.kind in _UNTIL and manifest.namespace in ("", *namespaces):
-            yield _object(manifest)
+        identity = manifest.identity
+        kind = get_kind(identity.group, identity.kind)
+        if kind.needed_until and identity.namespace in ("", *namespaces):
+            yield _object(manifest, kind)
 
 
 def _layouts(plan: Plan) -> Iterator[_Needed]:
@@ -199,30 +202,13 @@ def _no_node(label: str, value: str) -> str:
     return f"`kubectl get nodes -l {label}={value}` lists no node"
 
 
-_UNTIL: Final = {
-    "ClusterQueue": "`kubectl get clusterqueue NAME -o jsonpath='{.status.reservingWorkloads}'` prints 0",
-    "LocalQueue": "`kubectl get localqueue NAME -n SPACE -o jsonpath='{.status.reservingWorkloads}'` prints 0",
-    "ResourceFlavor": (
-        "`kubectl get clusterqueues -o jsonpath='{.items[*].spec.resourceGroups[*].flavors[*].name}'` "
-        "does not print NAME"
-    ),
-    "Topology": "`kubectl get resourceflavors -o jsonpath='{.items[*].spec.topologyName}'` does not print NAME",
-}
-"""The kinds that Kueue keeps by its finalizer `resource-in-use`, and LocalQueues, through which what runs is counted.
-
-A ClusterQueue goes when nothing in it holds quota, a ResourceFlavor when no ClusterQueue names it, a Topology when no
-ResourceFlavor does (`pkg/controller/core` and `pkg/controller/tas` of Kueue).
-"""
-_ON_HOLD: Final = ("ClusterQueue", "LocalQueue")
-
-
-def _object(manifest: Manifest) -> _Needed:
-    kind, namespace, name = manifest.kind, manifest.namespace, manifest.name
+def _object(manifest: Manifest, kind: Kind) -> _Needed:
+    namespace, name = manifest.namespace, manifest.name
     body = dict(manifest.body)
-    if kind in _ON_HOLD:
+    if kind.takes_work:
         body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
-    until = _UNTIL[kind].replace("NAME", name).replace("SPACE", namespace)
-    parts = (kind.lower(), namespace, name) if namespace else (kind.lower(), name)
+    until = kind.needed_until.replace("NAME", name).replace("SPACE", namespace)
+    parts = (manifest.kind.lower(), *filter(None, (namespace, name)))
     return _Needed("", manifest.identity, "-".join(parts), {"object": {"manifest": body}, "until": until})
 
 

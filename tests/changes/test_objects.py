@@ -42,6 +42,12 @@ DEPLOYMENT = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namesp
 LOCAL_QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}, spec: {clusterQueue: %s}}"
 FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: x}, spec: {%s}}"
 RESOURCE_QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x}, spec: {hard: {a: '%s'}}}"
+SCOPED_QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x}, spec: {scopes: [%s]}}"
+SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: x}, immutable: %s, data: {a: %s}}"
+ROLE = (
+    "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x, namespace: x},"
+    " roleRef: {name: %s}}"
+)
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
@@ -106,10 +112,17 @@ KEY = "nvidia.com/device-plugin.config"
         ("scheduling", FLAVOR % "topologyName: x, a: b", FLAVOR % "topologyName: x, a: c", "recreate"),
         ("scheduling", FLAVOR % "a: b", "", "two-step"),
         ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "b", "recreate"),
+        ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "a, stopPolicy: Hold", "admission"),
+        ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "a, fairSharing: {weight: 2}", "preemption-order"),
+        ("scheduling", QUEUE % "a: b", QUEUE % "a: b, concurrentAdmissionPolicy: {a: b}", "recreate"),
         ("queues/x", KAI_QUEUE % "quota: 1", KAI_QUEUE % "quota: 2", "quota"),
         ("queues/x", KAI_QUEUE % "overQuotaWeight: 1", KAI_QUEUE % "overQuotaWeight: 2", "preemption-order"),
         ("namespaces/x", RESOURCE_QUOTA % "1", RESOURCE_QUOTA % "2", "quota"),
+        ("namespaces/x", RESOURCE_QUOTA % "1", SCOPED_QUOTA % "BestEffort", "recreate"),
         ("namespaces/x", RESOURCE_QUOTA % "1", "", "admission"),
+        ("namespaces/x", SETTINGS % (False, "a"), SETTINGS % (False, "b"), "admission"),
+        ("namespaces/x", SETTINGS % (True, "a"), SETTINGS % (True, "b"), "recreate"),
+        ("namespaces/x", ROLE % "a", ROLE % "b", "recreate"),
         ("namespaces/x", GRANTS % "a\\nb", GRANTS % "a", "admission"),
         ("namespaces/x", GRANTS % "a", GRANTS % "a\\nb", "quota"),
         ("namespaces/x", NAMESPACE % "a: b", NAMESPACE % "a: c", "metadata"),

@@ -47,7 +47,8 @@ def told(
     is_partial: bool = False,
     order: int = 0,
 ) -> dict[str, Any]:
-    manifest = Manifest(folder, {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}, is_partial, order)
+    body = {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}
+    manifest = Manifest(folder, body, is_partial, order, is_foreign=True)
     return dict(annotate(manifest, cluster).body["metadata"].get("annotations", {}))
 
 

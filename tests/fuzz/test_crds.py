@@ -72,6 +72,7 @@ WIDGET = Manifest(
         "metadata": {"name": "a", "namespace": "b"},
         "spec": {"mode": "a", "name": "abc", "count": 1, "items": [{"a": "b"}]},
     },
+    is_foreign=True,
 )
 TELLING_VALUES: tuple[Any, ...] = (
     *(

@@ -38,7 +38,7 @@ def a_crd(
 
 def a_widget(spec: object, *, version: str = "v1", **more: Any) -> Manifest:
     body = {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec, **more}
-    return Manifest("x", body)
+    return Manifest("x", body, is_foreign=True)
 
 
 def problems(folder: Path, *manifests: Manifest) -> list[str]:
@@ -198,7 +198,8 @@ def test_definitions_come_in_yaml_of_several_documents_and_in_json(tmp_path: Pat
     (tmp_path / "all.yml").write_text(yaml.safe_dump_all(documents))
     (tmp_path / "more.json").write_text(json.dumps(a_crd({"type": "string"}, group="example.org")))
     (tmp_path / "README.md").write_text("example.com Widget: {not: [yaml")
-    other = Manifest("x", {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}})
+    body = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
+    other = Manifest("x", body, is_foreign=True)
     assert problems(tmp_path, a_widget({"a": 1}), other) == [
         "`spec`: unknown field `a`",
         '`spec`: {} is not of type "string"',
@@ -437,5 +438,5 @@ def test_every_real_definition_can_be_used(real_crds: Path) -> None:
                     "kind": crd["spec"]["names"]["kind"],
                     "metadata": {"name": "a", "unknown": "field"},
                 }
-                found = problems(real_crds, Manifest("x", body))
+                found = problems(real_crds, Manifest("x", body, is_foreign=True))
                 assert "`metadata`: unknown field `unknown`" in found or "there is no" in found[0], (file, found)

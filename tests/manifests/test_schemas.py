@@ -91,7 +91,8 @@ def with_(body: Body, *route: str | int, value: object) -> Body:
 
 
 def problems(*bodies: Body, kubernetes: str = "1.32") -> list[str]:
-    return [found.text for found in check_schemas([Manifest("x", body) for body in bodies], kubernetes, None).problems]
+    manifests = [Manifest("x", body, is_foreign=True) for body in bodies]
+    return [found.text for found in check_schemas(manifests, kubernetes, None).problems]
 
 
 @pytest.mark.parametrize("minor", ["1.30", "1.31", "1.32", "1.33", "1.37"])
@@ -167,7 +168,8 @@ def test_a_version_that_is_none_is_trouble() -> None:
 def test_custom_resources_without_crds_are_counted() -> None:
     """Also those whose group starts like one of Kubernetes' own, for which kubernetes-validate takes them."""
     deployment = {"apiVersion": "apps.example.com/v1", "kind": "Deployment", "metadata": {"name": "a"}}
-    checked = check_schemas([Manifest("x", body) for body in (CLUSTER_QUEUE, deployment, deployment)], "1.32", None)
+    bodies = (CLUSTER_QUEUE, deployment, deployment)
+    checked = check_schemas([Manifest("x", body, is_foreign=True) for body in bodies], "1.32", None)
     assert checked.problems == ()
     assert checked.unchecked == {
         Gvk("kueue.x-k8s.io", "v1beta1", "ClusterQueue"): 1,

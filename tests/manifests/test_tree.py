@@ -19,7 +19,8 @@ from gpuplan.manifests.tree import file_name
 def an_object(
     kind: str = "ConfigMap", name: str = "a", api: str = "v1", folder: str = "x", **metadata: Any
 ) -> Manifest:
-    return Manifest(folder, {"apiVersion": api, "kind": kind, "metadata": {"name": name, **metadata}})
+    body = {"apiVersion": api, "kind": kind, "metadata": {"name": name, **metadata}}
+    return Manifest(folder, body, is_foreign=True)
 
 
 def render(*manifests: Manifest, files: tuple[File, ...] = ()) -> tuple[Mapping[str, bytes], tuple[Diagnostic, ...]]:

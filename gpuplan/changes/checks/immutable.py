@@ -3,68 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from gpuplan.backends import BACKENDS
 from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.kinds import locked_fields, value_of
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.manifests import Identity, Manifest
+from gpuplan.manifests.kinds import Route
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
 from gpuplan.wording import joined
 
 Body = Mapping[str, Any]
-Route = tuple[str, ...]
-
-_KUEUE: Final = "kueue.x-k8s.io"
-
-IMMUTABLE: Final[Mapping[tuple[str, str], tuple[Route, ...]]] = {
-    # `ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation` of Kubernetes.
-    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
-    # Rules `self == oldSelf` of the CRDs: `apis/kueue/v1beta2/*_types.go` of Kueue.
-    (_KUEUE, "LocalQueue"): (("spec", "clusterQueue"),),
-    (_KUEUE, "Topology"): (("spec", "levels"),),
-    (_KUEUE, "AdmissionCheck"): (("spec", "controllerName"),),
-    (_KUEUE, "ClusterQueue"): (("spec", "concurrentAdmissionPolicy"),),
-    # The same of `pkg/apis/kai/v1alpha1/topology_types.go` of KAI-Scheduler.
-    ("kai.scheduler", "Topology"): (("spec", "levels"),),
-    # `ValidateResourceQuotaUpdate`, `ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation` of Kubernetes.
-    ("", "ResourceQuota"): (("spec", "scopes"),),
-    ("", "PersistentVolumeClaim"): (
-        ("spec", "accessModes"),
-        ("spec", "storageClassName"),
-        ("spec", "volumeMode"),
-        ("spec", "volumeName"),
-        ("spec", "selector"),
-        ("spec", "dataSource"),
-        ("spec", "dataSourceRef"),
-    ),
-    # `ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate`, `ValidateStatefulSetUpdate` in `pkg/apis/apps/validation`.
-    ("apps", "Deployment"): (("spec", "selector"),),
-    ("apps", "DaemonSet"): (("spec", "selector"),),
-    ("apps", "StatefulSet"): (
-        ("spec", "selector"),
-        ("spec", "serviceName"),
-        ("spec", "podManagementPolicy"),
-        ("spec", "volumeClaimTemplates"),
-    ),
-    # `ValidateJobSpecUpdate` in `pkg/apis/batch/validation`.
-    ("batch", "Job"): (("spec", "template"), ("spec", "selector"), ("spec", "completionMode")),
-    # `ValidateRoleBindingUpdate` in `pkg/apis/rbac/validation`.
-    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
-    # `ValidateResourceClaimTemplateUpdate` in `pkg/apis/resource/validation`.
-    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec",),),
-}
-"""What cannot be changed of a kind, as the API server or a rule of the CRD says it."""
-
-_DEFAULTS: Final[Mapping[Route, str]] = {
-    ("preemptionPolicy",): "PreemptLowerPriority",
-    ("spec", "completionMode"): "NonIndexed",
-    ("spec", "podManagementPolicy"): "OrderedReady",
-    ("spec", "volumeMode"): "Filesystem",
-}
-"""What the API server makes of such a field where it is absent."""
 
 
 @step_check("GPU705", "immutable-field-changes")
@@ -82,7 +33,7 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():
-        if identity in earlier and (found := changed_fields(identity, earlier[identity][0], body)):
+        if identity in earlier and (found := locked_fields(identity, earlier[identity][0], body)):
             fields = joined([f"`{'.'.join(route)}`" for route in found])
             yield Finding(
                 at if at is not None else _place(step.after, identity, body, found[0]),
@@ -91,33 +42,6 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
                 help=_help(identity, is_named=at is not None or identity.kind == "PriorityClass"),
             )
-
-
-def changed_fields(identity: Identity, before: Body, after: Body) -> tuple[Route, ...]:
-    """The fields that differ and cannot be changed."""
-    routes = [
-        route
-        for route in IMMUTABLE.get((identity.group, identity.kind), ())
-        if _value(before, route, _DEFAULTS.get(route)) != _value(after, route, _DEFAULTS.get(route))
-    ]
-    if _is_bound_flavor(identity, before) and before.get("spec") != after.get("spec"):
-        routes.append(("spec",))
-    if identity.kind in ("ConfigMap", "Secret") and before.get("immutable") is True:
-        routes += ((key,) for key in ("data", "binaryData", "immutable") if before.get(key) != after.get(key))
-    return tuple(routes)
-
-
-def _is_bound_flavor(identity: Identity, before: Body) -> bool:
-    """A ResourceFlavor that names a Topology can no longer be changed (a rule of its CRD)."""
-    is_flavor = (identity.group, identity.kind) == (_KUEUE, "ResourceFlavor")
-    return is_flavor and bool(_value(before, ("spec", "topologyName")))
-
-
-def _value(body: Body, route: Route, default: object = None) -> object:
-    found: object = body
-    for key in route:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return default if found is None else found
 
 
 def _help(identity: Identity, *, is_named: bool) -> str:
@@ -142,7 +66,7 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):
-            found[Manifest("", item.what.manifest).identity] = item.what.manifest, item.what.at
+            found[Manifest("", item.what.manifest, is_foreign=True).identity] = item.what.manifest, item.what.at
     for document in plan.hand_written:
         identity = _identity(document.body)
         if identity is not None and isinstance(document.body, Mapping) and identity not in found:
@@ -169,7 +93,7 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
     elif identity.kind in ("Topology", "ResourceFlavor"):
         pool = plan.find_pool(identity.name)
         found = (pool.at / "topology").key if pool is not None else None
-    elif workload := _value(body, ("metadata", "labels", WORKLOAD_LABEL)):
+    elif workload := value_of(body, ("metadata", "labels", WORKLOAD_LABEL)):
         names = (item.at for item in plan.workloads if (item.namespace, item.name) == (identity.namespace, workload))
         found = next(names, None)
     else:

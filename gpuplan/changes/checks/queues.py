@@ -68,7 +68,11 @@ def _cluster_queues(plan: Plan) -> set[str]:
 
 
 def _retained_queues(plan: Plan) -> set[str]:
-    bodies = (Manifest("", item.what.manifest) for item in plan.retained if isinstance(item.what, RetainedObject))
+    bodies = (
+        Manifest("", item.what.manifest, is_foreign=True)
+        for item in plan.retained
+        if isinstance(item.what, RetainedObject)
+    )
     return {manifest.name for manifest in bodies if manifest.kind == "ClusterQueue"}
 
 

@@ -26,6 +26,7 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
+from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -390,8 +391,10 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                     notes=("the number is the tenant's by the policy, and counted in no other",),
                     help="change `quotas` of the tenant instead",
                 )
-    for folder, before, after in patched.changed(*_ADMISSION):
-        field = _ADMISSION[before.kind]
+    for folder, before, after in patched.changed():
+        field = assume_kind(before.identity.group, before.kind).admits_by
+        if not field:
+            continue
         if before.kind == "ConfigMap" and not folder.path.startswith(f"{Stage.NAMESPACES}/"):
             continue
         old, new = inside(_plain(before.body), field), inside(after.body, field)
@@ -404,14 +407,6 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                     notes=("what a tenant may use follows from the policy",),
                     help="change the tenant instead",
                 )
-
-
-_ADMISSION = {
-    "ConfigMap": "data",
-    "ValidatingAdmissionPolicy": "spec",
-    "ValidatingAdmissionPolicyBinding": "spec",
-}
-"""What decides on pods, and the field that says how."""
 
 
 _MAY_GROW = ("auditAnnotations", "validationActions", "validations", "variables")

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from gpuplan.catalog.chart_kinds import Kind, chart_kinds
+from gpuplan.catalog.chart_kinds import KindName, chart_kinds
 from gpuplan.delivery.argocd.sources import chart_repo, destination
 from gpuplan.manifests import Identity
+from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
 from gpuplan.planning.sync_names import sync_name
@@ -21,48 +22,7 @@ from gpuplan.planning.sync_names import sync_name
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
 
-_NAMESPACE: Kind = ("", "Namespace")
-
-_LEFT_OVER_CLUSTER: frozenset[Kind] = frozenset(
-    [
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-        ("scheduling.k8s.io", "PriorityClass"),
-    ]
-)
-_LEFT_OVER_NAMESPACED: frozenset[Kind] = frozenset(
-    [
-        ("", "ConfigMap"),
-        ("", "PersistentVolumeClaim"),
-        ("", "ResourceQuota"),
-        ("", "Service"),
-        ("apps", "Deployment"),
-        ("autoscaling", "HorizontalPodAutoscaler"),
-        ("batch", "Job"),
-        ("rbac.authorization.k8s.io", "RoleBinding"),
-    ]
-)
-"""Kinds that stay allowed when the last object of theirs is gone from the policy.
-
-Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither prunes
-them nor asks. A quota would go on capping, a rule go on labelling nodes, and a service go on holding GPUs, with nobody
-to notice.
-"""
-
-_NAMESPACED: frozenset[Kind] = frozenset(
-    [
-        ("", "LimitRange"),
-        ("", "PersistentVolumeClaim"),
-        ("", "Pod"),
-        ("", "ResourceQuota"),
-        ("", "Secret"),
-        ("apps", "StatefulSet"),
-        ("batch", "CronJob"),
-        ("monitoring.coreos.com", "PrometheusRule"),
-        ("monitoring.coreos.com", "ServiceMonitor"),
-    ]
-)
-"""Kinds, beside the chart's, that live in a namespace even where a hand-written object names none."""
+_NAMESPACE: KindName = ("", "Namespace")
 
 RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 """On a project it keeps it until no Application names it; on an Application it removes its objects with it."""
@@ -127,7 +87,7 @@ def _cluster_kinds(plan: Plan, written: AbstractSet[Identity]) -> list[dict[str,
     """Kinds without a namespace; Namespaces one by one."""
     found = {item for item in written if not _is_namespaced(item)}
     kinds = {(item.group, item.kind) for item in found} - {_NAMESPACE}
-    kinds |= {*_LEFT_OVER_CLUSTER, (rules_group(plan.cluster), "NodeFeatureRule")}
+    kinds |= {*_left_over(is_namespaced=False), (rules_group(plan.cluster), "NodeFeatureRule")}
     if _has_chart(plan):
         kinds |= chart_kinds().cluster
     names = sorted(item.name for item in found if (item.group, item.kind) == _NAMESPACE)
@@ -135,17 +95,24 @@ def _cluster_kinds(plan: Plan, written: AbstractSet[Identity]) -> list[dict[str,
 
 
 def _namespaced_kinds(plan: Plan, written: AbstractSet[Identity]) -> list[dict[str, str]]:
-    kinds = {(item.group, item.kind) for item in written if _is_namespaced(item)} | _LEFT_OVER_NAMESPACED
+    kinds = {(item.group, item.kind) for item in written if _is_namespaced(item)} | _left_over(is_namespaced=True)
     return _entries(kinds | chart_kinds().namespaced if _has_chart(plan) else kinds)
+
+
+def _left_over(*, is_namespaced: bool) -> set[KindName]:
+    """Kinds that stay allowed when the last object of theirs is gone from the policy."""
+    kinds = known_kinds().items()
+    return {name for name, kind in kinds if kind.outlives_policy and kind.is_namespaced is is_namespaced}
 
 
 def _is_namespaced(item: Identity) -> bool:
     """Objects that name no namespace are applied in that of their Application."""
-    kind = (item.group, item.kind)
-    return bool(item.namespace) or kind in _NAMESPACED or kind in chart_kinds().namespaced
+    found = find_kind(item.group, item.kind)
+    is_namespaced = found.is_namespaced if found else (item.group, item.kind) in chart_kinds().namespaced
+    return bool(item.namespace) or is_namespaced
 
 
-def _entries(kinds: AbstractSet[Kind]) -> list[dict[str, str]]:
+def _entries(kinds: AbstractSet[KindName]) -> list[dict[str, str]]:
     return [{"group": group, "kind": kind} for group, kind in sorted(kinds)]
 
 

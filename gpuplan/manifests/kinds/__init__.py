@@ -1,0 +1,24 @@
+"""What gpuplan knows of kinds of Kubernetes objects: how to apply and remove them, and what a change disturbs."""
+
+from __future__ import annotations
+
+from gpuplan.manifests.kinds.classes import ChangeClass, worst
+from gpuplan.manifests.kinds.model import Care, Disturbance, Immutable, Judgement, Kind, Removal, Route, route_of
+from gpuplan.manifests.kinds.registry import assume_kind, find_kind, get_kind, known_kinds
+
+__all__ = [
+    "Care",
+    "ChangeClass",
+    "Disturbance",
+    "Immutable",
+    "Judgement",
+    "Kind",
+    "Removal",
+    "Route",
+    "assume_kind",
+    "find_kind",
+    "get_kind",
+    "known_kinds",
+    "route_of",
+    "worst",
+]

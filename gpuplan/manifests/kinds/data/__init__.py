@@ -1,0 +1,1 @@
+"""Kinds, as data: these modules hold values and no logic."""

@@ -1,0 +1,98 @@
+"""A kind that is added to the data of kinds alone is applied, synced, compared and let be as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gpuplan.changes import ChangeClass
+from gpuplan.changes.kinds import class_of, locked_fields
+from gpuplan.delivery.annotations import annotate
+from gpuplan.manifests import Identity, Manifest
+from gpuplan.manifests.kinds import Care, Immutable, Kind, Removal, known_kinds
+from gpuplan.manifests.kinds.data import kubernetes
+from tests.delivery.argocd.rendered import a_cluster, folder, namespace, the_project
+
+BUDGET = Kind(
+    group="policy",
+    kind="PodDisruptionBudget",
+    source="kubernetes/kubernetes: pkg/registry/policy/poddisruptionbudget/strategy.go",
+    is_namespaced=True,
+    is_custom=False,
+    care=Care(wave=7, prune=Removal.CONFIRM),
+    added=ChangeClass.ADMISSION,
+    changed=ChangeClass.ADMISSION,
+    removed=ChangeClass.ADMISSION,
+    fields={"spec.unhealthyPodEvictionPolicy": ChangeClass.METADATA},
+    immutable=(Immutable("spec.selector"),),
+    outlives_policy=True,
+)
+IDENTITY = Identity("policy", "PodDisruptionBudget", "", "chat")
+ENTRY = {"group": "policy", "kind": "PodDisruptionBudget"}
+
+
+def a_budget(**spec: object) -> dict[str, object]:
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "chat"}, "spec": spec}
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The data with one kind more."""
+    monkeypatch.setattr(kubernetes, "KINDS", (*kubernetes.KINDS, BUDGET))
+    known_kinds.cache_clear()
+    yield
+    known_kinds.cache_clear()
+
+
+def test_without_it_no_such_object_is_made() -> None:
+    with pytest.raises(ValueError, match=r"no kind PodDisruptionBudget\.policy"):
+        Manifest("workloads/chat", a_budget())
+
+
+@pytest.mark.usefixtures("planted")
+def test_it_is_applied_in_its_wave_and_asked_about() -> None:
+    plan = a_cluster(operator="install: external, version: v26.7.0")
+    body = annotate(Manifest("workloads/other", a_budget(minAvailable=1)), plan.cluster).body
+
+    assert body["metadata"]["annotations"] == {
+        "argocd.argoproj.io/sync-options": "Prune=confirm",
+        "argocd.argoproj.io/sync-wave": "7",
+    }
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize(
+    ("before", "after", "change_class"),
+    [
+        (None, a_budget(minAvailable=1), ChangeClass.ADMISSION),
+        (a_budget(minAvailable=1), None, ChangeClass.ADMISSION),
+        (a_budget(minAvailable=1), a_budget(minAvailable=2), ChangeClass.ADMISSION),
+        (a_budget(), a_budget(unhealthyPodEvictionPolicy="AlwaysAllow"), ChangeClass.METADATA),
+        (a_budget(selector={"a": "b"}), a_budget(selector={"a": "c"}), ChangeClass.RECREATE),
+    ],
+)
+def test_a_change_has_the_class_that_it_says(
+    before: dict[str, object] | None, after: dict[str, object] | None, change_class: ChangeClass
+) -> None:
+    assert class_of("workloads/chat", IDENTITY, before, after) is change_class
+
+
+@pytest.mark.usefixtures("planted")
+def test_its_immutable_field_is_found() -> None:
+    assert locked_fields(IDENTITY, a_budget(selector={"a": "b"}), a_budget()) == (("spec", "selector"),)
+
+
+@pytest.mark.usefixtures("planted")
+def test_it_stays_allowed_when_the_last_one_is_gone() -> None:
+    plan = a_cluster(operator="install: external, version: v26.7.0")
+    assert ENTRY in the_project(plan, folder("namespaces/b", namespace("b")))["spec"]["namespaceResourceWhitelist"]
+
+
+@pytest.mark.usefixtures("planted")
+def test_it_is_in_a_namespace_even_where_it_names_none() -> None:
+    plan = a_cluster(operator="install: external, version: v26.7.0")
+    spec = the_project(plan, folder("workloads/chat", IDENTITY))["spec"]
+
+    assert ENTRY in spec["namespaceResourceWhitelist"]
+    assert ENTRY not in spec["clusterResourceWhitelist"]

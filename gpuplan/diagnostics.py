@@ -207,6 +207,15 @@ class Rule:
         return Diagnostic(self, finding)
 
 
+class RetiredRule(NamedTuple):
+    """A rule that is gone, for a ``reason`` that says what there is instead; ``after`` is the last release before."""
+
+    code: str
+    name: str
+    after: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """A finding under its rule; ``clusters`` names the clusters it was met in, empty when it is about a file."""

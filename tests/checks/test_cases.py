@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from gpuplan.changes.pods import read_pods
-from gpuplan.diagnostics import Diagnostic, Rule
+from gpuplan.diagnostics import Diagnostic, RetiredRule, Rule
 from gpuplan.pipeline import rules, validate
+from gpuplan.pipeline.retired import RETIRED
 from gpuplan.pipeline.steps import judge_step
 from tests import kustomizing
 from tests.plans import CLUSTER
@@ -79,6 +80,29 @@ def test_every_rule_on_policies_has_both_kinds_of_case(rule: Rule) -> None:
 def test_codes_and_names_are_unique() -> None:
     assert len({rule.code for rule in rules()}) == len(rules())
     assert len({rule.name for rule in rules()}) == len(rules())
+
+
+@pytest.mark.parametrize("retired", RETIRED, ids=lambda retired: retired.code)
+def test_codes_and_names_of_retired_rules_are_not_used_again(retired: RetiredRule) -> None:
+    """Comments and reports of years hold them; take a code that is neither in `RETIRED` nor in `gpuplan rules`."""
+    again = [rule for rule in rules() if retired.code == rule.code or retired.name == rule.name]
+    why = f"{retired.code} {retired.name} is retired, and neither means anything else again: {retired.reason}"
+    assert again == [], why
+    assert not (HERE / retired.code).exists(), f"a retired rule has no cases: remove tests/checks/{retired.code}"
+
+
+def test_every_rule_that_the_changelog_calls_gone_is_listed_as_retired() -> None:
+    changelog = (HERE.parents[1] / "CHANGELOG.md").read_text()
+    gone = {
+        code for part in re.findall(r"([^:.]*) (?:is|are) gone", changelog) for code in re.findall(r"GPU\d{3}", part)
+    }
+
+    assert gone
+    assert gone <= {retired.code for retired in RETIRED}
+
+
+def test_retired_rules_are_listed_by_code() -> None:
+    assert [retired.code for retired in RETIRED] == sorted({retired.code for retired in RETIRED})
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)

@@ -46,6 +46,27 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
+class Family(StrEnum):
+    """What is judged when a rule finds something, in the order in which that is done."""
+
+    READING = "reading"
+    """The text of files: what of it can be read at all, and without a doubt."""
+    REPOSITORY = "repository"
+    """What lies where, and the comments that ignore findings."""
+    POLICY = "policy"
+    """Documents, each by itself, against the policy language."""
+    PLANNING = "planning"
+    """Names in documents, and what they refer to."""
+    PLAN = "plan"
+    """The plans of clusters."""
+    STEP = "step"
+    """The step from one state to another; only some runs judge one."""
+    OBJECTS = "objects"
+    """The objects that are rendered, with what Components make of them."""
+    OUTPUT = "output"
+    """What lies in the output folder."""
+
+
 class Position(NamedTuple):
     """A place in a text; both numbers start at 1 and columns count code points."""
 
@@ -196,6 +217,7 @@ class Rule:
     code: str
     name: str
     severity: Severity
+    family: Family
     docs: str
     ignorable: bool = True
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 SYNTAX_ERROR = Rule(
     code="GPU001",
     name="syntax-error",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A document is not YAML from some place on.
 
@@ -31,6 +32,7 @@ NOT_TEXT = Rule(
     code="GPU002",
     name="not-utf8-text",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A file is not UTF-8 text without control characters.
 
@@ -48,6 +50,7 @@ TOO_LARGE = Rule(
     code="GPU003",
     name="too-large",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A file goes beyond a limit that no policy written by hand or by a script comes near.
 
@@ -66,6 +69,7 @@ NOT_A_FILE = Rule(
     code="GPU004",
     name="not-a-file",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A name that ends in `.yaml` or `.yml` is a folder, a pipe, a socket or a device.
 
@@ -81,6 +85,7 @@ REFUSED_LINK = Rule(
     code="GPU005",
     name="refused-link",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A symbolic link points to a folder, out of the repository, or nowhere.
 
@@ -98,6 +103,7 @@ NOT_A_MAPPING = Rule(
     code="GPU006",
     name="not-a-mapping",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A document is a list or a single value where a mapping with `kind` and `metadata` is expected.
 
@@ -114,6 +120,7 @@ MISSING_SEPARATOR = Rule(
     code="GPU021",
     name="missing-separator",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A document begins where another one has not ended.
 
@@ -131,6 +138,7 @@ CURLY_QUOTE = Rule(
     code="GPU022",
     name="curly-quote",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""A value or a key begins with a curly quote, as word processors and chat programs make them.
 
 ## Why
@@ -147,6 +155,7 @@ DUPLICATE_KEY = Rule(
     code="GPU007",
     name="duplicate-key",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A mapping sets the same key twice.
 
@@ -163,6 +172,7 @@ KEY_NOT_TEXT = Rule(
     code="GPU008",
     name="key-not-text",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A key is a number, a boolean, null, a list or a mapping.
 
@@ -184,6 +194,7 @@ ANCHOR_OR_ALIAS = Rule(
     code="GPU009",
     name="anchor-or-alias",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""A value is named by an anchor (`&name`) or repeated by an alias (`*name`).
 
 ## Why
@@ -201,6 +212,7 @@ EXPLICIT_TAG = Rule(
     code="GPU010",
     name="explicit-tag",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""A value carries a YAML tag such as `!!str` or `!secret`.
 
 ## Why
@@ -216,6 +228,7 @@ MERGE_KEY = Rule(
     code="GPU011",
     name="merge-key",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""A mapping takes in another one by the key `<<`.
 
 ## Why
@@ -231,6 +244,7 @@ DIRECTIVE = Rule(
     code="GPU012",
     name="directive",
     severity=Severity.WARNING,
+    family=Family.READING,
     docs="""A file asks by a directive to be read as other YAML than 1.2, or declares prefixes for tags.
 
 ## Why
@@ -246,6 +260,7 @@ AMBIGUOUS_NUMBER = Rule(
     code="GPU013",
     name="ambiguous-number",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""A plain value is a number for one version of YAML, and another number or text for the other.
 
 ## Why
@@ -262,6 +277,7 @@ NUMBER_OUT_OF_RANGE = Rule(
     code="GPU014",
     name="number-out-of-range",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A number is infinite, not a number, or does not fit into 64 bits.
 
@@ -277,6 +293,7 @@ AMBIGUOUS_TEXT = Rule(
     code="GPU015",
     name="ambiguous-text",
     severity=Severity.WARNING,
+    family=Family.READING,
     docs="""A plain word is text here, but a boolean, a time or a date for readers of YAML 1.1.
 
 ## Why
@@ -296,6 +313,7 @@ DUPLICATE_DOCUMENT = Rule(
     code="GPU016",
     name="duplicate-document",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""Two documents have the same kind and name.
 
@@ -313,6 +331,7 @@ BAD_PATCH = Rule(
     code="GPU017",
     name="bad-patch-directive",
     severity=Severity.ERROR,
+    family=Family.READING,
     ignorable=False,
     docs="""A `$patch` says something else than `delete`, or stands where there is nothing to patch.
 
@@ -335,6 +354,7 @@ NOTHING_TO_DELETE = Rule(
     code="GPU018",
     name="nothing-to-delete",
     severity=Severity.ERROR,
+    family=Family.READING,
     docs="""An overlay removes a document that the bases do not have.
 
 ## Why
@@ -350,6 +370,7 @@ NOTHING_TO_UNSET = Rule(
     code="GPU019",
     name="nothing-to-unset",
     severity=Severity.WARNING,
+    family=Family.READING,
     docs="""An overlay sets a field to `null` that the base does not have.
 
 ## Why
@@ -365,6 +386,7 @@ MALFORMED_IGNORE = Rule(
     code="GPU020",
     name="malformed-ignore",
     severity=Severity.WARNING,
+    family=Family.READING,
     ignorable=False,
     docs="""A comment `# gpuplan: …` is not an instruction that gpuplan knows.
 

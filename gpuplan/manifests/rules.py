@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 OBJECT_WRITTEN_TWICE: Final = Rule(
     "GPU911",
     "object-written-twice",
     Severity.ERROR,
+    Family.OBJECTS,
     """The same object comes out twice for one cluster.
 
 ## Why
@@ -27,6 +28,7 @@ FILE_WRITTEN_TWICE: Final = Rule(
     "GPU912",
     "file-written-twice",
     Severity.ERROR,
+    Family.OBJECTS,
     """Two different objects, or an object and a plain file, come out under one file name.
 
 ## Why
@@ -44,6 +46,7 @@ UNUSABLE_DEFINITION: Final = Rule(
     "GPU913",
     "unusable-definition",
     Severity.ERROR,
+    Family.OBJECTS,
     """A CustomResourceDefinition given with `--crds` is none that objects can be checked by.
 
 ## Why

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 EDITED: Final = Rule(
     "GPU901",
     "hand-edited-file",
     Severity.ERROR,
+    Family.OUTPUT,
     """A file in the output was changed by hand since gpuplan wrote it.
 
 ## Why
@@ -27,6 +28,7 @@ FOREIGN: Final = Rule(
     "GPU902",
     "foreign-file",
     Severity.ERROR,
+    Family.OUTPUT,
     """A file that gpuplan did not write is where it would write one.
 
 ## Why
@@ -44,6 +46,7 @@ STALE: Final = Rule(
     "GPU903",
     "stale-output",
     Severity.ERROR,
+    Family.OUTPUT,
     """The output is not what the policies compile to.
 
 ## Why
@@ -60,6 +63,7 @@ LINE_ENDS: Final = Rule(
     "GPU904",
     "changed-line-ends",
     Severity.ERROR,
+    Family.OUTPUT,
     """Files in the output have CRLF line ends, where gpuplan wrote LF.
 
 ## Why
@@ -82,6 +86,7 @@ PRUNED: Final = Rule(
     "GPU905",
     "pruned-cluster",
     Severity.ERROR,
+    Family.OUTPUT,
     """A build would delete all, or most, of what it wrote for a cluster.
 
 ## Why
@@ -107,6 +112,7 @@ UNBUILT: Final = Rule(
     "GPU906",
     "unbuilt-policies",
     Severity.NOTE,
+    Family.OUTPUT,
     """Policies have changed since `out/` was built of them.
 
 ## Why
@@ -128,6 +134,7 @@ INCOMPLETE: Final = Rule(
     "GPU907",
     "incomplete-output",
     Severity.WARNING,
+    Family.OUTPUT,
     """Files that a build wrote are missing in `out/`, or nobody can tell which ones it wrote.
 
 ## Why

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 CLUSTER_DOCUMENT = Rule(
     "GPU110",
     "cluster-document",
     Severity.ERROR,
+    Family.REPOSITORY,
     """An overlay does not hold exactly one `Cluster` document named as its folder.
 
 ## Why
@@ -24,6 +25,7 @@ MISSING_BASE = Rule(
     "GPU111",
     "missing-base",
     Severity.ERROR,
+    Family.REPOSITORY,
     """A cluster's `bases` names a folder that does not exist in the repository.
 
 ## Why
@@ -39,6 +41,7 @@ UNUSED_IGNORE = Rule(
     "GPU112",
     "unused-ignore",
     Severity.WARNING,
+    Family.REPOSITORY,
     """A comment ignores a finding that is not there.
 
 ## Why
@@ -55,6 +58,7 @@ UNKNOWN_KUBERNETES = Rule(
     "GPU113",
     "unknown-kubernetes-version",
     Severity.ERROR,
+    Family.PLAN,
     """A cluster runs a version of Kubernetes of which gpuplan has no schemas.
 
 ## Why
@@ -71,6 +75,7 @@ UNMATCHED_OVERLAY = Rule(
     "GPU114",
     "overlay-of-no-document",
     Severity.ERROR,
+    Family.REPOSITORY,
     """A document of an overlay has the name of none in the bases, nearly that of one, and is no whole document itself.
 
 ## Why
@@ -87,6 +92,7 @@ SHARED_NAMES = Rule(
     "GPU659",
     "shared-sync-names",
     Severity.ERROR,
+    Family.PLAN,
     """Two clusters give objects of Argo CD or of Flux one name in one namespace.
 
 ## Why
@@ -105,6 +111,7 @@ COMPONENTS_NOT_BUILT = Rule(
     "GPU680",
     "components-not-built",
     Severity.WARNING,
+    Family.OBJECTS,
     """There are hand-written Components, and nothing to build them with, or to build them safely.
 
 ## Why
@@ -125,6 +132,7 @@ COMPONENT_DOES_NOT_BUILD = Rule(
     "GPU681",
     "component-does-not-build",
     Severity.ERROR,
+    Family.OBJECTS,
     """kustomize refuses a generated folder with its hand-written Components.
 
 ## Why
@@ -142,6 +150,7 @@ COMPONENT_FILE_UNUSABLE = Rule(
     "GPU648",
     "component-file-unusable",
     Severity.ERROR,
+    Family.OBJECTS,
     """A hand-written Component needs something that is no file, is too large, or is named from the top of a machine.
 
 ## Why
@@ -159,6 +168,7 @@ PATCHED_OBJECT_INVALID = Rule(
     "GPU683",
     "patched-object-invalid",
     Severity.ERROR,
+    Family.OBJECTS,
     """An object that a hand-written Component adds or patches does not fit the schema of its kind.
 
 ## Why
@@ -175,6 +185,7 @@ INVALID_OBJECT = Rule(
     "GPU690",
     "invalid-object",
     Severity.ERROR,
+    Family.OBJECTS,
     """An object that gpuplan rendered does not fit the schema of its kind.
 
 ## Why
@@ -192,6 +203,7 @@ RETAINED_FOR_NOTHING = Rule(
     "GPU720",
     "retained-for-nothing",
     Severity.WARNING,
+    Family.PLAN,
     """Something is retained that the policies still say, or that another document retains already.
 
 ## Why
@@ -207,6 +219,7 @@ RETAINED_CONTRADICTED = Rule(
     "GPU721",
     "retained-contradicted",
     Severity.ERROR,
+    Family.PLAN,
     """Something is retained under the name of something else that the policies, or another document, make.
 
 ## Why
@@ -224,6 +237,7 @@ CLUSTER_REMOVED = Rule(
     "GPU718",
     "cluster-removed",
     Severity.WARNING,
+    Family.STEP,
     """A cluster is removed.
 
 ## Why
@@ -241,6 +255,7 @@ NOT_JUDGED = Rule(
     "GPU719",
     "step-not-judged",
     Severity.WARNING,
+    Family.STEP,
     """A cluster is not judged as a step, since nobody knows what changes in it.
 
 ## Why

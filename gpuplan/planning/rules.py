@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 UNKNOWN_REFERENCE = Rule(
     "GPU101",
     "unknown-reference",
     Severity.ERROR,
+    Family.PLANNING,
     """A document refers to another one that does not exist on this cluster.
 
 ## Why
@@ -24,6 +25,7 @@ UNKNOWN_GPU = Rule(
     "GPU102",
     "unknown-gpu",
     Severity.ERROR,
+    Family.PLANNING,
     """A pool or a layout names a GPU model that the catalog does not have.
 
 ## Why
@@ -40,6 +42,7 @@ UNKNOWN_UNIT = Rule(
     "GPU103",
     "unknown-unit",
     Severity.ERROR,
+    Family.PLANNING,
     """A quota or a workload names a unit that its pool does not hand out.
 
 ## Why
@@ -56,6 +59,7 @@ UNIT_NEEDED = Rule(
     "GPU104",
     "unit-needed",
     Severity.ERROR,
+    Family.PLANNING,
     """A quota or a workload leaves out the unit, and its pool hands out several.
 
 ## Why
@@ -71,6 +75,7 @@ NAMESPACE_NEEDED = Rule(
     "GPU105",
     "namespace-needed",
     Severity.ERROR,
+    Family.PLANNING,
     """A workload does not say where it runs, and its tenant does not have exactly one namespace.
 
 ## Why

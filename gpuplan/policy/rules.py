@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gpuplan.diagnostics import Rule, Severity
+from gpuplan.diagnostics import Family, Rule, Severity
 
 UNKNOWN_FIELD = Rule(
     "GPU030",
     "unknown-field",
     Severity.ERROR,
+    Family.POLICY,
     """A document has a field that the policy language does not know.
 
 ## Why
@@ -24,6 +25,7 @@ MISSING_FIELD = Rule(
     "GPU031",
     "missing-field",
     Severity.ERROR,
+    Family.POLICY,
     """A document lacks a field that has no default.
 
 ## Why
@@ -40,6 +42,7 @@ WRONG_TYPE = Rule(
     "GPU032",
     "wrong-type",
     Severity.ERROR,
+    Family.POLICY,
     """A field holds another type of value than it should, such as text for a number.
 
 ## Why
@@ -55,6 +58,7 @@ VALUE_NOT_ALLOWED = Rule(
     "GPU033",
     "value-not-allowed",
     Severity.ERROR,
+    Family.POLICY,
     """A field holds a value that is outside of what it can be.
 
 ## Why
@@ -70,6 +74,7 @@ NOT_EXACTLY_ONE = Rule(
     "GPU034",
     "not-exactly-one",
     Severity.ERROR,
+    Family.POLICY,
     """Of several fields that exclude each other, none or more than one is given.
 
 ## Why
@@ -86,6 +91,7 @@ UNKNOWN_KIND = Rule(
     "GPU035",
     "unknown-kind",
     Severity.ERROR,
+    Family.POLICY,
     """A document's `kind` is missing or not one of gpuplan's.
 
 ## Why
@@ -102,6 +108,7 @@ UNKNOWN_API_VERSION = Rule(
     "GPU036",
     "unknown-api-version",
     Severity.ERROR,
+    Family.POLICY,
     """A document's `apiVersion` is missing or not `gpuplan.dev/v1`.
 
 ## Why

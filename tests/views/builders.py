@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuplan.diagnostics import (
     Diagnostic,
+    Family,
     Finding,
     Label,
     Location,
@@ -22,12 +23,15 @@ DOES_NOT_FIT = Rule(
     "GPU203",
     "layout-does-not-fit",
     Severity.ERROR,
+    Family.PLAN,
     "A layout asks for GPU instances that cannot be placed together.\n\n## Why\nThe driver has fixed starts.\n\n"
     "## Instead\nAsk for fewer instances; `gpuplan catalog` draws them.",
 )
-SHORT_LIMIT = Rule("GPU401", "limit-below-guarantee", Severity.WARNING, "A limit is below the guarantee.")
-ODD_NAME = Rule("GPU120", "odd-name", Severity.NOTE, "A name is unusual.")
-UNREADABLE = Rule("GPU001", "unreadable-file", Severity.ERROR, "A file cannot be read.", ignorable=False)
+SHORT_LIMIT = Rule("GPU401", "limit-below-guarantee", Severity.WARNING, Family.PLAN, "A limit is below the guarantee.")
+ODD_NAME = Rule("GPU120", "odd-name", Severity.NOTE, Family.PLAN, "A name is unusual.")
+UNREADABLE = Rule(
+    "GPU001", "unreadable-file", Severity.ERROR, Family.READING, "A file cannot be read.", ignorable=False
+)
 
 
 class _Place:

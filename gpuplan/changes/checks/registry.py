@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuplan.changes.pods import Pod
-from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, Severity
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
 
 
@@ -40,6 +40,6 @@ def step_check(code: str, name: str, severity: Severity = Severity.ERROR) -> Cal
 
     def declare(function: StepFunction) -> StepCheck:
         docs = inspect.cleandoc(function.__doc__ or "")
-        return StepCheck(Rule(code, name, severity, Family.STEP, docs), function)
+        return StepCheck(Rule(code, RulePage(name, severity, Family.STEP, docs)), function)
 
     return declare

@@ -24,7 +24,7 @@ from gpuplan.checks.handwritten.reading import (
     text,
     value_at,
 )
-from gpuplan.diagnostics import Diagnostic, Family, Finding, Origin, Rule, Severity, SourceFile, WholeFile
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Origin, Rule, RulePage, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -176,7 +176,7 @@ def _check(
 ) -> Callable[[_Find], PatchedCheck]:
     def declare(function: _Find) -> PatchedCheck:
         docs = inspect.cleandoc(function.__doc__ or "")
-        return PatchedCheck(Rule(code, name, severity, Family.OBJECTS, docs), function, echo_of)
+        return PatchedCheck(Rule(code, RulePage(name, severity, Family.OBJECTS, docs)), function, echo_of)
 
     return declare
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path as File
 from typing import Final, NamedTuple, Protocol
 
 Path = tuple[str | int, ...]
@@ -44,6 +45,27 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+
+
+class Family(StrEnum):
+    """What is judged when a rule finds something, in the order in which that is done."""
+
+    READING = "reading"
+    """The text of files: what of it can be read at all, and without a doubt."""
+    REPOSITORY = "repository"
+    """What lies where, and the comments that ignore findings."""
+    POLICY = "policy"
+    """Documents, each by itself, against the policy language."""
+    PLANNING = "planning"
+    """Names in documents, and what they refer to."""
+    PLAN = "plan"
+    """The plans of clusters."""
+    STEP = "step"
+    """The step from one state to another; only some runs judge one."""
+    OBJECTS = "objects"
+    """The objects that are rendered, with what Components make of them."""
+    OUTPUT = "output"
+    """What lies in the output folder."""
 
 
 class Position(NamedTuple):
@@ -185,19 +207,53 @@ class Finding:
         return f"{self.message}: {self.label}" if self.label else self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A kind of finding: a stable code, a kebab-case name and the page that explains it.
+class RulePage(NamedTuple):
+    """What is said of a rule: a kebab-case name and the page that explains it.
 
     ``docs`` is Markdown: a first line that says what the finding means, then ``## Why`` and ``## Instead``.
     A rule that is not ``ignorable`` stands for something that no plan can be made of.
     """
 
-    code: str
     name: str
     severity: Severity
+    family: Family
     docs: str
     ignorable: bool = True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of finding: a stable code, and its page, or the folder of the file that is named as the code and holds it.
+
+    The file is read when something of the page is asked for: commands that find nothing read none.
+    """
+
+    code: str
+    source: RulePage | File = field(compare=False, repr=False)
+
+    @cached_property
+    def page(self) -> RulePage:
+        return self.source if isinstance(self.source, RulePage) else read_page(self.source / f"{self.code}.md")
+
+    @property
+    def name(self) -> str:
+        return self.page.name
+
+    @property
+    def severity(self) -> Severity:
+        return self.page.severity
+
+    @property
+    def family(self) -> Family:
+        return self.page.family
+
+    @property
+    def docs(self) -> str:
+        return self.page.docs
+
+    @property
+    def ignorable(self) -> bool:
+        return self.page.ignorable
 
     @property
     def summary(self) -> str:
@@ -205,6 +261,23 @@ class Rule:
 
     def report(self, finding: Finding) -> Diagnostic:
         return Diagnostic(self, finding)
+
+
+def read_page(file: File) -> RulePage:
+    """The page in a file: between two lines of dashes a `field: value` a line, below them the Markdown."""
+    head, _, docs = file.read_text(encoding="utf-8").removeprefix("---\n").partition("---\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    is_ignorable = fields.get("ignorable") != "false"
+    return RulePage(fields["name"], Severity(fields["severity"]), Family(fields["family"]), docs, is_ignorable)
+
+
+class RetiredRule(NamedTuple):
+    """A rule that is gone, for a ``reason`` that says what there is instead; ``after`` is the last release before."""
+
+    code: str
+    name: str
+    after: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

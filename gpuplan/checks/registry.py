@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gpuplan.diagnostics import Diagnostic, Finding, Rule, Severity
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
 
 CheckFunction = Callable[[Plan], Iterable[Finding]]
@@ -31,6 +31,6 @@ def check(
 
     def declare(function: CheckFunction) -> Check:
         docs = inspect.cleandoc(function.__doc__ or "")
-        return Check(Rule(code, name, severity, docs, ignorable=ignorable), function)
+        return Check(Rule(code, RulePage(name, severity, Family.PLAN, docs, ignorable)), function)
 
     return declare

@@ -9,9 +9,9 @@ from functools import cache
 from os import PathLike
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Rule, has_errors
+from gpuplan.diagnostics import Diagnostic, Family, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.printing import print_stream
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "rules", "validate"]
 
 _OUT = "out"
-STEPS: Final = ("GPU70", "GPU71")
-"""How the codes begin of rules on steps from one state to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +218,13 @@ def _report(
     ``is_step`` says that a step was judged, so that comments on steps should be needed.
     """
     ignores = (*repository.ignores, *repository.hand_ignores)
-    needed = ignores if is_final else repository.ignores
-    unjudged = () if is_step else STEPS
-    diagnostics = tidy(found, ignores, needed=needed if repository.is_whole else (), unjudged=unjudged)
+    needed = (ignores if is_final else repository.ignores) if repository.is_whole else ()
+    diagnostics = tidy(found, ignores, needed=needed, is_judged=lambda code: is_step or not _is_about_step(code))
     return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)
+
+
+def _is_about_step(code: str) -> bool:
+    return any(rule.code == code and rule.family is Family.STEP for rule in rules())
 
 
 def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:

@@ -13,6 +13,7 @@ from typing import Any
 from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS
 from gpuplan.checks.handwritten.components import remote_references, remote_resource
+from gpuplan.checks.handwritten.objects import label_selects_nothing, unprotected_node
 from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
 from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
 from gpuplan.checks.handwritten.references import find_doubt
@@ -383,12 +384,12 @@ def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], sai
     for object_check in OBJECT_CHECKS:
         for item in object_check.run(plan):
             is_of_result = isinstance(item.finding.at.source, AfterPatching)
-            follows = item.code in _OF_NODES and _document(item) in changes
+            follows = item.rule in _OF_NODES and _document(item) in changes
             if is_of_result and not follows and not said.has_same(item):
                 yield item
 
 
-_OF_NODES = ("GPU623", "GPU628")
+_OF_NODES = (unprotected_node.rule, label_selects_nothing.rule)
 """Protection and labels of nodes: where patching changed what was generated, that is said of the change."""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from gpuplan.diagnostics import Diagnostic, Finding, Position
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Position
 from gpuplan.documents import Ignore
 from gpuplan.documents.rules import AMBIGUOUS_TEXT
 from gpuplan.pipeline.rules import UNUSED_IGNORE
@@ -17,19 +17,19 @@ def tidy(
     ignores: Sequence[Ignore],
     *,
     needed: Sequence[Ignore] = (),
-    unjudged: tuple[str, ...] = (),
+    is_judged: Callable[[str], bool] = lambda _: True,
 ) -> tuple[Diagnostic, ...]:
     """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
 
-    Those of the comments that should be ``needed`` are findings where they are not; of rules whose codes begin like one
-    of ``unjudged`` nobody knows it.
+    Those of the comments that should be ``needed`` are findings where they are not; of a code that is not judged nobody
+    knows it.
     """
     kept, used = _without_ignored(diagnostics, ignores)
     kept += [
         _unused(ignore, code)
         for ignore in needed
         for code in ignore.codes
-        if (id(ignore), code) not in used and not code.startswith(unjudged)
+        if (id(ignore), code) not in used and is_judged(code)
     ]
     merged: dict[object, Diagnostic] = {}
     for diagnostic in _without_echoes(kept):
@@ -66,13 +66,10 @@ def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     Likewise that a word is read in two ways, where none may stand, or only others: `default: yes`.
     """
     kept = list(diagnostics)
-    unread = {_start(item) for item in kept if item.is_error and item.code < _FIRST_CODE_OF_POLICY}
-    kept = [item for item in kept if item.code < _FIRST_CODE_OF_POLICY or _start(item) not in unread]
+    unread = {_start(item) for item in kept if item.is_error and item.rule.family is Family.READING}
+    kept = [item for item in kept if item.rule.family is Family.READING or _start(item) not in unread]
     mistyped = {_start(item) for item in kept if item.rule in (WRONG_TYPE, VALUE_NOT_ALLOWED)}
     return [item for item in kept if item.rule is not AMBIGUOUS_TEXT or _start(item) not in mistyped]
-
-
-_FIRST_CODE_OF_POLICY = "GPU030"
 
 
 def _start(diagnostic: Diagnostic) -> tuple[str, Position]:

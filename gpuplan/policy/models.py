@@ -2,12 +2,8 @@
 
 # No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
-import os
 from enum import StrEnum
 from typing import Annotated, Any, Literal
-
-# Otherwise pydantic searches the metadata of every installed package for plug-ins, which takes 20 ms and finds none.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel

@@ -5,8 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from gpuplan.catalog import load
-from gpuplan.diagnostics import GpuplanError, Rule
+from gpuplan.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.pipeline import rules
+from gpuplan.pipeline.retired import RETIRED
 from gpuplan.views.theme import Theme
 from gpuplan.wording import listing
 
@@ -19,6 +20,10 @@ def explain(subject: str, theme: Theme) -> str:
         from gpuplan.views.rules import rule_page
 
         return rule_page(rule, theme)
+    if retired := _find_retired(subject):
+        from gpuplan.views.rules import retired_page
+
+        return retired_page(retired, theme)
     if gpu := load().find(subject.upper()):
         from gpuplan.views.catalog import gpu_page
 
@@ -39,6 +44,10 @@ def explain(subject: str, theme: Theme) -> str:
 
 def _find_rule(subject: str) -> Rule | None:
     return next((rule for rule in rules() if subject.lower() in (rule.code.lower(), rule.name)), None)
+
+
+def _find_retired(subject: str) -> RetiredRule | None:
+    return next((rule for rule in RETIRED if subject.lower() in (rule.code.lower(), rule.name)), None)
 
 
 def subjects() -> list[str]:

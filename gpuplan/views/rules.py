@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import RetiredRule, Rule
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import table
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
@@ -40,6 +40,13 @@ def rule_page(rule: Rule, theme: Theme) -> str:
     style = SEVERITY_STYLES[rule.severity]
     head = f"{theme.paint(f'{rule.severity}[{rule.code}]', style)} {theme.paint(rule.name, Style.STRONG)}\n\n"
     return head + marked_up(rule.docs.strip(), theme) + f"\n\n{how_to_ignore(rule)}\n"
+
+
+def retired_page(rule: RetiredRule, theme: Theme) -> str:
+    """What is left of a rule, for those who meet its code in a comment or an old report."""
+    head = f"{theme.paint(rule.code, Style.STRONG)} {theme.paint(rule.name, Style.STRONG)} is retired."
+    gone = f"No release after {rule.after} has this rule. A comment that ignores it can go."
+    return f"{head}\n\n{marked_up(rule.reason, theme)}\n\n{gone}\n"
 
 
 def how_to_ignore(rule: Rule) -> str:

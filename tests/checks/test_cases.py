@@ -17,9 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan import checks, documents, manifests, outtree, planning, policy
+from gpuplan.changes import checks as step_checks
 from gpuplan.changes.pods import read_pods
-from gpuplan.diagnostics import Diagnostic, Rule
+from gpuplan.checks.handwritten.patched import PATCHED_RULES
+from gpuplan.diagnostics import Diagnostic, Family, RetiredRule, Rule
 from gpuplan.pipeline import rules, validate
+from gpuplan.pipeline.retired import RETIRED
 from gpuplan.pipeline.steps import judge_step
 from tests import kustomizing
 from tests.plans import CLUSTER
@@ -85,6 +89,50 @@ def test_every_rule_on_policies_has_both_kinds_of_case(rule: Rule) -> None:
 def test_codes_and_names_are_unique() -> None:
     assert len({rule.code for rule in rules()}) == len(rules())
     assert len({rule.name for rule in rules()}) == len(rules())
+
+
+def test_families_are_those_of_what_finds_the_rules() -> None:
+    found = {family: {rule.code for rule in rules() if rule.family is family} for family in Family}
+
+    assert found[Family.READING] == {rule.code for rule in documents.RULES}
+    assert found[Family.POLICY] == {rule.code for rule in policy.RULES}
+    assert found[Family.PLANNING] == {rule.code for rule in planning.RULES}
+    assert found[Family.PLAN] >= {check.rule.code for check in checks.CHECKS}
+    assert found[Family.STEP] == {"GPU718", "GPU719", *(check.rule.code for check in step_checks.CHECKS)}
+    assert found[Family.OBJECTS] >= {rule.code for rule in (*PATCHED_RULES, *manifests.RULES)}
+    assert found[Family.OUTPUT] == {rule.code for rule in outtree.RULES}
+
+
+def test_nothing_is_concluded_from_how_a_code_begins() -> None:
+    """Codes are given as they come: what a rule is about, its family says."""
+    concludes = re.compile(r"""["']GPU[0-9]{1,2}["']|\.code(?: [<>]|\.startswith|\[)""")
+    sources = sorted((HERE.parents[1] / "gpuplan").rglob("*.py"))
+    found = [(path.name, line) for path in sources for line in path.read_text().splitlines() if concludes.search(line)]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("retired", RETIRED, ids=lambda retired: retired.code)
+def test_codes_and_names_of_retired_rules_are_not_used_again(retired: RetiredRule) -> None:
+    """Comments and reports of years hold them; take a code that is neither in `RETIRED` nor in `gpuplan rules`."""
+    again = [rule for rule in rules() if retired.code == rule.code or retired.name == rule.name]
+    why = f"{retired.code} {retired.name} is retired, and neither means anything else again: {retired.reason}"
+    assert again == [], why
+    assert not (HERE / retired.code).exists(), f"a retired rule has no cases: remove tests/checks/{retired.code}"
+
+
+def test_every_rule_that_the_changelog_calls_gone_is_listed_as_retired() -> None:
+    changelog = (HERE.parents[1] / "CHANGELOG.md").read_text()
+    gone = {
+        code for part in re.findall(r"([^:.]*) (?:is|are) gone", changelog) for code in re.findall(r"GPU\d{3}", part)
+    }
+
+    assert gone
+    assert gone <= {retired.code for retired in RETIRED}
+
+
+def test_retired_rules_are_listed_by_code() -> None:
+    assert [retired.code for retired in RETIRED] == sorted({retired.code for retired in RETIRED})
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)

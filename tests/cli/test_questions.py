@@ -24,6 +24,20 @@ def test_explain() -> None:
     assert done.out.startswith("error[GPU101] unknown-reference\n")
 
 
+@pytest.mark.parametrize("subject", ["GPU517", "gpu517", "borrowing-needs-parent"])
+def test_a_retired_rule_says_why_it_is_gone(subject: str) -> None:
+    done = run("explain", subject)
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        "GPU517 borrowing-needs-parent is retired.\n"
+        "\n"
+        "On Kueue all tenants are below one root cohort, so that those without a parent borrow and lend, too.\n"
+        "\n"
+        "No release after 0.1.0 has this rule. A comment that ignores it can go.\n"
+    )
+
+
 def test_explain_what_there_is_not(tmp_path: Path) -> None:
     done = run("explain", "Pool.spec.shering")
 

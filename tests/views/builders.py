@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuplan.diagnostics import (
     Diagnostic,
+    Family,
     Finding,
     Label,
     Location,
@@ -11,6 +12,7 @@ from gpuplan.diagnostics import (
     Path,
     Position,
     Rule,
+    RulePage,
     Severity,
     SourceFile,
     Span,
@@ -20,14 +22,21 @@ from gpuplan.pipeline import Report
 
 DOES_NOT_FIT = Rule(
     "GPU203",
-    "layout-does-not-fit",
-    Severity.ERROR,
-    "A layout asks for GPU instances that cannot be placed together.\n\n## Why\nThe driver has fixed starts.\n\n"
-    "## Instead\nAsk for fewer instances; `gpuplan catalog` draws them.",
+    RulePage(
+        "layout-does-not-fit",
+        Severity.ERROR,
+        Family.PLAN,
+        "A layout asks for GPU instances that cannot be placed together.\n\n## Why\nThe driver has fixed starts.\n\n"
+        "## Instead\nAsk for fewer instances; `gpuplan catalog` draws them.",
+    ),
 )
-SHORT_LIMIT = Rule("GPU401", "limit-below-guarantee", Severity.WARNING, "A limit is below the guarantee.")
-ODD_NAME = Rule("GPU120", "odd-name", Severity.NOTE, "A name is unusual.")
-UNREADABLE = Rule("GPU001", "unreadable-file", Severity.ERROR, "A file cannot be read.", ignorable=False)
+SHORT_LIMIT = Rule(
+    "GPU401", RulePage("limit-below-guarantee", Severity.WARNING, Family.PLAN, "A limit is below the guarantee.")
+)
+ODD_NAME = Rule("GPU120", RulePage("odd-name", Severity.NOTE, Family.PLAN, "A name is unusual."))
+UNREADABLE = Rule(
+    "GPU001", RulePage("unreadable-file", Severity.ERROR, Family.READING, "A file cannot be read.", ignorable=False)
+)
 
 
 class _Place:

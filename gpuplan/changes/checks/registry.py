@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuplan.changes.pods import Pod
-from gpuplan.diagnostics import Diagnostic, Finding, Rule, Severity
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
 
 
@@ -39,6 +39,7 @@ def step_check(code: str, name: str, severity: Severity = Severity.ERROR) -> Cal
     """Declare a check on a step; its docstring becomes the rule's documentation."""
 
     def declare(function: StepFunction) -> StepCheck:
-        return StepCheck(Rule(code, name, severity, inspect.cleandoc(function.__doc__ or "")), function)
+        docs = inspect.cleandoc(function.__doc__ or "")
+        return StepCheck(Rule(code, RulePage(name, severity, Family.STEP, docs)), function)
 
     return declare

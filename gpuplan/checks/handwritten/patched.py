@@ -24,7 +24,7 @@ from gpuplan.checks.handwritten.reading import (
     text,
     value_at,
 )
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
+from gpuplan.diagnostics import Diagnostic, Family, Finding, Origin, Rule, RulePage, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
@@ -176,7 +176,8 @@ def _check(
     code: str, name: str, severity: Severity = Severity.ERROR, echo_of: str = ""
 ) -> Callable[[_Find], PatchedCheck]:
     def declare(function: _Find) -> PatchedCheck:
-        return PatchedCheck(Rule(code, name, severity, inspect.cleandoc(function.__doc__ or "")), function, echo_of)
+        docs = inspect.cleandoc(function.__doc__ or "")
+        return PatchedCheck(Rule(code, RulePage(name, severity, Family.OBJECTS, docs)), function, echo_of)
 
     return declare
 

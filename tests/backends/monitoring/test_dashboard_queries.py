@@ -10,6 +10,7 @@ import promql_parser
 import pytest
 
 from gpuplan.backends.gpu_operator import dcgm
+from gpuplan.backends.monitoring.metrics import NODE_LABELS, node_label
 from tests.backends.monitoring.boards import Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.watched import (
     ALLOCATABLE,
@@ -64,6 +65,19 @@ def test_every_series_is_recorded_or_there_by_default(board: Json) -> None:
     asked |= {query.removeprefix("label_values(").partition(",")[0] for query in variables}
 
     assert asked - recorded == {"ALERTS"} | FROM_KUBE_STATE_METRICS | FROM_DCGM_EXPORTER
+
+
+def test_kube_state_metrics_is_told_to_show_the_labels_of_nodes_that_are_asked() -> None:
+    asked = {
+        matcher.name
+        for _, expr in queries(BOARD)
+        for selector in selectors(expr)
+        for matcher in selector.matchers.matchers
+        if selector.name == "kube_node_labels"
+    }
+
+    assert asked
+    assert asked <= set(map(node_label, NODE_LABELS))
 
 
 def test_the_exporter_is_told_to_collect_what_is_asked() -> None:

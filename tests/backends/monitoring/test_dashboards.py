@@ -337,6 +337,29 @@ def test_both_forms_ask_the_same() -> None:
     assert list(queries(for_console())) == list(queries(for_grafana()))
 
 
+def test_both_forms_name_and_measure_series_alike() -> None:
+    """The console knows two of Grafana's units; it shows plain numbers for the others."""
+    grafana = [panel for panel in for_grafana()["panels"] if panel["type"] == "timeseries"]
+    console = [panel for panel in panels_of_console() if panel["type"] == "graph"]
+
+    assert [panel["targets"][0]["legendFormat"] for panel in console] == [
+        panel["targets"][0]["legendFormat"] for panel in grafana
+    ]
+    units = [panel["fieldConfig"]["defaults"]["unit"] for panel in grafana]
+    assert [panel["yaxes"][0]["format"] for panel in console] == [
+        unit if unit in ("percentunit", "bytes") else "short" for unit in units
+    ]
+
+
+def test_both_forms_name_the_columns_of_tables_alike() -> None:
+    grafana = [panel for panel in for_grafana()["panels"] if panel["type"] == "table"]
+    console = [panel for panel in panels_of_console() if panel["type"] == "table"]
+
+    assert [[style["alias"] for style in panel["styles"] if style["alias"]] for panel in console] == [
+        list(panel["transformations"][-1]["options"]["renameByName"].values()) for panel in grafana
+    ]
+
+
 # --- As a whole --------------------------------------------------------------------------------------------------
 
 

@@ -1,15 +1,33 @@
-"""The cluster's dashboard: for Grafana, or for OpenShift's console, from the same panels."""
+"""The cluster's dashboard, for Grafana or for OpenShift's console: data files that show the same panels.
+
+No panel is about one pool or one tenant: which ones are shown is the viewer's choice, and the dashboard is the same for
+three hundred pools as for three, but for its title and its address. Of what there may be thousands, graphs show the 25
+largest at each moment. All queries of a table have the labels that name its rows: that is how rows are joined.
+
+`grafana.json` is the model of Grafana 10 and 11 (`schemaVersion` 39, https://grafana.com/docs/grafana/latest/dashboards/
+build-dashboards/view-dashboard-json-model/); later releases migrate it when they load it. `id`, `version` and
+`iteration` are left to Grafana's database: in a file they would change with nothing. A variable's All is a pattern of
+its own, since the list of a thousand names would be part of every query.
+
+`console.json` is what Grafana's dashboards were at version 5, and of that what the console shows: panels of the types
+`graph`, `singlestat`, `table`, `gauge` and `grafana-piechart-panel`, taken from `rows`, each as wide as its `span` of
+twelve (web/src/components/dashboards/legacy/legacy-dashboard.tsx and useLegacyDashboards.ts in
+openshift/monitoring-plugin). Variables are of the type `query` or `interval`, hidden unless `hide` is 0, written
+`$name`, and `label_values(metric, label)` with that one blank is turned into `count(metric) by (label)`
+(legacy-variable-dropdowns.tsx). The last threshold below a number gives its colour (`sortedIndexBy` in
+single-stat.tsx); of Grafana's units it knows `percentunit` and `bytes` (web/src/components/format.tsx). The `styles` of
+a table are its columns, and one without a name is not shown; before OpenShift 4.15 rows are joined by their first label
+alone (openshift/monitoring-plugin#96). There is one data source, which nothing names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
-from gpuplan.backends.monitoring.dashboards import console, grafana
-from gpuplan.backends.monitoring.dashboards.board import Board
-from gpuplan.backends.monitoring.dashboards.rows import VARIABLES, rows
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Cluster, Dashboards, Plan, Stage
 
@@ -35,9 +53,9 @@ def is_for_console(dashboards: Dashboards) -> bool:
 
 def _config_map(cluster: Cluster, dashboards: Dashboards) -> dict[str, Any]:
     name = f"gpuplan-{cluster.name}"
-    board = Board(uid(cluster), f"GPUs of {cluster.name}", ("gpuplan", "gpu"), VARIABLES, rows())
     has_console = is_for_console(dashboards)
-    data = console.render(board) if has_console else grafana.render(board)
+    board = _board("console") if has_console else _board("grafana") | {"uid": uid(cluster)}
+    board |= {"title": f"GPUs of {cluster.name}"}
     folder = {_FOLDER_ANNOTATION: dashboards.folder} if dashboards.folder and not has_console else {}
     return {
         "apiVersion": "v1",
@@ -48,8 +66,13 @@ def _config_map(cluster: Cluster, dashboards: Dashboards) -> dict[str, Any]:
             **({"labels": dict(sorted(dashboards.labels.items()))} if dashboards.labels else {}),
             **({"annotations": folder} if folder else {}),
         },
-        "data": {f"{name}.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n"},
+        "data": {f"{name}.json": json.dumps(board, indent=2, ensure_ascii=False) + "\n"},
     }
+
+
+def _board(form: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(__file__).with_name(f"{form}.json").read_text(encoding="utf-8"))
+    return found
 
 
 def uid(cluster: Cluster) -> str:

@@ -1,0 +1,94 @@
+"""The script that counts lines of code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+SAMPLE = '''\
+"""The page of a module,
+on two lines."""
+
+import os  # a comment beside code
+
+# A comment by itself.
+SIZES = (
+    1,
+
+    # A comment inside of a value.
+    2,
+)
+"""The page of a constant."""
+
+TEXT = """\\
+a value
+
+on four lines"""
+
+
+class Pool:
+    """The page of a class."""
+
+    def size(self) -> str:
+        """The page of a method."""
+        return f"""{os.sep}
+        """
+
+
+def ä(): "the page of a function on its line"
+'''
+
+
+@pytest.fixture(scope="module")
+def count() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("count", REPOSITORY / "tools/count.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["count"] = module  # where `dataclass` looks for annotations
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_lines_of_code_hold_more_than_comments_and_docstrings(count: ModuleType) -> None:
+    assert sorted(count.code_lines(SAMPLE)) == [4, 7, 8, 11, 12, 15, 16, 17, 18, 21, 24, 26, 27, 30]
+
+
+def test_packages_are_counted_with_the_data_beside_them(
+    count: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "views/data").mkdir(parents=True)
+    (tmp_path / "views/__pycache__").mkdir()
+    (tmp_path / "__init__.py").write_text('"""The whole."""\n\nVERSION = 1\n')
+    (tmp_path / "py.typed").write_text("")
+    (tmp_path / "views/text.py").write_text(SAMPLE)
+    (tmp_path / "views/data/page.md").write_text("# A page\n\nwith a line\n")
+    (tmp_path / "views/__pycache__/text.pyc").write_bytes(b"\xff")
+
+    assert count.main([str(tmp_path), "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out) == {
+        "packages": {
+            ".": {"modules": 1, "lines": 3, "code": 1, "data_files": 0, "data": 0},
+            "views": {"modules": 1, "lines": 30, "code": 14, "data_files": 1, "data": 2},
+        },
+        "total": {"modules": 2, "lines": 33, "code": 15, "data_files": 1, "data": 2},
+    }
+
+
+def test_table_ends_with_the_total(count: ModuleType) -> None:
+    counts = {"cli": count.Count(2, 60, 40), "views": count.Count(1, 30, 20, 3, 9)}
+
+    assert [line.split() for line in count.as_table(counts).splitlines()] == [
+        ["package", "modules", "lines", "code", "data", "files", "data", "lines"],
+        ["cli", "2", "60", "40", "0", "0"],
+        ["views", "1", "30", "20", "3", "9"],
+        ["total", "3", "90", "60", "3", "9"],
+    ]

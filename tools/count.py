@@ -1,0 +1,114 @@
+"""Count the lines of code of gpuplan by package, and the lines of the data files beside it."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_TOTAL = "total"
+_NOTHING = {
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+}
+"""Tokens that make no line a line of code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Modules and data files of a package. ``lines`` are all lines of its modules; ``data`` leaves blank ones out."""
+
+    modules: int = 0
+    lines: int = 0
+    code: int = 0
+    data_files: int = 0
+    data: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(
+            self.modules + other.modules,
+            self.lines + other.lines,
+            self.code + other.code,
+            self.data_files + other.data_files,
+            self.data + other.data,
+        )
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "gpuplan", help="what to count in (gpuplan/)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args(arguments)
+    counts = count_packages(options.folder)
+    print(as_json(counts) if options.json else as_table(counts))  # noqa: T201 - a script
+    return 0
+
+
+def count_packages(folder: Path) -> dict[str, Count]:
+    """The count of each package directly below a folder, by name; `.` is what lies in the folder itself."""
+    counts: dict[str, Count] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            package = path.relative_to(folder).parts[0] if path.parent != folder else "."
+            counts[package] = counts.get(package, Count()) + count_file(path)
+    return dict(sorted(counts.items()))
+
+
+def count_file(path: Path) -> Count:
+    """A module, or one data file; an empty file, such as `py.typed`, is neither."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return Count(modules=1, lines=len(text.splitlines()), code=len(code_lines(text)))
+    written = [line for line in text.splitlines() if line.strip()]
+    return Count(data_files=1, data=len(written)) if written else Count()
+
+
+def code_lines(source: str) -> set[int]:
+    """The numbers of the lines on which a token stands that is neither a comment nor part of a docstring."""
+    docstrings = set(_docstrings(source))
+    return {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in _NOTHING and token.start not in docstrings
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+
+
+def _docstrings(source: str) -> Iterator[tuple[int, int]]:
+    """Where statements begin that are nothing but a string: the pages of modules, classes, functions and constants."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            before = lines[node.lineno - 1].encode()[: node.col_offset]  # `ast` counts bytes, `tokenize` characters
+            yield node.lineno, len(before.decode())
+
+
+def as_json(counts: Mapping[str, Count]) -> str:
+    whole = sum(counts.values(), Count())
+    return json.dumps({"packages": {name: asdict(found) for name, found in counts.items()}, _TOTAL: asdict(whole)})
+
+
+def as_table(counts: Mapping[str, Count]) -> str:
+    head = ("package", "modules", "lines", "code", "data files", "data lines")
+    rows = [(name, found) for name, found in (*counts.items(), (_TOTAL, sum(counts.values(), Count())))]
+    return "\n".join(
+        f"{cells[0]:<12}" + "".join(f"{cell:>12}" for cell in cells[1:])
+        for cells in (head, *((name, *map(str, asdict(found).values())) for name, found in rows))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -134,7 +134,7 @@ def test_escaped_text_reads_as_it_was_and_holds_no_markup(text: str) -> None:
 
 
 @given(st.text())
-@example("@team a@example.com #1 a/b#1 GH-1 !2 $3 %4 %\"x\" &5 ~bug ^alert#6 https://example.com www.example.com")
+@example('@team a@example.com #1 a/b#1 GH-1 !2 $3 %4 %"x" &5 ~bug ^alert#6 https://example.com www.example.com')
 def test_no_text_outside_of_code_is_a_mention_or_an_address_when_it_is_read_again(text: str) -> None:
     """As servers do: they look at each stretch of text by itself, and pass over code."""
     for stretch in re.split(r"<code>[^<]*</code>", escape(text)):

@@ -49,13 +49,13 @@ TOO_LARGE = Rule(
     name="too-large",
     severity=Severity.ERROR,
     ignorable=False,
-    docs="""A file goes beyond a limit that no policy written by hand or by a script comes near.
+    docs="""A file, or a tree of tenants, goes beyond a limit that nothing written by hand or by a script comes near.
 
 ## Why
 A file of a few bytes can be made to stand for gigabytes, or to nest so deeply that a reader runs out of stack. The
 limits keep a pull request from a stranger from stopping CI: 8 MiB and 100,000 documents a file, 64 levels of
-nesting, 10,000 values reached through aliases, 64 directives, 1,000 findings of this kind. What stands before the
-limit is still read.
+nesting, 10,000 values reached through aliases, 64 directives, 1,000 findings of this kind, 64 tenants that are each the
+parent of the next. What stands before the limit is still read.
 
 ## Instead
 Split the file; any number of files and folders is read. Flatten what nests.

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from gpuplan.diagnostics import Diagnostic, Rule
+from gpuplan.diagnostics import Diagnostic, Rule, shortened
 from gpuplan.views.full import frame
 from gpuplan.views.text import printable
 from gpuplan.views.theme import Theme
@@ -51,7 +51,7 @@ def _names(diagnostics: Iterable[Diagnostic]) -> list[str]:
     for diagnostic in diagnostics:
         at = diagnostic.finding.at
         route = (at.source.title, ".".join(part for part in at.path if isinstance(part, str)))
-        place = " ".join(filter(None, route))
+        place = shortened(" ".join(filter(None, route)))
         name = printable(f"{_rule(diagnostic.rule)}: {diagnostic.finding.message}{f' ({place})' if place else ''}")
         seen[_path(diagnostic), name] += 1
         number = seen[_path(diagnostic), name]

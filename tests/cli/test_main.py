@@ -134,6 +134,7 @@ def test_a_bug_shows_its_traceback_when_asked(
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     program = (
         "import gpuplan.pipeline as pipeline, os, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell may ignore
         "pipeline.validate = lambda *_, **__: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "import sys; sys.argv = ['gpuplan', 'validate']\n"
         "from gpuplan.cli import entry; entry()"

@@ -52,7 +52,8 @@ def escape(text: str) -> str:
     GitHub and GitLab look for mentions and addresses when references are characters again, but not in code and not
     across its borders (github/cmark-gfm#181): the one character that begins them is code.
     """
-    shown, parts, end = printable(text), [], 0
+    shown, end = printable(text), 0
+    parts: list[str] = []
     for match in _REFERRING.finditer(shown):
         parts += (_plain(shown[end : match.start()]), f"<code>&#{ord(match[0])};</code>")
         end = match.end()

@@ -7,7 +7,7 @@ from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_f
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
-from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, UNREAD
+from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, TOO_LARGE, UNREAD
 from gpuplan.documents.text import MAX_BYTES
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "MAX_BYTES",
     "NOTHING_TO_DELETE",
     "RULES",
+    "TOO_LARGE",
     "UNREAD",
     "DiskTree",
     "Document",

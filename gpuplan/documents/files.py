@@ -9,6 +9,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule,
 from gpuplan.documents.document import Document
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, printable
 from gpuplan.documents.parse import parse
+from gpuplan.documents.repair import Trials
 from gpuplan.documents.rules import NOT_A_FILE, REFUSED_LINK
 from gpuplan.documents.text import MAX_BYTES, decode
 
@@ -69,12 +70,13 @@ def _tree(root: Root) -> FileTree:
 def _read(tree: FileTree, folder: str, skip: frozenset[str], *, strict: bool) -> Read:
     documents: list[Document] = []
     diagnostics: list[Diagnostic] = []
+    trials = Trials()
     for found in _walk(tree, folder, skip):
         if isinstance(found, Diagnostic):
             diagnostics.append(found)
             continue
         file, refusal = decode(printable(found), tree.read(found, MAX_BYTES + 1))
-        read, problems = parse(file, strict=strict) if refusal is None else ((), (refusal,))
+        read, problems = parse(file, strict=strict, trials=trials) if refusal is None else ((), (refusal,))
         documents += read
         diagnostics += problems
     return tuple(documents), tuple(diagnostics)

@@ -24,6 +24,7 @@ from gpuplan.documents.events import (
     event_source,
 )
 from gpuplan.documents.remarks import Remarks, UnreadableError
+from gpuplan.documents.repair import Trials
 from gpuplan.documents.scalars import read_plain
 from gpuplan.documents.stretches import Stretch
 
@@ -32,15 +33,17 @@ MAX_DOCUMENTS = 100_000
 MAX_ALIASED_VALUES = 10_000
 
 
-def parse(file: SourceFile, *, strict: bool = True) -> tuple[tuple[Document, ...], tuple[Diagnostic, ...]]:
+def parse(
+    file: SourceFile, *, strict: bool = True, trials: Trials | None = None
+) -> tuple[tuple[Document, ...], tuple[Diagnostic, ...]]:
     """The documents of a file; after a place that cannot be read it goes on at the next `---`.
 
     Of a document that cannot be read there is its kind and name, as far as its lines show them.
     What is merely refused (tags, aliases, merge keys, doubtful scalars) is still read as it was meant, so that later
     stages find no second fault in it. Without ``strict`` only what cannot be read at all is reported, and documents
-    that are neither mappings nor lists are passed over.
+    that are neither mappings nor lists are passed over. ``trials`` are those of all files that are read together.
     """
-    remarks = Remarks(file, strict=strict)
+    remarks = Remarks(file, trials or Trials(), strict=strict)
     documents: list[Document] = []
     try:
         remarks.check_text()

@@ -22,7 +22,7 @@ from gpuplan.diagnostics import (
 from gpuplan.documents.document import Document, Spot
 from gpuplan.documents.events import SCALAR, Event
 from gpuplan.documents.ignores import find_malformed
-from gpuplan.documents.repair import MAX_LENGTH, MAX_TRIED
+from gpuplan.documents.repair import Trials
 from gpuplan.documents.rules import (
     ANCHOR_OR_ALIAS,
     CURLY_QUOTE,
@@ -55,13 +55,13 @@ class UnreadableError(Exception):
 class Remarks:
     """What to say about a file. Without ``strict`` only what cannot be read at all."""
 
-    def __init__(self, file: SourceFile, *, strict: bool) -> None:
+    def __init__(self, file: SourceFile, trials: Trials, *, strict: bool) -> None:
         self._file = file
         self.strict = strict
         self._diagnostics: list[Diagnostic] = []
         self._repeated: list[tuple[Path, Span]] = []
         self._part = whole(file.text)
-        self._left_to_try = MAX_TRIED
+        self._trials = trials
 
     def all(self) -> tuple[Diagnostic, ...]:
         """In the order of the text."""
@@ -89,9 +89,7 @@ class Remarks:
 
     def syntax_error(self, error: yaml.YAMLError, broken: Stretch) -> None:
         self.end_document(None)
-        length = broken.end - broken.start
-        try_edits = length <= min(MAX_LENGTH, self._left_to_try)
-        self._left_to_try -= length if try_edits else 0
+        try_edits = self._trials.take(broken.end - broken.start)
         found = explain(error, self._file, self._part, broken, try_edits=try_edits)
         line = _line(found)
         self._diagnostics = [item for item in self._diagnostics if item.rule is not CURLY_QUOTE or _line(item) != line]

@@ -24,7 +24,20 @@ from gpuplan.documents.scalars import CURLY_QUOTES
 MAX_LENGTH = 16 * 1024
 """Of a document that is worth the trial of edits; one written by hand has a tenth of it."""
 MAX_TRIED = 512 * 1024
-"""Of all documents of one file together: a file of nothing but broken ones takes a few seconds."""
+"""Of all documents that are read together: a folder of nothing but broken ones takes a few seconds."""
+
+
+class Trials:
+    """What is left of the text that edits are tried on."""
+
+    def __init__(self) -> None:
+        self._left = MAX_TRIED
+
+    def take(self, length: int) -> bool:
+        """Whether edits of a document of this length may be tried."""
+        is_enough = length <= min(MAX_LENGTH, self._left)
+        self._left -= length if is_enough else 0
+        return is_enough
 
 
 class Slip(Enum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason, compare
+    from gpuplan.outtree.disk import Disk
     from gpuplan.outtree.inventory import INVENTORY, Inventory, read_inventory, titles
     from gpuplan.outtree.locking import Lock
     from gpuplan.outtree.paths import IGNORE
@@ -23,6 +24,7 @@ __all__ = [
     "Action",
     "Change",
     "ChangeSet",
+    "Disk",
     "Inventory",
     "Lock",
     "Reason",
@@ -36,6 +38,7 @@ __all__ = [
 
 _HOMES = {
     "comparing": ("Action", "Change", "ChangeSet", "Reason", "compare"),
+    "disk": ("Disk",),
     "inventory": ("INVENTORY", "Inventory", "read_inventory", "titles"),
     "locking": ("Lock",),
     "paths": ("IGNORE",),

@@ -51,6 +51,10 @@ class Disk:
             return None
         raise _blocked(full, "is not a regular file")
 
+    def has(self, path: str) -> bool:
+        """Whether something has this name, whatever it is."""
+        return self._has_folder(path.rpartition("/")[0]) and os.path.lexists(self._base + path)
+
     def _has_folder(self, folder: str) -> bool:
         known = self._folders.get(folder)
         if known is None:

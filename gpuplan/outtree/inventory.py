@@ -9,6 +9,7 @@ files. The inventories of earlier releases have no ``policies``, and say nothing
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,9 @@ INVENTORY: Final = f"{STATE}/inventory"
 _HINT: Final = (
     f"restore it with `git checkout -- out/{INVENTORY}`; after a merge take one side's `out/`, then run build"
 )
+
+_DIGEST: Final = re.compile(r"[0-9A-Za-z:]*")
+"""What is written again as it was read; a build of some clusters keeps the lines of the others."""
 
 
 @dataclass(frozen=True)
@@ -84,22 +88,13 @@ def titles(documents: Iterable[str]) -> list[str]:
 
 
 def read_inventory(root: Path) -> Inventory | None:
-    """What is recorded of an output; None where there is none, trouble where the text is not ours.
-
-    Nobody has judged the paths in it, so that nothing may be read or written by them.
-    """
+    """What is recorded of an output; None where there is none, trouble where the text is not ours."""
     text = Disk(root).read(INVENTORY)
-    return None if text is None else _parse(text, root / INVENTORY)
+    return None if text is None else parse_inventory(text, root / INVENTORY)
 
 
 def parse_inventory(data: bytes, path: Path) -> Inventory:
     """The inventory of a text that anybody may have touched; ``path`` is for messages."""
-    inventory = _parse(data, path)
-    _check_recorded(inventory.paths, path)
-    return inventory
-
-
-def _parse(data: bytes, path: Path) -> Inventory:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -107,6 +102,7 @@ def _parse(data: bytes, path: Path) -> Inventory:
     inventory = _find_inventory(body)
     if inventory is None:
         raise GpuplanError(f"`{path}` is not an inventory: it has no mapping `files` of digests by path", _HINT)
+    _check_recorded(inventory.paths, path)
     return inventory
 
 
@@ -121,6 +117,8 @@ def _find_inventory(body: object) -> Inventory | None:
         return None
     files, replaced, policies = body.get("files"), body.get("replaced", {}), body.get("policies", {})
     if not _maps_to(files, str) or not _maps_to(replaced, list) or not _maps_to(policies, str):
+        return None
+    if not all(map(_DIGEST.fullmatch, files.values())):
         return None
     return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()}, policies)
 

@@ -24,16 +24,22 @@ LEFTOVERS: Final = (f"{STATE}/lock", TEMPORARY)
 
 _NAME: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
 _PATH: Final = re.compile(rf"{_NAME}(?:/{_NAME})*")
+_LONGEST: Final = 1024
+"""Bytes of a path on macOS, on Linux four times that; ours have fewer than half."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Refuse absolute paths, ``..``, hidden names and characters that some file system does not have."""
-    wrong = next(filterfalse(_PATH.fullmatch, paths), None)
+    """Refuse absolute paths, ``..``, hidden names, and what some file system does not have."""
+    wrong = next(filterfalse(_is_possible, paths), None)
     if wrong is not None:
         raise GpuplanError(
             f"`{wrong}` is not a path that gpuplan writes",
             "names in the output are made of ASCII letters, digits, `.`, `_` and `-`, and do not start with a dot",
         )
+
+
+def _is_possible(path: str) -> bool:
+    return len(path) <= _LONGEST and _PATH.fullmatch(path) is not None
 
 
 def check_apart(paths: Iterable[str]) -> None:

@@ -96,6 +96,26 @@ class GitTree:
             raise self._trouble(f"has more than {MOST_BYTES // 2**20} MiB of policies", place.way)
         return data
 
+    def contents(self, folder: str) -> dict[str, str]:
+        """Git's names of what all files and links below a folder hold, by path from there; none where it is not."""
+        top = self._follow(folder)
+        if isinstance(top, Target) or top.item.kind is not Kind.FOLDER:
+            return {}
+        found: dict[str, str] = {}
+        waiting = [("", top)]
+        while waiting:
+            above, (way, item) = waiting.pop()
+            if len(os.fsencode(above)) > LONGEST_PATH:
+                raise self._trouble("has folders that nest deeper than any checkout could have", way)
+            listed = {} if item.is_submodule else self._list(way, item)
+            self._count_steps(len(listed) * (1 + len(above) // LONGEST_NAME), way)  # long ones take memory, too
+            for name, inner in listed.items():
+                if inner.kind is Kind.FOLDER:
+                    waiting.append((f"{above}{name}/", _Place((*way, name), inner)))
+                else:
+                    found[f"{above}{name}"] = inner.digest
+        return found
+
     # --- Paths -------------------------------------------------------------------------------------------------
 
     def _get(self, path: str) -> _Place:

@@ -21,6 +21,10 @@ from gpuplan.wording import misspelling
 
 MAX_TOTAL: Final = 8 * MAX_BYTES
 """Bytes that all Components of a cluster may be built from."""
+MOST_OBSTACLES: Final = 100
+"""After so many a Component is looked into no further: it is not built, and nobody reads more."""
+_MOST_NAMES: Final = 1_000
+"""Of a folder in which a misspelt one is looked for."""
 _MAX_LINKS: Final = 40  # of one path, as on Linux
 
 
@@ -199,7 +203,7 @@ class _Search:
 
     def needs(self) -> Needs:
         seen = set(self._folders)
-        while self._waiting:
+        while self._waiting and len(self._obstacles) < MOST_OBSTACLES:
             path, reference = self._waiting.pop(0)
             if path not in seen:
                 seen.add(path)
@@ -234,6 +238,8 @@ class _Search:
 
     def _take_all(self, kustomization: Kustomization, real: str) -> None:
         for inner in references(kustomization, self._finder):
+            if len(self._obstacles) >= MOST_OBSTACLES:
+                return
             if inner.is_remote:
                 continue
             if isabs(inner.value) or normpath(join(real.lstrip("/"), inner.value)).startswith(".."):
@@ -268,7 +274,8 @@ class _Search:
 
     def _missing(self, path: str, reference: Reference) -> Finding:
         name, written = Path(path).name, reference.name
-        close = misspelling(name, _names(dirname(path)))
+        is_ours = path.startswith(f"{self._finder.root.as_posix()}/")  # what else lies on the machine is not for all
+        close = misspelling(name, _names(dirname(path))) if is_ours else None
         return Finding(
             reference.at,
             f"`{written}` does not exist",
@@ -289,6 +296,7 @@ def _readings(kustomization: Kustomization) -> Iterator[Kustomization]:
 
 def _names(folder: str) -> Sequence[str]:
     try:
-        return os.listdir(folder)  # noqa: PTH208 - names alone
+        names = os.listdir(folder)  # noqa: PTH208 - names alone
     except (OSError, ValueError):
         return ()
+    return names if len(names) <= _MOST_NAMES else ()

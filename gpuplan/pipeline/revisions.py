@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from posixpath import normpath
 from typing import Final, NamedTuple
 
 from gpuplan.diagnostics import GpuplanError
@@ -118,10 +117,8 @@ def find_written(root: Path, revision: Revision, out: str) -> dict[str, str] | N
 
     ``out`` is relative to the platform's folder.
     """
-    folder = normpath(f"{revision.folder}{out}") + "/"
-    listed = git(root, "ls-tree", "-r", "-z", "--full-tree", revision.commit, "--", folder) or b""
-    lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
-    found = {os.fsdecode(path).removeprefix(folder): about.decode().split(" ")[2] for about, _, path in lines}
+    with GitTree(root, revision.commit, revision.folder, revision.name) as tree:
+        found = tree.contents(out)
     return found if INVENTORY in found else None
 
 

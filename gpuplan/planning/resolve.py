@@ -27,7 +27,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.retained import resolve_retained
-from gpuplan.planning.tenants import resolve_tenant
+from gpuplan.planning.tenants import limit_depth, resolve_tenant
 from gpuplan.planning.totals import add_up
 from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
@@ -169,6 +169,7 @@ def _tenants(
     for tenant in tenants.values():
         if tenant.parent is not None:
             context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants)
+    limit_depth(context, tenants)
     return tuple(tenants.values()), frozenset(incomplete)
 
 

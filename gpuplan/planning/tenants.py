@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from typing import Final
 
 from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
+from gpuplan.documents import TOO_LARGE
 from gpuplan.planning.context import Context
 from gpuplan.planning.plan import Amount, Cap, Member, Mig, Pool, PriorityClass, Quota, Tenant, Unit
 from gpuplan.planning.pools import has_unclear_units
@@ -52,6 +54,31 @@ def resolve_tenant(
         pod_security=spec.allow.pod_security,
         units_per_container=spec.allow.units_per_container,
     )
+
+
+MOST_LEVELS: Final = 64
+"""Of tenants above each other. Whoever walks from one to the top may then do so for each."""
+
+
+def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
+    """Take the parent off the tenants where a tree, or a circle, gets too deep; each of them is a finding."""
+    levels: dict[str, int] = {}
+    for start in list(tenants.values()):
+        trail: dict[str, Tenant] = {}
+        tenant: Tenant | None = start
+        while tenant is not None and tenant.name not in levels and tenant.name not in trail:
+            trail[tenant.name] = tenant
+            tenant = tenants.get(tenant.parent or "")
+        level = levels.get(tenant.name, 0) if tenant is not None else 0
+        for below in reversed(trail.values()):
+            level += 1
+            if level > MOST_LEVELS:
+                message = f"tenant `{below.name}` is below {MOST_LEVELS} others"
+                finding = Finding(below.at / "parent", message, label="the limit is here", help="remove `parent`")
+                context.report(TOO_LARGE, finding)
+                tenants[below.name] = below._replace(parent=None)
+                level = 1
+            levels[below.name] = level
 
 
 def amount(number: float) -> Amount:

@@ -8,7 +8,7 @@ from shlex import quote
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import count
+from gpuplan.views.text import count, printable
 from gpuplan.views.theme import Style, Theme
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def _done(changes: ChangeSet, path: str, action: str) -> str:
 
 
 def colored_diff(lines: Iterable[str], theme: Theme) -> str:
-    """A unified diff, as it came."""
-    return "".join(f"{theme.paint(line, style) if (style := _style(line)) else line}\n" for line in lines)
+    """A unified diff; anybody may have written what the files hold that would change."""
+    shown = ((_style(line), printable(line)) for line in lines)
+    return "".join(f"{theme.paint(line, style) if style else line}\n" for style, line in shown)
 
 
 def _style(line: str) -> Style | None:

@@ -28,6 +28,8 @@ _RULES_RESERVE: Final = 200_000
 _ORDER: Final = tuple(Severity)
 _CODE: Final = re.compile(r"`([^`]*)`")
 _SPECIAL: Final = re.compile(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_REFERRING: Final = re.compile(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)
+"""Where mentions of people, issues and the like begin, and addresses."""
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -45,8 +47,21 @@ def markdown(report: Report, theme: Theme) -> str:
 
 
 def escape(text: str) -> str:
-    """Text as it is to be read, in a table's cell too: what Markdown would obey is written as a character reference."""
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", printable(text))
+    """Text as it is to be read, in a table's cell too: what Markdown would obey is written as a character reference.
+
+    GitHub and GitLab look for mentions and addresses when references are characters again, but not in code and not
+    across its borders (github/cmark-gfm#181): the one character that begins them is code.
+    """
+    shown, end = printable(text), 0
+    parts: list[str] = []
+    for match in _REFERRING.finditer(shown):
+        parts += (_plain(shown[end : match.start()]), f"<code>&#{ord(match[0])};</code>")
+        end = match.end()
+    return "".join((*parts, _plain(shown[end:])))
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 def _verdict(report: Report) -> str:
@@ -103,7 +118,7 @@ def prose(text: str) -> str:
 def code(text: str) -> str:
     """As HTML: a span of backticks could be ended by what it quotes."""
     shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
-    return f"<code>{escape(shortened)}</code>"
+    return f"<code>{_plain(printable(shortened))}</code>"
 
 
 def _listed(names: Iterable[str]) -> str:

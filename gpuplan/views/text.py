@@ -15,12 +15,26 @@ _UNPRINTABLE: Final = re.compile(
 )
 _DELETE: Final = "\x7f"
 
+_COMMAND: Final = re.compile(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
+"""What GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output ...::`, whoever
+printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`."""
+
 
 def printable(text: str) -> str:
-    """The text on one line, with a picture in place of every character that would do something else than show."""
+    """The text on one line, with a picture in place of every character that would do something else than show.
+
+    That goes for CI servers as well, which take commands from what a job prints: those lose a character.
+    """
+    if "##" in text or "::" in text:
+        text = _COMMAND.sub(lambda match: f"{match[0][:-1]}{_wide(match[0][-1])}", text)
     if text.isascii() and text.isprintable():
         return text
     return _UNPRINTABLE.sub(_picture, text)
+
+
+def _wide(char: str) -> str:
+    """The full-width form of an ASCII character, which looks like it and is another one."""
+    return chr(ord(char) + 0xFEE0)
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -290,6 +290,18 @@ def test_a_tree_of_trees_without_end_is_trouble(place: Place) -> None:
     assert "has folders and links without end: `policies/0/0/0" in done.err
 
 
+def test_a_tree_of_trees_without_end_that_looks_like_output_is_trouble(place: Place) -> None:
+    tree = a_folder(place, b"0", a_file(place, b"a.txt"))
+    for _ in range(20):
+        tree = a_folder(place, b"0", *(tree._replace(name=b"%d" % index) for index in range(20)))
+    top = a_tree(place.root, [*entries_of(place.root, "main"), tree._replace(name=b"out")])
+
+    done = run("diff", f"main..{a_commit(place.root, top, 'evil')}", cwd=place.root)
+
+    assert done.code == 2
+    assert "has folders and links without end: `out/1" in done.err
+
+
 def test_folders_that_nest_without_end_are_trouble(place: Place) -> None:
     tree = a_folder(place, b"a" * 200)
     for _ in range(30):

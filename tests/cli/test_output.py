@@ -113,6 +113,35 @@ def test_an_inventory_that_a_merge_broke_is_told(root: Path) -> None:
     assert "warning[GPU907]: `out/.gpuplan/inventory` is not the JSON that gpuplan wrote" in done.out
 
 
+@pytest.mark.parametrize(
+    "path", ["../../../../../../etc/passwd", "/etc/passwd", "dev/\0", "dev/\ud800", "dev/" * 1_000 + "x"]
+)
+def test_an_inventory_that_lists_what_no_build_writes_is_told(root: Path, path: str) -> None:
+    list_file(root, path)
+
+    done = run("validate", *CONCISE, cwd=root)
+
+    assert done.code == 0
+    assert "warning[GPU907] `out/.gpuplan/inventory` lists a path that gpuplan never writes: `" in done.out
+
+
+def test_an_inventory_learns_nothing_of_what_is_behind_links(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+    (root / "out/dev/there").symlink_to(tmp_path)
+    list_file(root, "dev/there/secret")
+
+    done = run("validate", *CONCISE, cwd=root)
+
+    assert "warning[GPU907] `out/dev/there` is a symbolic link, and" in done.out
+
+
+def list_file(root: Path, path: str) -> None:
+    inventory = root / "out/.gpuplan/inventory"
+    body = json.loads(inventory.read_text())
+    body["files"][path] = "sha256:0"
+    write(inventory, json.dumps(body))
+
+
 def test_an_inventory_of_an_earlier_release_claims_nothing(root: Path) -> None:
     inventory = root / "out/.gpuplan/inventory"
     body = json.loads(inventory.read_text())

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.documents import find_folders, has_folder, read_folder, read_manifests, read_text
+from gpuplan.documents import find_folders, has_folder, read_folder, read_manifests, read_text, repair
 from gpuplan.documents.files import Read
 from tests.documents.reading import describe
 
@@ -210,6 +210,16 @@ def test_a_byte_order_mark_at_the_start_is_no_part_of_the_text(root: Path) -> No
 def test_half_a_surrogate_pair_is_found() -> None:
     _, diagnostics = read_text("-", "a: \ud800\n")
     assert describe(diagnostics) == ["1:4 GPU002 character U+D800 cannot stand in a policy"]
+
+
+def test_edits_are_tried_on_so_much_of_a_folder_and_no_more(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "MAX_TRIED", 50)
+    for name in ("x1", "x2", "x3"):
+        write(root, f"policies/{name}.yaml", "kind: Pool\nspec: [a\n")
+
+    helps = [item.finding.help for item in read_folder(root, "policies")[1]]
+
+    assert helps == ["write `spec: [a]`", "write `spec: [a]`", "close the list"]
 
 
 def test_a_file_that_is_too_large_is_found_and_not_read_to_its_end(root: Path) -> None:

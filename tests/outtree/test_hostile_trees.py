@@ -51,6 +51,12 @@ def test_a_path_that_is_not_plainly_inside_is_refused(tmp_path: Path, path: str)
     assert not (tmp_path / "out").exists() or read_all(tmp_path / "out") == {}
 
 
+def test_a_path_of_more_folders_than_any_build_makes_is_refused(tmp_path: Path) -> None:
+    error = trouble(build, tmp_path / "out", {"/".join("d" * 1_000): b"1"})
+    assert error.message.startswith("`d/d/d/d/")
+    assert error.message.endswith("...` (1,999 characters) is not a path that gpuplan writes")
+
+
 @pytest.mark.parametrize(
     ("one", "other", "named"),
     [
@@ -159,6 +165,8 @@ class TestInventory:
             "null",
             '{"files": []}',
             '{"files": {"a": 1}}',
+            '{"files": {"a": "\\ud800"}}',
+            '{"files": {"a": "\\", \\"b\\": \\""}}',
             '{"files": {}, "replaced": 1}',
             '{"files": {}, "replaced": {"a": "b"}}',
             '<<<<<<< HEAD\n{"files": {}}',

@@ -108,6 +108,25 @@ def test_what_nothing_names_is_no_matter(root: Path) -> None:
     assert codes(validate(root)) == []
 
 
+def test_of_files_that_are_missing_so_many_are_told_and_no_more(root: Path) -> None:
+    need()
+    component(root, f"resources: [{', '.join(f'f{number}' for number in range(10_000))}]\n")
+    report, seconds = timed(root)
+    assert len(report.diagnostics) == needs.MOST_OBSTACLES
+    assert seconds < 10
+
+
+@pytest.mark.parametrize(("way", "label"), [("shared", "did you mean `settings.yaml`"), ("../beside", "no such file")])
+def test_names_are_guessed_from_what_is_in_the_repository_alone(tmp_path: Path, way: str, label: str) -> None:
+    need()
+    root = tmp_path / "root"
+    write(root / "overlays/dev/cluster.yaml", CLUSTER)
+    write(root / way / "settings.yaml", NOTES)
+    component(root, f"resources: [../../../../{way}/setings.yaml]\n")
+    [found] = validate(root).diagnostics
+    assert found.finding.label.startswith(label)
+
+
 def test_all_files_together_are_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "MAX_TOTAL", 1000)
     home = component(root, "configMapGenerator:\n  - {name: a, files: [one, two]}\n")

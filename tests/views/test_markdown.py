@@ -127,10 +127,24 @@ def test_a_message_of_a_megabyte_is_shortened() -> None:
 @example("<script>alert(1)</script> [x](https://example.com) ![](//example.com/x.png) @team #1 $a$ a|b `c` \\| _d_")
 @example("www.example.com HTTPS://example.com **a** ~~b~~ {{ c }} <!-- d")
 def test_escaped_text_reads_as_it_was_and_holds_no_markup(text: str) -> None:
-    escaped = escape(text)
+    escaped = re.sub("</?code>", "", escape(text))
 
     assert unescape(escaped) == printable(text)
     assert not re.search(r"[!$*<>@\[\\\]_`{|}~\n]|#(?!\d)|&(?!#\d+;)|://|www\.", escaped, re.IGNORECASE)
+
+
+@given(st.text())
+@example('@team a@example.com #1 a/b#1 GH-1 !2 $3 %4 %"x" &5 ~bug ^alert#6 https://example.com www.example.com')
+def test_no_text_outside_of_code_is_a_mention_or_an_address_when_it_is_read_again(text: str) -> None:
+    """As servers do: they look at each stretch of text by itself, and pass over code."""
+    for stretch in re.split(r"<code>[^<]*</code>", escape(text)):
+        assert not re.search(r"""[!#$%&@^~][\w"']|://|www\.|\bgh-\d""", unescape(stretch), re.IGNORECASE)
+
+
+def test_a_name_that_ends_its_quotes_mentions_nobody() -> None:
+    (row,) = rows(markdown(a_diagnostic(at("«a»: 1\n"), "no pool `a` @team `b`")))
+
+    assert "no pool <code>a</code> <code>&#64;</code>team <code>b</code>" in row
 
 
 @given(st.text(max_size=80))

@@ -35,6 +35,28 @@ def test_what_cannot_be_printed_becomes_a_picture(text: str, shown: str) -> None
     assert printable(text) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a ##[set-output name=x]y", "a #\uff03[set-output name=x]y"),
+        ("##[error]x", "#\uff03[error]x"),
+        ("##vso[task.setvariable variable=x]y", "#\uff03vso[task.setvariable variable=x]y"),
+        ("####[error]", "###\uff03[error]"),
+        ("::error::x", "\uff1a:error::x"),
+        ("  ::set-output name=x::y", "  \uff1a:set-output name=x::y"),
+        ("\u3000::stop-commands::x", "\u3000\uff1a:stop-commands::x"),
+        ("\x1b::error::x", "␛::error::x"),
+    ],
+)
+def test_a_command_to_a_ci_server_is_none_any_more(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize("text", ["## a [link]", "a::b::c", "fe80::1", "# [x]", "::: policies/a.yaml", "::1"])
+def test_what_only_looks_like_one_stays(text: str) -> None:
+    assert printable(text) == text
+
+
 def test_wide_characters_take_two_cells_and_combining_ones_none() -> None:
     assert cells("ab") == 2
     assert cells("日本") == 4

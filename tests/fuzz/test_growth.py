@@ -84,6 +84,15 @@ def documents(number: int) -> str:
     return "---\n".join(f"{HEAD}kind: Nothing\nmetadata: {{name: p{i}}}\n" for i in range(number))
 
 
+def broken_documents(number: int) -> str:
+    """Every second one has a stray space, and is read around."""
+    documents = (
+        f"{HEAD}kind: PriorityClass\n{' ' * (i % 2)}metadata: {{name: p{i}}}\nspec: {{value: {i}}}\n"
+        for i in range(number)
+    )
+    return "---\n".join(documents)
+
+
 def tenants(number: int) -> str:
     each = (
         f"---\n{HEAD}kind: Tenant\nmetadata: {{name: t{i}}}\n"
@@ -99,7 +108,8 @@ CASES = [
     pytest.param(unknown_fields, 20_000, "validate", ("full", "json"), id="unknown fields"),
     pytest.param(wrong_labels, 2_000, "validate", ("full", "concise", "json", "sarif"), id="wrong labels"),
     pytest.param(long_name, 1_500_000, "validate", ("full", "github", "junit"), id="a long name"),
-    pytest.param(documents, 1_500, "validate", ("full", "json"), id="documents"),
+    pytest.param(documents, 5_000, "validate", ("full", "json"), id="documents"),
+    pytest.param(broken_documents, 5_000, "validate", ("full", "json"), id="broken documents"),
     pytest.param(tenants, 1_000, "validate", (), id="tenants"),
 ]
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TypeVar, overload
-
-Item = TypeVar("Item")
 
 SHOWN = 4
 """How many of a list a note names before it only counts."""
@@ -38,29 +35,6 @@ def markdown_code(text: str) -> str:
 def _shown(character: str) -> int:
     """The number of a character that shows: no page may hold a control character."""
     return ord(character) if character.isprintable() else 0xFFFD
-
-
-class Tail(Sequence[Item]):
-    """What is in a list from an index on, without a copy: of each of ten thousand, what comes after it."""
-
-    __slots__ = ("_items", "_start")
-
-    def __init__(self, items: Sequence[Item], start: int) -> None:
-        self._items = items
-        self._start = start
-
-    def __len__(self) -> int:
-        return len(self._items) - self._start
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            return self._items[start + self._start : stop + self._start : step]
-        return self._items[range(len(self))[index] + self._start]
 
 
 def misspelling(name: str, known: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gpuplan.wording import Tail, closest, joined, listing, markdown_code, misspelling
+from gpuplan.wording import closest, joined, listing, markdown_code, misspelling
 
 
 def test_words_are_joined_as_people_do() -> None:
@@ -21,15 +21,6 @@ def test_a_long_list_of_names_ends_in_a_count() -> None:
     assert listing(("a", "b", "c"), 1, "or") == "`a` or 2 more"
     assert listing(tuple("abcdef"), None) == "`a`, `b`, `c`, `d`, `e` and `f`"
     assert listing(()) == ""
-
-
-def test_the_tail_of_a_list_is_listed_without_a_copy() -> None:
-    tail = Tail("abcdefgh", 2)
-    assert (len(tail), tail[0], tail[-1], list(tail[:2])) == (6, "c", "h", ["c", "d"])
-    assert listing(tail) == "`c`, `d`, `e`, `f` and 2 more"
-    assert not Tail("ab", 2)
-    with pytest.raises(IndexError):
-        Tail("ab", 1)[1]
 
 
 def test_a_misspelt_name_is_guessed_whatever_its_case() -> None:

@@ -27,9 +27,11 @@ class Document:
     ``data`` is shared between documents and never changed. It is a mapping; in hand-written files it may be a list, as
     a JSON patch is. Documents are compared by identity: one that no overlay touches stays the same object in every
     cluster. Nothing is to be concluded from one whose ``reading`` is not whole, but that it exists.
+
+    One that ``is_named`` may have an empty name, which is judged as names are.
     """
 
-    __slots__ = ("data", "kind", "layers", "name", "reading")
+    __slots__ = ("data", "is_named", "kind", "layers", "name", "reading")
 
     def __init__(
         self,
@@ -43,7 +45,9 @@ class Document:
         body = data if isinstance(data, dict) else {}
         self.kind = _text(body.get("kind"))
         metadata = body.get("metadata")
-        self.name = _text(metadata.get("name")) if isinstance(metadata, dict) else ""
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        self.name = _text(name)
+        self.is_named = isinstance(name, str)
 
     def __repr__(self) -> str:
         return f"<{self.kind or 'document'} {self.name or '?'} of {self.file.path}>"

@@ -133,7 +133,7 @@ class _Loader:
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
-        if folder in self.opaque or not all(map(_has_name, overlay)):
+        if folder in self.opaque or not all(document.is_named for document in overlay):
             return None  # any document may be another one than the bases say
         meant = {document.name for document in overlay if document.kind not in KINDS}
         unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
@@ -277,12 +277,6 @@ class _Loader:
             # Beside a Component of the whole stage, other folders are what that one is made of.
             found += (part for part in parts if folder not in kinds or part.kind == COMPONENT_KIND)
         return tuple(found)
-
-
-def _has_name(document: Document) -> bool:
-    """Whether a name is written, be it an empty one: that is judged as names are."""
-    metadata = document.data.get("metadata") if isinstance(document.data, dict) else None
-    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
 
 
 def _is_opaque(unread: Sequence[Diagnostic], documents: Iterable[Document]) -> bool:

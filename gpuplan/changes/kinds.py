@@ -175,6 +175,12 @@ def _selected(body: Body | None) -> frozenset[str]:
     return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in items(item.get("values")))
 
 
+def _stopped_work(after: Body | None) -> ChangeClass:
+    """`HoldAndDrain` evicts what was admitted, `Hold` lets it run (`clusterqueue_types.go`, `localqueue_types.go`)."""
+    is_drained = section(after or {}, "spec").get("stopPolicy") == "HoldAndDrain"
+    return ChangeClass.RECREATE if is_drained else ChangeClass.ADMISSION
+
+
 # --- Namespaces --------------------------------------------------------------------------------------------------
 
 
@@ -242,9 +248,11 @@ def _synced_objects(body: Body | None) -> ChangeClass:
 
 
 def _judge(disturbance: Disturbance, folder: str, before: Body | None, after: Body | None) -> ChangeClass:
-    match disturbance:
-        case ChangeClass():
-            return disturbance
+    return disturbance if isinstance(disturbance, ChangeClass) else _weigh(disturbance, folder, before, after)
+
+
+def _weigh(judgement: Judgement, folder: str, before: Body | None, after: Body | None) -> ChangeClass:
+    match judgement:
         case Judgement.ADMISSION_UNLESS_WATCHING:
             is_watching = class_of_stage(folder) is ChangeClass.METADATA
             return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
@@ -262,9 +270,11 @@ def _judge(disturbance: Disturbance, folder: str, before: Body | None, after: Bo
             return _own_namespace(before)
         case Judgement.SELECTED_NAMESPACES:
             return _selected_namespaces(before, after)
+        case Judgement.STOPPED_WORK:
+            return _stopped_work(after)
         case Judgement.SYNCED_OBJECTS:
             return _synced_objects(before)
         case Judgement.TENANT_LABELS:
             return _tenant_labels(before, after)
         case _:
-            assert_never(disturbance)
+            assert_never(judgement)

@@ -60,6 +60,8 @@ class Judgement(StrEnum):
     """By whether the Namespace is gpuplan's own, in which nothing runs."""
     SELECTED_NAMESPACES = "selected-namespaces"
     """By whether a queue still takes the work of every namespace whose work it took."""
+    STOPPED_WORK = "stopped-work"
+    """By whether a queue that stops evicts what it has admitted."""
     SYNCED_OBJECTS = "synced-objects"
     """By whether what syncs a folder takes along what it applied."""
     TENANT_LABELS = "tenant-labels"

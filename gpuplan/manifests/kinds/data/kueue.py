@@ -42,7 +42,7 @@ KINDS: Final = (
             "spec": ChangeClass.PREEMPTION_ORDER,
             "spec.resourceGroups": ChangeClass.QUOTA,
             "spec.namespaceSelector": Judgement.SELECTED_NAMESPACES,
-            "spec.stopPolicy": ChangeClass.ADMISSION,
+            "spec.stopPolicy": Judgement.STOPPED_WORK,
         },
         immutable=(Immutable("spec.concurrentAdmissionPolicy"),),
         outlives_policy=False,
@@ -62,8 +62,6 @@ KINDS: Final = (
         fields={
             "spec": ChangeClass.PREEMPTION_ORDER,
             "spec.resourceGroups": ChangeClass.QUOTA,
-            "spec.namespaceSelector": Judgement.SELECTED_NAMESPACES,
-            "spec.stopPolicy": ChangeClass.ADMISSION,
         },
         immutable=(),
         outlives_policy=False,
@@ -81,7 +79,7 @@ KINDS: Final = (
         removed=ChangeClass.TWO_STEP,
         fields={
             "spec": ChangeClass.PREEMPTION_ORDER,
-            "spec.stopPolicy": ChangeClass.ADMISSION,
+            "spec.stopPolicy": Judgement.STOPPED_WORK,
         },
         immutable=(Immutable("spec.clusterQueue"),),
         outlives_policy=False,

@@ -48,6 +48,8 @@ ROLE = (
     "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x, namespace: x},"
     " roleRef: {name: %s}}"
 )
+JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}, spec: {%s}}"
+SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
@@ -118,6 +120,13 @@ KEY = "nvidia.com/device-plugin.config"
         ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "a, stopPolicy: HoldAndDrain", "recreate"),
         ("namespaces/x", LOCAL_QUEUE % "a", LOCAL_QUEUE % "a, fairSharing: {weight: 2}", "preemption-order"),
         ("scheduling", QUEUE % "a: b", QUEUE % "a: b, concurrentAdmissionPolicy: {a: b}", "recreate"),
+        ("namespaces/x", JOB % "suspend: true", JOB % "suspend: false", "admission"),
+        ("namespaces/x", JOB % "suspend: true", JOB % "suspend: true, managedBy: example.com/a", "recreate"),
+        ("namespaces/x", JOB % "backoffLimitPerIndex: 1", JOB % "backoffLimitPerIndex: 2", "recreate"),
+        ("namespaces/x", JOB % "successPolicy: {a: b}", JOB % "successPolicy: {a: c}", "recreate"),
+        ("namespaces/x", JOB % "podFailurePolicy: {a: b}", JOB % "podFailurePolicy: {a: c}", "recreate"),
+        ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: Opaque, data: {a: c}", "admission"),
+        ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: example.com/a, data: {a: b}", "recreate"),
         ("queues/x", KAI_QUEUE % "quota: 1", KAI_QUEUE % "quota: 2", "quota"),
         ("queues/x", KAI_QUEUE % "overQuotaWeight: 1", KAI_QUEUE % "overQuotaWeight: 2", "preemption-order"),
         ("namespaces/x", RESOURCE_QUOTA % "1", RESOURCE_QUOTA % "2", "quota"),

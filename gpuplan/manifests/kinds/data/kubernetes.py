@@ -140,6 +140,7 @@ KINDS: Final = (
         removed=Judgement.BY_FOLDER,
         fields={},
         immutable=(
+            Immutable("type", default="Opaque"),
             Immutable("data", where="immutable"),
             Immutable("immutable", where="immutable"),
         ),
@@ -306,6 +307,10 @@ KINDS: Final = (
             Immutable("spec.template"),
             Immutable("spec.selector"),
             Immutable("spec.completionMode", default="NonIndexed"),
+            Immutable("spec.podFailurePolicy"),
+            Immutable("spec.successPolicy"),
+            Immutable("spec.backoffLimitPerIndex"),
+            Immutable("spec.managedBy"),
         ),
         outlives_policy=True,
     ),

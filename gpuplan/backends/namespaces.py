@@ -20,15 +20,12 @@ from gpuplan.planning.grants import (
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant, Unit
-from gpuplan.planning.projects import PROJECT_LABEL
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant, Unit
+from gpuplan.planning.schedulers import SchedulerTraits
 
 _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
-
-_WITH_QUEUES = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
-"""Whose back ends write the policy on queues."""
 
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
@@ -38,7 +35,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
     banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
-    scheduler = plan.cluster.scheduler.kind
+    scheduler = plan.scheduler
     for tenant in plan.tenants:
         for namespace in tenant.namespaces:
             folder = f"{_FOLDER}/{namespace}"
@@ -49,14 +46,14 @@ def render(plan: Plan) -> Iterator[Manifest]:
             if is_guarded:
                 yield Manifest(folder, _parameters(tenant, namespace, scheduler))
                 yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace))
-                if scheduler in _WITH_QUEUES:
+                if scheduler.has_queues:
                     yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
 
 
-def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
+def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
     level = tenant.pod_security.value
-    project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
+    project = {scheduler.project_label: namespace} if scheduler.has_projects else {}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -148,7 +145,7 @@ def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, An
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

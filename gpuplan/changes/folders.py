@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuplan.planning.grants import gpu_resources
-from gpuplan.planning.plan import NodeLabels, Plan, Pool, SchedulerKind, Stage, Tenant
+from gpuplan.planning.plan import NodeLabels, Plan, Pool, Stage, Tenant
 
 OPERATOR = Stage.GPU_OPERATOR.value
 SCHEDULING = Stage.SCHEDULING.value
@@ -41,13 +41,9 @@ def is_synced_apart(plan: Plan, pool: Pool) -> bool:
 
 def of_queues(plan: Plan, *pools: str) -> tuple[str, ...]:
     """What the scheduler knows the pools by, and what it counts of them."""
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUBERNETES:
-            return ()
-        case SchedulerKind.KUEUE | SchedulerKind.RUNAI:
-            return (SCHEDULING,)
-        case SchedulerKind.KAI:
-            return (SCHEDULING, *(f"{Stage.QUEUES}/{pool}" for pool in pools))
+    if not plan.scheduler.counts_tenants:
+        return ()
+    return (SCHEDULING, *(f"{Stage.QUEUES}/{pool}" for pool in pools if plan.scheduler.has_queues_by_pool))
 
 
 def of_grants(plan: Plan, *pools: str) -> tuple[str, ...]:
@@ -92,13 +88,9 @@ def delivered(plan: Plan) -> str | None:
 def counts_nodes(plan: Plan) -> bool:
     """Whether a number of nodes is written anywhere: in quotas of what is left, in recording rules, or in the table."""
     cluster = plan.cluster
-    return (
-        cluster.scheduler.kind is SchedulerKind.KUEUE
-        or cluster.monitoring is not None
-        or cluster.node_labels is NodeLabels.EXTERNAL
-    )
+    return plan.scheduler.states_surplus or cluster.monitoring is not None or cluster.node_labels is NodeLabels.EXTERNAL
 
 
 def lists_taints(plan: Plan) -> bool:
     """Whether the order of taints shows: of tolerations, which is that of the policy."""
-    return plan.cluster.scheduler.kind is SchedulerKind.KUEUE or bool(plan.workloads)
+    return plan.scheduler.tolerates_taints or bool(plan.workloads)

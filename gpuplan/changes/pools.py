@@ -27,12 +27,10 @@ from gpuplan.planning.plan import (
     NodeLabels,
     Plan,
     Pool,
-    SchedulerKind,
     Taint,
 )
 from gpuplan.planning.pools import ALL_DISABLED
 
-_HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 """Their objects of a pool cannot go while work is in them.
 
 Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota of
@@ -174,7 +172,7 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
     NVIDIA/k8s-device-plugin)."""
     vanishes = old.name not in device_plugin.data(after) and new.allocation is Allocation.DEVICE_PLUGIN
-    is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
+    is_held = after.scheduler.has_queues
     takes_turns = _is_label_gone(before, after, old, new)
     effects = [
         *([_ordered(old, new)] if takes_turns else []),
@@ -570,7 +568,7 @@ def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:
 
 
 def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.placement is not new.placement and after.cluster.scheduler.kind in (SchedulerKind.KAI, SchedulerKind.RUNAI):
+    if old.placement is not new.placement and after.scheduler.places_by_pool:
         how = new.placement.value if new.placement is not None else "as the scheduler does by itself"
         yield _change(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
@@ -640,10 +638,10 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
-    if old.topology == new.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if old.topology == new.topology or not after.scheduler.reads_topology:
         return
     change_class = ChangeClass.RECREATE if old.topology else ChangeClass.ADMISSION
-    if after.cluster.scheduler.kind is SchedulerKind.RUNAI:  # a page says it, and nothing obeys that
+    if not after.scheduler.has_topologies:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
     yield _change(
         after,

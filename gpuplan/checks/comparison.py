@@ -9,7 +9,8 @@ from gpuplan.catalog.schedulers import Concept, Needs, concepts
 from gpuplan.checks.losses import losses
 from gpuplan.checks.uses import Use, uses
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import SchedulerTraits
 
 
 class Change(NamedTuple):
@@ -29,8 +30,8 @@ class Comparison:
     """
 
     cluster: str
-    present: SchedulerKind
-    other: SchedulerKind
+    present: SchedulerTraits
+    other: SchedulerTraits
     gained: tuple[Change, ...]
     lost: tuple[Change, ...]
     kept: tuple[Change, ...]
@@ -39,9 +40,9 @@ class Comparison:
     errors: tuple[Diagnostic, ...]
 
 
-def compare(plan: Plan, other: SchedulerKind) -> Comparison:
+def compare(plan: Plan, other: SchedulerTraits) -> Comparison:
     """The cluster's present scheduler and another, for this very policy."""
-    present = plan.cluster.scheduler.kind
+    present = plan.scheduler
     gained, lost, kept, lost_by_both, settings = [], [], [], [], []
     for concept in concepts():
         asked = uses(plan, concept.id)
@@ -50,7 +51,7 @@ def compare(plan: Plan, other: SchedulerKind) -> Comparison:
         lost.append(Change(concept, _without(after, before)))
         lost_by_both.append(Change(concept, _without(after, _without(after, before))))
         kept.append(Change(concept, () if before or after else asked))
-        needed = concept.capabilities[other.value].needs is Needs.CONFIGURATION
+        needed = other.capability(concept.id).needs is Needs.CONFIGURATION
         settings.append(Change(concept, asked if needed else ()))
     return Comparison(
         plan.cluster.name,
@@ -65,14 +66,14 @@ def compare(plan: Plan, other: SchedulerKind) -> Comparison:
     )
 
 
-def _new_errors(plan: Plan, other: SchedulerKind) -> tuple[Diagnostic, ...]:
+def _new_errors(plan: Plan, other: SchedulerTraits) -> tuple[Diagnostic, ...]:
     """The errors that the plan would have; which release of the other there would be is not known."""
     from gpuplan.checks import run
 
     scheduler = plan.cluster.scheduler
-    if other is scheduler.kind:
+    if other is scheduler.traits:
         return ()
-    changed = replace(plan, cluster=plan.cluster._replace(scheduler=scheduler._replace(kind=other, version="")))
+    changed = replace(plan, cluster=plan.cluster._replace(scheduler=scheduler._replace(kind=other.kind, version="")))
     known = {_identity(found) for found in run(plan)}
     return tuple(found for found in run(changed) if found.is_error and _identity(found) not in known)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import Check, check, only_with
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.kai import SCHEDULER_NAME
-from gpuplan.planning.plan import Plan, PriorityClass, Quota, SchedulerKind
+from gpuplan.planning.plan import Plan, PriorityClass, Quota
+from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.wording import listing
 
 # `plugins` of a SchedulingShard and trees of queues of any depth (https://github.com/kai-scheduler/KAI-Scheduler/blob/
@@ -21,12 +21,6 @@ _OLDEST = (0, 13)
 _LONGEST_SERVICE = 63
 _LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
 _SHARD_OF_CHART = "default"
-
-_LENDS_TO_PREEMPTIBLE = (SchedulerKind.KAI, SchedulerKind.RUNAI)
-
-
-def _is_kai(plan: Plan) -> bool:
-    return plan.cluster.scheduler.kind is SchedulerKind.KAI
 
 
 @check("GPU550", "pool-cannot-be-shard")
@@ -41,7 +35,7 @@ def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Shorten the name, or say what the pool is for.
     """
-    for pool in plan.pools if _is_kai(plan) else ():
+    for pool in plan.pools:
         if pool.name == _SHARD_OF_CHART:
             yield Finding(
                 name_of(pool.at),
@@ -75,7 +69,7 @@ def kai_too_old(plan: Plan) -> Iterator[Finding]:
     """
     scheduler = plan.cluster.scheduler
     version = parse_version(scheduler.version)
-    if _is_kai(plan) and version is not None and version[:2] < _OLDEST:
+    if version is not None and version[:2] < _OLDEST:
         yield Finding(
             scheduler.at / "version",
             f"KAI-Scheduler {scheduler.version} does not know all that is written for it",
@@ -96,7 +90,7 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a preemptible class as well, or leave `limit` out.
     """
-    for tenant in plan.tenants if plan.cluster.scheduler.kind in _LENDS_TO_PREEMPTIBLE else ():
+    for tenant in plan.tenants if plan.scheduler.evicts_preemptible_alone else ():
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
         if tenant.namespaces and classes and is_known and not any(found.preemptible for found in classes):
@@ -118,4 +112,4 @@ def _out_of_reach(tenant: str, quota: Quota, classes: tuple[PriorityClass, ...])
     )
 
 
-CHECKS: tuple[Check, ...] = (pool_cannot_be_shard, kai_too_old, surplus_out_of_reach)
+CHECKS: tuple[Check, ...] = (*only_with(KAI, pool_cannot_be_shard, kai_too_old), surplus_out_of_reach)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.node_labels import key_fault
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import Check, check, only_with
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource, evicts_within
-from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
+from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, Tenant, Unit
+from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
@@ -35,10 +35,6 @@ _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/valida
 _HOST_LABEL = "kubernetes.io/hostname"
 
 
-def _is_kueue(plan: Plan) -> bool:
-    return plan.cluster.scheduler.kind is SchedulerKind.KUEUE
-
-
 @check("GPU540", "kueue-too-old")
 def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
@@ -53,7 +49,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """
     scheduler = plan.cluster.scheduler
     version = (parse_version(scheduler.version) or ())[:2]
-    if not _is_kueue(plan) or not version:
+    if not version:
         return
     claims = next((pool for pool in plan.pools if pool.allocation is Allocation.DRA), None)
     if version < _OLDEST:
@@ -94,8 +90,6 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
     Split the tenant, so that each part has its own pools. Where it is the units that nobody has a guarantee on,
     guarantee some of them.
     """
-    if not _is_kueue(plan):
-        return
     for tenant in plan.tenants:
         listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
         if excess := _excess(listed, _MOST_CELLS if tenant.namespaces else None):
@@ -139,7 +133,7 @@ def too_many_taints(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep pods away by fewer taints; one is enough.
     """
-    for pool in plan.pools if _is_kueue(plan) else ():
+    for pool in plan.pools:
         if len(pool.taints) > _MOST_TOLERATIONS:
             yield Finding(
                 pool.taints[_MOST_TOLERATIONS].at,
@@ -161,7 +155,7 @@ def topology_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
     """
-    if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+    if plan.scheduler.has_topologies:
         for pool in plan.pools:
             yield from _topology_faults(pool)
 
@@ -196,7 +190,7 @@ def weight_too_small(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Only the ratios count: multiply all weights until the smallest is large enough.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         if 0 < tenant.surplus_weight * 10**9 <= 1:
             yield Finding(
                 tenant.at / "surplus" / "weight",
@@ -219,8 +213,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
     `onLoss: refuse` this is an error.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind not in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+    if not plan.scheduler.has_queues:
         return
     found = [
         (tenant, quota)
@@ -244,7 +237,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
                 for tenant, quota in found[:3]
             ),
             notes=(
-                f"{SCHEDULERS[kind.value]} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
+                f"{plan.scheduler.title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
             ),
             help="remove `cap`",
             severity=severity_of_loss(plan, Severity.WARNING),
@@ -262,7 +255,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename the tenant.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         if tenant.name == ROOT_COHORT and plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
@@ -287,7 +280,7 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or give the work that is not to evict a tenant of its own. With `onLoss: refuse` this is an error.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         for found in _unmeant_evictors(tenant):
             below = [other.name for other in tenant.priority_classes if other.value < found.value]
             yield Finding(
@@ -319,7 +312,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     Hand out fewer kinds of units, or give some of the pools to another cluster: one cluster allocates in one way.
     """
     classes: dict[str, Pool] = {}
-    for pool in plan.pools if _is_kueue(plan) else ():
+    for pool in plan.pools:
         for unit in pool.units if pool.allocation is Allocation.DRA else ():
             classes.setdefault(device_class_name(pool, unit), pool)
     if len(classes) > _MOST_DEVICE_CLASSES:
@@ -346,7 +339,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     Give all pools of the tenant a `topology`: `[kubernetes.io/hostname]` is one. Or tell the team to annotate the pods
     that are meant for such a pool, `kueue.x-k8s.io/podset-unconstrained-topology: "true"`.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
         known = next((quota for quota in counted if quota.pool.topology), None)
         without = next((quota for quota in counted if not quota.pool.topology), None)
@@ -362,14 +355,17 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    kueue_too_old,
-    queue_too_large,
-    too_many_taints,
+    *only_with(
+        KUEUE,
+        kueue_too_old,
+        queue_too_large,
+        too_many_taints,
+        weight_too_small,
+        cohort_name_taken,
+        queue_evicts_for_all,
+        too_many_device_classes,
+        topology_in_part_of_queue,
+    ),
     topology_refused,
-    weight_too_small,
     cap_stops_borrowing,
-    cohort_name_taken,
-    queue_evicts_for_all,
-    too_many_device_classes,
-    topology_in_part_of_queue,
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import SchedulerTraits
 
 CheckFunction = Callable[[Plan], Iterable[Finding]]
 
@@ -34,3 +35,12 @@ def check(
         return Check(Rule(code, RulePage(name, severity, Family.PLAN, docs, ignorable)), function)
 
     return declare
+
+
+def only_with(scheduler: SchedulerTraits, *checks: Check) -> tuple[Check, ...]:
+    """Checks that are about one scheduler, and find nothing on clusters with another."""
+    return tuple(replace(item, find=_only_with(scheduler, item.find)) for item in checks)
+
+
+def _only_with(scheduler: SchedulerTraits, find: CheckFunction) -> CheckFunction:
+    return lambda plan: find(plan) if plan.scheduler is scheduler else ()

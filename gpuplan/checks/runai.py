@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import Check, check, only_with
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Plan, SchedulerKind
-
-DEFAULT_DEPARTMENT = "default"
-"""Run:ai makes it with each cluster, for projects that name none."""
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.runai import DEFAULT_DEPARTMENT, RUNAI
 
 
 @check("GPU560", "requests-to-be-sent", Severity.NOTE)
@@ -26,7 +24,7 @@ def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
     Send what `scheduling/runai/README.md` lists, after each change of it. Admission policies and ResourceQuotas hold
     without that.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.RUNAI and plan.tenants:
+    if plan.tenants:
         folder = f"{plan.cluster.name}/scheduling/runai"
         yield Finding(
             plan.cluster.scheduler.at / "kind",
@@ -47,8 +45,6 @@ def default_department(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant another name.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.RUNAI:
-        return
     for tenant in plan.tenants:
         if tenant.name == DEFAULT_DEPARTMENT and tenant.parent is None:
             yield Finding(
@@ -59,4 +55,4 @@ def default_department(plan: Plan) -> Iterator[Finding]:
             )
 
 
-CHECKS: tuple[Check, ...] = (requests_to_be_sent, default_department)
+CHECKS: tuple[Check, ...] = only_with(RUNAI, requests_to_be_sent, default_department)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import (
     Allocation,
@@ -109,6 +110,10 @@ class Scheduler(NamedTuple):
     cap: Cap
     version: str
     runai_cluster_id: str
+
+    @property
+    def traits(self) -> SchedulerTraits:
+        return traits_of(self.kind)
 
 
 class Argocd(NamedTuple):
@@ -658,6 +663,10 @@ class Plan:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
 
+    @property
+    def scheduler(self) -> SchedulerTraits:
+        return self.cluster.scheduler.traits
+
     @cached_property
     def tree(self) -> Tree:
         return Tree(self.tenants)
@@ -747,7 +756,6 @@ __all__ = [
     "Role",
     "Rollout",
     "Scheduler",
-    "SchedulerKind",
     "Sharing",
     "Stage",
     "Taint",

@@ -15,14 +15,15 @@ from gpuplan.backends.kueue.priorities import priority_class
 from gpuplan.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.schedulers.kueue import KUEUE
 
 _FOLDER = Stage.SCHEDULING.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster's scheduler is Kueue."""
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
+    if plan.scheduler is not KUEUE:
         return
     for body in (*flavors(plan), *cohorts(plan), *cluster_queues(plan)):
         yield Manifest(_FOLDER, body)

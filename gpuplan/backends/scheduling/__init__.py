@@ -14,10 +14,11 @@ from typing import Any
 
 from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
 from gpuplan.backends.scheduling.grants import grants_binding, grants_policy
-from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
+from gpuplan.backends.scheduling.schedulers import rules_of
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, PriorityClass, Stage
+from gpuplan.planning.schedulers import SchedulerTraits
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -25,26 +26,25 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler))
     if has_admission_policies(plan.cluster):
         yield Manifest(_FOLDER, _system_namespace())
-        for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(_FOLDER, policy)
-        for binding in (grants_binding(), devices_binding()):
-            yield Manifest(_FOLDER, binding)
-        if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-            yield Manifest(_FOLDER, jobs_policy())
-            yield Manifest(_FOLDER, tenants_binding(JOBS_POLICY))
+        for body in (grants_policy(plan), devices_policy(plan), grants_binding(), devices_binding()):
+            yield Manifest(_FOLDER, body)
+        for policy in rules_of(plan.scheduler).policies:
+            manifest = Manifest(_FOLDER, policy())
+            yield manifest
+            yield Manifest(_FOLDER, tenants_binding(manifest.name))
 
 
-def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:
+def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
     """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone.
 
     With Kueue no class preempts by itself. Kueue evicts workloads by quota, and a pod that it has admitted has its
     place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
     again.
     """
-    preempts = priority.preempts and scheduler is not SchedulerKind.KUEUE
+    preempts = priority.preempts and not scheduler.leaves_preemption_to_queues
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

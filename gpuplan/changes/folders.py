@@ -63,7 +63,7 @@ def of_resources(before: Plan, after: Plan) -> tuple[str, ...]:
 
 
 def of_namespaces(tenant: Tenant) -> tuple[str, ...]:
-    return tuple(f"{NAMESPACES}/{name}" for name in tenant.namespaces)
+    return tuple(f"{NAMESPACES}/{name}" for name in tenant.spec.namespaces)
 
 
 def of_tenant(plan: Plan, tenant: Tenant) -> tuple[str, ...]:

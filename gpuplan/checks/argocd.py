@@ -333,7 +333,7 @@ def long_application_name(plan: Plan) -> Iterator[Finding]:
             yield _long_name(name, name_of(pool.at), "pool")
     room = _LONGEST_LABEL - len(namespace_name(cluster, ""))
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             if len(namespace) > room:
                 yield _long_name(namespace_name(cluster, namespace), tenant.at / "namespaces" / index, "namespace")
 

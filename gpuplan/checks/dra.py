@@ -119,8 +119,10 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
             if any(quota.pool is pool for quota in tenant.quotas)
             for priority in tenant.priority_classes
         }
-        lowest = min((priority.value for priority in classes.values()), default=0)
-        evicting = [priority for priority in classes.values() if priority.preempts and priority.value > lowest]
+        lowest = min((priority.spec.value for priority in classes.values()), default=0)
+        evicting = [
+            priority for priority in classes.values() if priority.spec.preempts and priority.spec.value > lowest
+        ]
         if evicting:
             yield Finding(
                 pool.at / "allocation",

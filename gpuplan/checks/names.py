@@ -30,7 +30,7 @@ from gpuplan.planning.plan import (
     SchedulerKind,
     Tenant,
 )
-from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN, Member
 from gpuplan.wording import listing
 
 LONGEST_LABEL = 63
@@ -230,7 +230,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
             if is_wanted(kind, item.name):
                 yield kind, item.name, name_of(item.at)
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
     yield from (found for found in _storage_names(plan) if is_wanted(*found[:2]))
@@ -386,7 +386,7 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     """
     taken = _system_namespaces(plan)
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
             if owner:
                 yield Finding(
@@ -448,11 +448,11 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     Write the group's name as the cluster's authentication gives it.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in _members(tenant):
             stripped = member.group.strip()
             if stripped != member.group or not stripped:
                 yield Finding(
-                    member.at,
+                    at,
                     f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
                     if stripped
                     else f"tenant `{tenant.name}` has a member without a group name",
@@ -473,11 +473,11 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in _members(tenant):
             meant = _EVERYONE.get(member.group)
             if meant:
                 yield Finding(
-                    member.at,
+                    at,
                     f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
                     label=meant,
                     notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
@@ -497,17 +497,22 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         seen: dict[str, Origin] = {}
-        for member in tenant.members:
-            first = seen.setdefault(member.group, member.at)
-            if first is not member.at:
+        for at, member in _members(tenant):
+            first = seen.setdefault(member.group, at)
+            if first is not at:
                 yield Finding(
-                    member.at,
+                    at,
                     f"tenant `{tenant.name}` names group `{member.group}` twice",
                     label=f"here with role `{member.role.value}`",
                     related=(Label(first, "first named here"),),
                     notes=("roles add up: the wider one holds",),
                     help="keep one of the two",
                 )
+
+
+def _members(tenant: Tenant) -> Iterator[tuple[Origin, Member]]:
+    at = tenant.at / "members"
+    return ((at / index, member) for index, member in enumerate(tenant.spec.members))
 
 
 CHECKS: tuple[Check, ...] = (

@@ -458,7 +458,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
     parents = {tenant.parent for tenant in plan.tenants}
-    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
+    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.spec.namespaces or tenant.name not in parents}
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):

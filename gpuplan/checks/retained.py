@@ -193,7 +193,7 @@ def _may_be_unread(plan: Plan, folder: str) -> bool:
 
 def _folders(plan: Plan) -> list[str]:
     """The folders that have a place in the order of syncs, whether or not anything is in them."""
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     pools = [pool.name for pool in plan.pools]
     return [
         folder

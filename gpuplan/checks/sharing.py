@@ -329,7 +329,7 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
     Write `unitsPerContainer: 1`, and let workloads that need more ask for a larger profile.
     """
     for tenant in plan.tenants:
-        count = tenant.units_per_container or 0
+        count = tenant.spec.allow.units_per_container or 0
         if count > 1 and tenant.quotas and all(map(_is_on_mig_device, tenant.quotas)):
             yield Finding(
                 tenant.at / "allow" / "unitsPerContainer",

@@ -77,5 +77,5 @@ def _namespaces(plan: Plan) -> Mapping[str, Origin]:
     return {
         namespace: tenant.at / "namespaces" / index
         for tenant in plan.tenants
-        for index, namespace in enumerate(tenant.namespaces)
+        for index, namespace in enumerate(tenant.spec.namespaces)
     }

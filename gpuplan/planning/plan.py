@@ -34,11 +34,14 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
+    PriorityClassSpec,
     Role,
     SchedulerKind,
+    TenantSpec,
     Training,
     WorkloadSpec,
 )
+from gpuplan.policy.models import Quota as QuotaSpec
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
@@ -412,11 +415,7 @@ class PriorityClass(NamedTuple):
 
     at: Origin
     name: str
-    value: int
-    preemptible: bool
-    preempts: bool
-    is_default: bool
-    description: str
+    spec: PriorityClassSpec
 
 
 class Quota(NamedTuple):
@@ -427,6 +426,7 @@ class Quota(NamedTuple):
     """
 
     at: Origin
+    spec: QuotaSpec
     pool: Pool
     unit: Unit
     guaranteed: Amount
@@ -436,31 +436,16 @@ class Quota(NamedTuple):
     caps: Mapping[str, Amount | None]
 
 
-class Member(NamedTuple):
-    """A group with a role in the tenant's namespaces."""
-
-    at: Origin
-    group: str
-    role: Role
-
-
 class Tenant(NamedTuple):
-    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved."""
+    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved; a tree that is too deep is cut."""
 
     at: Origin
     name: str
-    namespaces: tuple[str, ...]
+    spec: TenantSpec
     parent: str | None
     priority_classes: tuple[PriorityClass, ...]
-    workload_types: tuple[str, ...]
     quotas: tuple[Quota, ...]
     surplus_weight: Amount
-    surplus_rank: int
-    protect_preempt: str | None
-    protect_reclaim: str | None
-    members: tuple[Member, ...]
-    pod_security: PodSecurity
-    units_per_container: int | None
 
 
 class Total(NamedTuple):
@@ -698,7 +683,6 @@ __all__ = [
     "Isolation",
     "Layout",
     "LayoutEntry",
-    "Member",
     "Mig",
     "MigStrategy",
     "ModelVolume",

@@ -141,16 +141,8 @@ def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
     classes: dict[str, PriorityClass] = {}
     for item in parsed:
         if isinstance(item.policy, models.PriorityClass):
-            spec, name = item.policy.spec, item.policy.metadata.name
-            classes[name] = PriorityClass(
-                at=item.origin / "spec",
-                name=name,
-                value=spec.value,
-                preemptible=spec.preemptible,
-                preempts=spec.preempts,
-                is_default=spec.default,
-                description=spec.description,
-            )
+            name = item.policy.metadata.name
+            classes[name] = PriorityClass(item.origin / "spec", name, item.policy.spec)
     return classes
 
 

@@ -251,14 +251,14 @@ def _drawing(entry: LayoutEntry) -> str:
 
 
 def _priority_classes(plan: Plan) -> str:
-    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.value, item.name))
+    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.spec.value, item.name))
     rows = [
         (
             item.name,
-            str(item.value),
-            "yes" if item.preemptible else "no",
-            "yes" if item.preempts else "no",
-            "yes" if item.is_default else "no",
+            str(item.spec.value),
+            "yes" if item.spec.preemptible else "no",
+            "yes" if item.spec.preempts else "no",
+            "yes" if item.spec.default else "no",
         )
         for item in highest_first
     ]
@@ -275,7 +275,7 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
     """A line for each quota; what is the tenant's own stands on the first."""
     head = (
         tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
-        _abridged(tenant.namespaces),
+        _abridged(tenant.spec.namespaces),
     )
     classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
     if not tenant.quotas:

@@ -216,27 +216,27 @@ def _entry(entry: LayoutEntry) -> dict[str, Any]:
 def _priority_class(item: PriorityClass) -> dict[str, Any]:
     return {
         "name": item.name,
-        "value": item.value,
-        "preemptible": item.preemptible,
-        "preempts": item.preempts,
-        "default": item.is_default,
-        "description": item.description,
+        "value": item.spec.value,
+        "preemptible": item.spec.preemptible,
+        "preempts": item.spec.preempts,
+        "default": item.spec.default,
+        "description": item.spec.description,
     }
 
 
 def _tenant(tenant: Tenant) -> dict[str, Any]:
     return {
         "name": tenant.name,
-        "namespaces": list(tenant.namespaces),
+        "namespaces": list(tenant.spec.namespaces),
         "parent": tenant.parent,
         "priority_classes": [item.name for item in tenant.priority_classes],
-        "workload_types": list(tenant.workload_types),
+        "workload_types": list(tenant.spec.workload_types),
         "quotas": [_quota(quota) for quota in tenant.quotas],
-        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.surplus_rank},
-        "protect": {"preempt": tenant.protect_preempt, "reclaim": tenant.protect_reclaim},
-        "members": [{"group": member.group, "role": member.role.value} for member in tenant.members],
-        "pod_security": tenant.pod_security.value,
-        "units_per_container": tenant.units_per_container,
+        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.spec.surplus.rank},
+        "protect": {"preempt": tenant.spec.protect.preempt, "reclaim": tenant.spec.protect.reclaim},
+        "members": [{"group": member.group, "role": member.role.value} for member in tenant.spec.members],
+        "pod_security": tenant.spec.allow.pod_security.value,
+        "units_per_container": tenant.spec.allow.units_per_container,
     }
 
 

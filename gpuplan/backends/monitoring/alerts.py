@@ -59,7 +59,7 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
         yield _mig_layout_drift(partitioned)
     if len(resources := _mig_resources(plan)) > 1:
         yield _fragmentation(resources)
-    if any(tenant.namespaces for tenant in plan.tenants):
+    if any(tenant.spec.namespaces for tenant in plan.tenants):
         yield _quota_saturated()
     if plan.cluster.argocd:
         yield _plan_out_of_sync(plan, plan.cluster.argocd)
@@ -327,6 +327,6 @@ def _applications(plan: Plan) -> list[str]:
     has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
     by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if has_queues else [])]
     pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
-    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})
     return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces, *workloads)]

@@ -150,7 +150,7 @@ def _parts(plan: Plan, stage: str) -> list[str]:
     """The folders that a stage has: for pools or for namespaces."""
     if Stage(stage).is_by_pool:
         return [pool.name for pool in plan.pools]
-    return [name for tenant in plan.tenants for name in tenant.namespaces]
+    return [name for tenant in plan.tenants for name in tenant.spec.namespaces]
 
 
 def _is_unsure(plan: Plan, stage: str) -> bool:

@@ -183,7 +183,7 @@ def priority_class_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a PriorityClass document in the policy: it is checked, and tenants can be allowed to use it.
     """
-    default = next((found for found in plan.priority_classes if found.is_default), None)
+    default = next((found for found in plan.priority_classes if found.spec.default), None)
     for found in read(plan).of_kind("PriorityClass"):
         value = found.body.get("value")
         if found.name.startswith(SYSTEM_PREFIX):
@@ -213,7 +213,7 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a patch that changes the generated object, or say it in the policy.
     """
-    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.namespaces}
+    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
     classes = {found.name: found for found in plan.priority_classes}
     for found in read(plan).of_kind("Namespace", "PriorityClass"):
         if found.is_patch:

@@ -25,7 +25,7 @@ def kubernetes_too_old_for_claims(plan: Plan) -> Iterator[Finding]:
     Upgrade the cluster and say so in `kubernetes`, or leave `allocation: dra` out.
     """
     cluster = plan.cluster
-    major, _, minor = cluster.kubernetes.partition(".")
+    major, _, minor = cluster.spec.kubernetes.partition(".")
     if (int(major), int(minor)) < _CLAIMS_SINCE:
         for pool in _claimed(plan):
             yield Finding(

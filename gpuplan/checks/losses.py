@@ -226,7 +226,7 @@ def _short_guarantees(plan: Plan) -> Iterator[Use]:
 
 def _limits_not_given(plan: Plan) -> Iterator[Use]:
     """Limits that are no cap, or whose units nobody gives back."""
-    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
         yield from uses.limits(plan)
         return
     keys = contended(plan)

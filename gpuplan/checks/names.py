@@ -258,14 +258,14 @@ def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
 
 
 def _flux_names(flux: Flux) -> Iterator[_Named]:
-    yield _NAMESPACE, flux.namespace, flux.at / "namespace"
-    yield _SOURCE, flux.source_name, flux.at / "source" / "name"
-    if flux.source_namespace:
-        yield _NAMESPACE, flux.source_namespace, flux.at / "source" / "namespace"
-    if flux.service_account:
-        yield _ACCOUNT, flux.service_account, flux.at / "serviceAccountName"
-    if flux.kube_config_secret:
-        yield _SECRET, flux.kube_config_secret, flux.at / "kubeConfigSecret"
+    yield _NAMESPACE, flux.spec.namespace, flux.at / "namespace"
+    yield _SOURCE, flux.spec.source.name, flux.at / "source" / "name"
+    if flux.spec.source.namespace:
+        yield _NAMESPACE, flux.spec.source.namespace, flux.at / "source" / "namespace"
+    if flux.spec.service_account_name:
+        yield _ACCOUNT, flux.spec.service_account_name, flux.at / "serviceAccountName"
+    if flux.spec.kube_config_secret:
+        yield _SECRET, flux.spec.kube_config_secret, flux.at / "kubeConfigSecret"
 
 
 def _monitoring_names(operator: str, monitoring: Monitoring) -> Iterator[_Named]:
@@ -421,7 +421,7 @@ def _system_namespaces(plan: Plan) -> dict[str, str]:
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
     if namespace.startswith("kube-"):
         return "Kubernetes"
-    is_openshift = plan.cluster.platform is Platform.OPENSHIFT
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     return "OpenShift" if is_openshift and (namespace == "openshift" or namespace.startswith("openshift-")) else ""
 
 

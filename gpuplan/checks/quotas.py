@@ -481,7 +481,7 @@ def _is_refused(pool: Pool) -> bool:
 
 def _whole_grant(plan: Plan, unit: Unit) -> str:
     """A quota's numbers by which a tenant may use all of a unit."""
-    is_capped_at_guarantee = plan.cluster.scheduler.cap is Cap.GUARANTEED
+    is_capped_at_guarantee = plan.cluster.scheduler.spec.cap is Cap.GUARANTEED
     return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"
 
 

@@ -92,7 +92,7 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     Write what the entry was; `gpuplan retain` does.
     """
     for what in _configs(plan):
-        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.mig_strategy):
+        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
             message = f"`{what.key}`: {problem.message}"
             yield Finding(
                 _place(what.at / "config", problem.route),

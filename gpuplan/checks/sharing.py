@@ -245,7 +245,7 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
     Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
     """
     for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.MIXED:
+        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.MIXED:
             yield Finding(
                 pool.sharing.at.key,
                 f"MPS in pool `{pool.name}` does not work under the cluster's strategy `mixed`",

@@ -492,7 +492,7 @@ def _reach(use: _Use) -> Amount:
 
 def _cap_field(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
-    is_limit = plan.cluster.scheduler.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 

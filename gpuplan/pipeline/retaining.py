@@ -188,7 +188,7 @@ def _devices(entry: LayoutEntry) -> dict[str, Any]:
 
 
 def _configs(plan: Plan) -> Iterator[_Needed]:
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     parts = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: part for pool in plan.pools for part in reversed(pool.parts)}
     for key in sorted(parts):
         spec = {

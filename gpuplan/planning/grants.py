@@ -53,7 +53,7 @@ _POLICIES_SINCE_MINOR = 30
 
 def has_admission_policies(cluster: Cluster) -> bool:
     """Whether the cluster's API server knows ValidatingAdmissionPolicy; without it only quotas hold."""
-    major, _, minor = cluster.kubernetes.partition(".")
+    major, _, minor = cluster.spec.kubernetes.partition(".")
     return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
 
 

@@ -64,7 +64,7 @@ def resolve(
     settings = resolve_cluster(cluster.origin / "spec", cluster.policy, pools.values())
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.spec.cap)
     workloads = _workloads(context, by_kind.get("Workload", ()), tenants, pools, classes)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,

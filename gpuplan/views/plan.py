@@ -114,9 +114,9 @@ def plan_page(plan: Plan, theme: Theme) -> str:
     cluster = plan.cluster
     operator = cluster.gpu_operator
     facts = (
-        f"Kubernetes {cluster.kubernetes} on {cluster.platform}",
-        f"GPU Operator {operator.version} ({operator.install})",
-        f"node labels by {cluster.node_labels}",
+        f"Kubernetes {cluster.spec.kubernetes} on {cluster.spec.platform}",
+        f"GPU Operator {operator.version} ({operator.spec.install})",
+        f"node labels by {cluster.spec.node_labels}",
         f"scheduler {cluster.scheduler.kind}",
     )
     parts = [

@@ -68,19 +68,23 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
     operator, scheduler = cluster.gpu_operator, cluster.scheduler
     return {
         "name": cluster.name,
-        "kubernetes": cluster.kubernetes,
-        "platform": cluster.platform.value,
-        "node_labels": cluster.node_labels.value,
+        "kubernetes": cluster.spec.kubernetes,
+        "platform": cluster.spec.platform.value,
+        "node_labels": cluster.spec.node_labels.value,
         "gpu_operator": {
-            "install": operator.install.value,
+            "install": operator.spec.install.value,
             "version": operator.version,
             "namespace": operator.namespace,
             "cluster_policy": operator.cluster_policy,
-            "mig_strategy": operator.mig_strategy.value,
-            "driver_enabled": operator.driver_enabled,
-            "driver_version": operator.driver_version or None,
+            "mig_strategy": operator.spec.mig_strategy.value,
+            "driver_enabled": operator.spec.driver.enabled,
+            "driver_version": operator.spec.driver.version or None,
         },
-        "scheduler": {"kind": scheduler.kind.value, "on_loss": scheduler.on_loss.value, "cap": scheduler.cap.value},
+        "scheduler": {
+            "kind": scheduler.kind.value,
+            "on_loss": scheduler.spec.on_loss.value,
+            "cap": scheduler.spec.cap.value,
+        },
     }
 
 

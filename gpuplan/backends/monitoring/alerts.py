@@ -39,7 +39,9 @@ from gpuplan.planning.sync_names import sync_name
 def group(plan: Plan, monitoring: Monitoring) -> Group:
     """The alerts that this plan can raise and that the policy has not disabled, by name."""
     alerts = sorted(_alerts(plan, monitoring), key=lambda alert: alert.name)
-    return Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.disabled_alerts))
+    return Group(
+        "gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.spec.disabled_alerts)
+    )
 
 
 def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
@@ -50,7 +52,7 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
     if not uses_claims(plan):
         yield _device_plugin_no_devices()
     if plan.pools:
-        yield _pool_labels_absent(plan.cluster.platform)
+        yield _pool_labels_absent(plan.cluster.spec.platform)
         yield _units_drift()
         yield _pool_below_plan()
     if partitioned := [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]:

@@ -254,7 +254,7 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
     Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
     of the chart: `gpuOperator.values`.
     """
-    install = plan.cluster.gpu_operator.install
+    install = plan.cluster.gpu_operator.spec.install
     for found in read(plan).of_kind("ClusterPolicy"):
         # Kyverno has a kind ClusterPolicy, too.
         is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
@@ -287,7 +287,7 @@ def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
 
 def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
     """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
     return {
         ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),

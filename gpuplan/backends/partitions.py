@@ -21,7 +21,7 @@ _TABLE = f"{_FOLDER}/node-groups.yaml"
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    match plan.cluster.node_labels:
+    match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
             yield from (Manifest(_folder(pool), _rules(pool, group)) for pool in plan.pools if any(_selectable(pool)))
@@ -145,7 +145,7 @@ _ABOUT_MACHINE_SETS = """\
 
 
 def _table(plan: Plan) -> File:
-    has_machine_sets = plan.cluster.platform is Platform.OPENSHIFT
+    has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
     about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
     groups = [
         {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}

@@ -143,7 +143,7 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
         capacity=capacities(pool, None),
         pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
         needs_drain=is_partitioned,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
 
 
@@ -264,7 +264,7 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
     switches = _modes(moved.before) != _modes(moved.after)
-    may_reboot = switches and after.cluster.gpu_operator.reboots_on_mig_change
+    may_reboot = switches and after.cluster.gpu_operator.spec.reboot_on_mig_change
     effects = []
     if vanishes:
         effects.append(
@@ -480,7 +480,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
         needs_drain=is_partitioned or bool(mps) or evicts,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
         windows=new.disruption.windows,
     )
 
@@ -520,7 +520,7 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
         needs_drain=is_partitioned or evicts or bool(mps),
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
         windows=new.disruption.windows,
     )
 
@@ -714,7 +714,7 @@ def _written(plan: Plan, pool: Pool) -> object:
     nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
     has_whole = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)  # labels MachineSets
     counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node, has_whole)
-    is_table = plan.cluster.node_labels is not NodeLabels.NFD
+    is_table = plan.cluster.spec.node_labels is not NodeLabels.NFD
     return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
 
 

@@ -25,7 +25,7 @@ def kubernetes_too_old_for_claims(plan: Plan) -> Iterator[Finding]:
     Upgrade the cluster and say so in `kubernetes`, or leave `allocation: dra` out.
     """
     cluster = plan.cluster
-    major, _, minor = cluster.kubernetes.partition(".")
+    major, _, minor = cluster.spec.kubernetes.partition(".")
     if (int(major), int(minor)) < _CLAIMS_SINCE:
         for pool in _claimed(plan):
             yield Finding(
@@ -119,8 +119,10 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
             if any(quota.pool is pool for quota in tenant.quotas)
             for priority in tenant.priority_classes
         }
-        lowest = min((priority.value for priority in classes.values()), default=0)
-        evicting = [priority for priority in classes.values() if priority.preempts and priority.value > lowest]
+        lowest = min((priority.spec.value for priority in classes.values()), default=0)
+        evicting = [
+            priority for priority in classes.values() if priority.spec.preempts and priority.spec.value > lowest
+        ]
         if evicting:
             yield Finding(
                 pool.at / "allocation",

@@ -27,7 +27,7 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     """
     cluster = plan.cluster
     for pool, guard in _guards(plan):
-        if cluster.node_labels is NodeLabels.EXTERNAL:
+        if cluster.spec.node_labels is NodeLabels.EXTERNAL:
             yield Finding(
                 guard.at.key,
                 f"nothing runs the guard of pool `{pool.name}`: others label its nodes",

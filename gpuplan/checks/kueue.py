@@ -99,7 +99,7 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
         return
     for tenant in plan.tenants:
         listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
-        if excess := _excess(listed, _MOST_CELLS if tenant.namespaces else None):
+        if excess := _excess(listed, _MOST_CELLS if tenant.spec.namespaces else None):
             yield Finding(
                 (tenant.at / "quotas").key,
                 f"the quotas of tenant `{tenant.name}` are too many for one queue",
@@ -226,7 +226,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     found = [
         (tenant, quota)
         for tenant, quota in each_quota(plan)
-        if tenant.namespaces
+        if tenant.spec.namespaces
         and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction)
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
@@ -292,7 +292,7 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants if _is_kueue(plan) else ():
         for found in _unmeant_evictors(tenant):
-            below = [other.name for other in tenant.priority_classes if other.value < found.value]
+            below = [other.name for other in tenant.priority_classes if other.spec.value < found.spec.value]
             yield Finding(
                 found.at / "preempts",
                 f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below)}",
@@ -305,9 +305,9 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
 
 def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
     """Classes that say they evict nobody, above others in a queue that evicts."""
-    if tenant.namespaces and tenant.quotas and evicts_within(tenant):
-        lowest = min(found.value for found in tenant.priority_classes)
-        yield from (found for found in tenant.priority_classes if not found.preempts and found.value > lowest)
+    if tenant.spec.namespaces and tenant.quotas and evicts_within(tenant):
+        lowest = min(found.spec.value for found in tenant.priority_classes)
+        yield from (found for found in tenant.priority_classes if not found.spec.preempts and found.spec.value > lowest)
 
 
 @check("GPU548", "too-many-device-classes")
@@ -353,7 +353,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
         known = next((quota for quota in counted if quota.pool.topology), None)
         without = next((quota for quota in counted if not quota.pool.topology), None)
-        if tenant.namespaces and known and without:
+        if tenant.spec.namespaces and known and without:
             yield Finding(
                 known.at / "pool",
                 f"pods of tenant `{tenant.name}` get nothing of pool `{known.pool.name}` unless they ask for topology",

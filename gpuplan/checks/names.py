@@ -30,7 +30,7 @@ from gpuplan.planning.plan import (
     SchedulerKind,
     Tenant,
 )
-from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN, Member
 from gpuplan.wording import listing
 
 LONGEST_LABEL = 63
@@ -230,7 +230,7 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
             if is_wanted(kind, item.name):
                 yield kind, item.name, name_of(item.at)
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             if is_wanted(_NAMESPACE, namespace):
                 yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
     yield from (found for found in _storage_names(plan) if is_wanted(*found[:2]))
@@ -258,14 +258,14 @@ def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
 
 
 def _flux_names(flux: Flux) -> Iterator[_Named]:
-    yield _NAMESPACE, flux.namespace, flux.at / "namespace"
-    yield _SOURCE, flux.source_name, flux.at / "source" / "name"
-    if flux.source_namespace:
-        yield _NAMESPACE, flux.source_namespace, flux.at / "source" / "namespace"
-    if flux.service_account:
-        yield _ACCOUNT, flux.service_account, flux.at / "serviceAccountName"
-    if flux.kube_config_secret:
-        yield _SECRET, flux.kube_config_secret, flux.at / "kubeConfigSecret"
+    yield _NAMESPACE, flux.spec.namespace, flux.at / "namespace"
+    yield _SOURCE, flux.spec.source.name, flux.at / "source" / "name"
+    if flux.spec.source.namespace:
+        yield _NAMESPACE, flux.spec.source.namespace, flux.at / "source" / "namespace"
+    if flux.spec.service_account_name:
+        yield _ACCOUNT, flux.spec.service_account_name, flux.at / "serviceAccountName"
+    if flux.spec.kube_config_secret:
+        yield _SECRET, flux.spec.kube_config_secret, flux.at / "kubeConfigSecret"
 
 
 def _monitoring_names(operator: str, monitoring: Monitoring) -> Iterator[_Named]:
@@ -386,7 +386,7 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     """
     taken = _system_namespaces(plan)
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
             if owner:
                 yield Finding(
@@ -421,7 +421,7 @@ def _system_namespaces(plan: Plan) -> dict[str, str]:
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
     if namespace.startswith("kube-"):
         return "Kubernetes"
-    is_openshift = plan.cluster.platform is Platform.OPENSHIFT
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     return "OpenShift" if is_openshift and (namespace == "openshift" or namespace.startswith("openshift-")) else ""
 
 
@@ -448,11 +448,11 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     Write the group's name as the cluster's authentication gives it.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in _members(tenant):
             stripped = member.group.strip()
             if stripped != member.group or not stripped:
                 yield Finding(
-                    member.at,
+                    at,
                     f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
                     if stripped
                     else f"tenant `{tenant.name}` has a member without a group name",
@@ -473,11 +473,11 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in _members(tenant):
             meant = _EVERYONE.get(member.group)
             if meant:
                 yield Finding(
-                    member.at,
+                    at,
                     f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
                     label=meant,
                     notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
@@ -497,17 +497,22 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         seen: dict[str, Origin] = {}
-        for member in tenant.members:
-            first = seen.setdefault(member.group, member.at)
-            if first is not member.at:
+        for at, member in _members(tenant):
+            first = seen.setdefault(member.group, at)
+            if first is not at:
                 yield Finding(
-                    member.at,
+                    at,
                     f"tenant `{tenant.name}` names group `{member.group}` twice",
                     label=f"here with role `{member.role.value}`",
                     related=(Label(first, "first named here"),),
                     notes=("roles add up: the wider one holds",),
                     help="keep one of the two",
                 )
+
+
+def _members(tenant: Tenant) -> Iterator[tuple[Origin, Member]]:
+    at = tenant.at / "members"
+    return ((at / index, member) for index, member in enumerate(tenant.spec.members))
 
 
 CHECKS: tuple[Check, ...] = (

@@ -145,7 +145,7 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     Use a domain of your own, such as `example.com/rack`. Labels like `node-role.kubernetes.io/gpu` must come from
     whatever makes the nodes.
     """
-    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
+    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
         for key in pool.node_labels:
             if not key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
                 yield Finding(
@@ -219,7 +219,7 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `nvidia.com/gpu`, which the GPU Operator's own pods tolerate, or a domain of your own.
     """
-    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
+    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
         for taint in pool.taints:
             if not key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
                 yield Finding(

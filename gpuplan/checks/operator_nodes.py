@@ -25,7 +25,7 @@ def taint_not_tolerated(plan: Plan) -> Iterator[Finding]:
     Add the toleration that the finding names to `daemonsets.tolerations` of the ClusterPolicy and to NFD's worker, and
     suppress the finding with that as the reason. Or use a taint with the key `nvidia.com/gpu`.
     """
-    if plan.cluster.gpu_operator.install is not Install.EXTERNAL:
+    if plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL:
         return
     for pool, taint in _taints(plan):
         if not is_tolerated(OPERAND_TOLERATIONS, taint.key, taint.value, taint.effect):
@@ -56,7 +56,7 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add `nodes.namePattern` or `nodes.names`, or have the node groups set the labels with `nodeLabels: external`.
     """
-    mode = plan.cluster.node_labels
+    mode = plan.cluster.spec.node_labels
     for pool in plan.pools:
         nodes = pool.nodes
         # A pattern that matches nothing, such as an empty one, is reported for itself.
@@ -94,8 +94,10 @@ def taints_not_applied(plan: Plan) -> Iterator[Finding]:
                 pool.at / "taints",
                 f"nothing puts the taints of pool `{pool.name}` on its nodes",
                 label=cause,
-                related=(Label(plan.cluster.at / "nodeLabels", f"labels come by `{plan.cluster.node_labels.value}`"),),
-                help=_REMEDIES[plan.cluster.node_labels],
+                related=(
+                    Label(plan.cluster.at / "nodeLabels", f"labels come by `{plan.cluster.spec.node_labels.value}`"),
+                ),
+                help=_REMEDIES[plan.cluster.spec.node_labels],
             )
 
 
@@ -107,7 +109,7 @@ _REMEDIES = {
 
 def _cause(plan: Plan) -> str:
     """Why taints stay off; empty where something sets them, or somebody is told to."""
-    match plan.cluster.node_labels:
+    match plan.cluster.spec.node_labels:
         case NodeLabels.EXTERNAL:
             return ""
         case NodeLabels.NODE:

@@ -200,7 +200,7 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
         if any(not pool.workload_types for pool in (used.values() if used else plan.pools)):
             continue
         served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.workload_types}
-        for index, kind in enumerate(tenant.workload_types):
+        for index, kind in enumerate(tenant.spec.workload_types):
             if kind not in served:
                 yield _not_served(tenant, index, list(used), serving)
 
@@ -218,7 +218,7 @@ def _usable(tenant: Tenant, tenants: Mapping[str, Tenant]) -> list[Quota]:
 
 
 def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[str, list[Pool]]) -> Finding:
-    kind = tenant.workload_types[index]
+    kind = tenant.spec.workload_types[index]
     at = tenant.at / "workloadTypes" / index
     if pools := [pool.name for pool in serving.get(kind, ())]:
         return Finding(

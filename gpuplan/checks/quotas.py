@@ -458,7 +458,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
     parents = {tenant.parent for tenant in plan.tenants}
-    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
+    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.spec.namespaces or tenant.name not in parents}
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):
@@ -481,7 +481,7 @@ def _is_refused(pool: Pool) -> bool:
 
 def _whole_grant(plan: Plan, unit: Unit) -> str:
     """A quota's numbers by which a tenant may use all of a unit."""
-    is_capped_at_guarantee = plan.cluster.scheduler.cap is Cap.GUARANTEED
+    is_capped_at_guarantee = plan.cluster.scheduler.spec.cap is Cap.GUARANTEED
     return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"
 
 

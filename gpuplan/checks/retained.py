@@ -92,7 +92,7 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     Write what the entry was; `gpuplan retain` does.
     """
     for what in _configs(plan):
-        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.mig_strategy):
+        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
             message = f"`{what.key}`: {problem.message}"
             yield Finding(
                 what.at / "config" / problem.route,
@@ -187,7 +187,7 @@ def _may_be_unread(plan: Plan, folder: str) -> bool:
 
 def _folders(plan: Plan) -> list[str]:
     """The folders that have a place in the order of syncs, whether or not anything is in them."""
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     pools = [pool.name for pool in plan.pools]
     return [
         folder

@@ -245,7 +245,7 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
     Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
     """
     for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.MIXED:
+        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.MIXED:
             yield Finding(
                 pool.sharing.at.key,
                 f"MPS in pool `{pool.name}` does not work under the cluster's strategy `mixed`",
@@ -329,7 +329,7 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
     Write `unitsPerContainer: 1`, and let workloads that need more ask for a larger profile.
     """
     for tenant in plan.tenants:
-        count = tenant.units_per_container or 0
+        count = tenant.spec.allow.units_per_container or 0
         if count > 1 and tenant.quotas and all(map(_is_on_mig_device, tenant.quotas)):
             yield Finding(
                 tenant.at / "allow" / "unitsPerContainer",

@@ -437,7 +437,7 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
     stage, _, part = folder.partition("/")
     cluster = plan.cluster
-    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = stage == Stage.PARTITIONS and cluster.spec.node_labels is NodeLabels.EXTERNAL
     if stage not in _STAGES or is_external:
         return None
     pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
@@ -452,7 +452,7 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     if cluster.flux is not None:
         name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
         approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
+        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
         kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
         return Applier(kind, name, folder, approval, windows)
     return None

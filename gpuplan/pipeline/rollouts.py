@@ -322,7 +322,7 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -
 def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
     if isinstance(now, Mig):
         return now.strategy
-    is_single = plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.SINGLE
+    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
     return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
 
 
@@ -472,7 +472,7 @@ def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
     """The device plugin's configuration that nodes name until they have the label of the pool's own."""
     key = f"{pool.name}{ROLLOUT_SUFFIX}"
     kept = next((item.config for item in plan.retained_plugin_configs if item.key == key), None)
-    config = device_plugin.configuration(target, plan.cluster.gpu_operator.mig_strategy) if kept is None else kept
+    config = device_plugin.configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
     until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
     spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
     return _head("Retained", _kept_name(pool)) | {"spec": spec}

@@ -92,7 +92,7 @@ class _Tree:
         """None where neither the tenant nor anyone below it has a quota in the pool."""
         own = self.quotas.get((tenant.name, pool.name), ())
         name = queue_name(tenant.name, pool.name)
-        works_itself = bool(tenant.namespaces and own)
+        works_itself = bool(tenant.spec.namespaces and own)
         # No name of a tenant or a pool has a dot, so that no other queue is called so.
         inner = f"{name}.all" if works_itself else name
         found = (self._subtree(child, pool, inner, depth + 1) for child in self.children.get(tenant.name, ()))

@@ -6,12 +6,14 @@ of them for that to show in every start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from typing import NamedTuple
+
+from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
@@ -22,6 +24,7 @@ from gpuplan.policy.models import (
     Autoscaling,
     Cap,
     ClusterMigStrategy,
+    ClusterSpec,
     Download,
     Effect,
     FluxSourceKind,
@@ -34,11 +37,20 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
+    PriorityClassSpec,
     Role,
     SchedulerKind,
+    TenantSpec,
     Training,
     WorkloadSpec,
 )
+from gpuplan.policy.models import Argocd as ArgocdSpec
+from gpuplan.policy.models import Dashboards as DashboardsSpec
+from gpuplan.policy.models import Flux as FluxSpec
+from gpuplan.policy.models import GpuOperator as GpuOperatorSpec
+from gpuplan.policy.models import Monitoring as MonitoringSpec
+from gpuplan.policy.models import Quota as QuotaSpec
+from gpuplan.policy.models import Scheduler as SchedulerSpec
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
@@ -79,100 +91,82 @@ class Stage(StrEnum):
 
 
 class GpuOperator(NamedTuple):
-    """The GPU Operator's installation; ``driver_version`` is empty when the operator's default holds."""
+    """The GPU Operator's installation. ``version`` begins with `v`; names are those that hold where none is given."""
 
     at: Origin
-    install: Install
+    spec: GpuOperatorSpec
     version: str
     namespace: str
     cluster_policy: str
-    mig_strategy: ClusterMigStrategy
-    driver_enabled: bool
-    driver_version: str
-    reboots_on_mig_change: bool
-    installs_nfd: bool
-    chart_repo_url: str
-    values: Mapping[str, object]
 
 
 class Scheduler(NamedTuple):
-    """The scheduler that divides the GPUs; ``version`` and ``runai_cluster_id`` may be empty."""
+    """The scheduler that divides the GPUs; ``version`` begins with `v`, or is empty."""
 
     at: Origin
-    kind: SchedulerKind
-    on_loss: OnLoss
-    cap: Cap
+    spec: SchedulerSpec
     version: str
-    runai_cluster_id: str
+
+    @property
+    def kind(self) -> SchedulerKind:
+        return self.spec.kind
+
+    @property
+    def runai_cluster_id(self) -> str | None:
+        return self.spec.runai.cluster_id if self.spec.runai else None
 
 
 class Argocd(NamedTuple):
-    """How Argo CD syncs the cluster; either ``server`` or ``cluster_name`` is empty. ``path`` is that of `out/`.
+    """How Argo CD syncs the cluster. ``path`` is that of `out/`, without needless parts.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
 
     at: Origin
-    repo_url: str
-    revision: str
+    spec: ArgocdSpec
     path: str
     namespace: str
     project: str
-    server: str
-    cluster_name: str
-    labels: Mapping[str, str]
     operator_approval: Approval
 
 
 class Flux(NamedTuple):
-    """How Flux syncs the cluster. ``path`` is that of `out/`; names that are not given are empty.
+    """How Flux syncs the cluster. ``path`` is that of `out/`, without needless parts.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
 
     at: Origin
-    source_kind: FluxSourceKind
-    source_name: str
-    source_namespace: str
+    spec: FluxSpec
     path: str
-    namespace: str
-    interval: str
-    service_account: str
-    kube_config_secret: str
-    labels: Mapping[str, str]
     operator_approval: Approval
 
 
 class Dashboards(NamedTuple):
-    """How dashboards are found; ``folder`` may be empty."""
+    """How dashboards are found."""
 
     at: Origin
+    spec: DashboardsSpec
     namespace: str
     labels: Mapping[str, str]
-    folder: str
 
 
 class Monitoring(NamedTuple):
     """Who watches the cluster, and how."""
 
     at: Origin
+    spec: MonitoringSpec
     namespace: str
-    labels: Mapping[str, str]
-    honors_labels: bool
-    alert_labels: Mapping[str, str]
-    disabled_alerts: tuple[str, ...]
     dashboards: Dashboards
 
 
 class Cluster(NamedTuple):
-    """A cluster. ``kubernetes`` is the minor version as text, such as ``1.34``."""
+    """A cluster."""
 
     at: Origin
     name: str
-    kubernetes: str
-    platform: Platform
+    spec: ClusterSpec
     gpu_operator: GpuOperator
-    node_labels: NodeLabels
     scheduler: Scheduler
     argocd: Argocd | None
     flux: Flux | None
@@ -412,11 +406,7 @@ class PriorityClass(NamedTuple):
 
     at: Origin
     name: str
-    value: int
-    preemptible: bool
-    preempts: bool
-    is_default: bool
-    description: str
+    spec: PriorityClassSpec
 
 
 class Quota(NamedTuple):
@@ -427,6 +417,7 @@ class Quota(NamedTuple):
     """
 
     at: Origin
+    spec: QuotaSpec
     pool: Pool
     unit: Unit
     guaranteed: Amount
@@ -436,31 +427,16 @@ class Quota(NamedTuple):
     caps: Mapping[str, Amount | None]
 
 
-class Member(NamedTuple):
-    """A group with a role in the tenant's namespaces."""
-
-    at: Origin
-    group: str
-    role: Role
-
-
 class Tenant(NamedTuple):
-    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved."""
+    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved; a tree that is too deep is cut."""
 
     at: Origin
     name: str
-    namespaces: tuple[str, ...]
+    spec: TenantSpec
     parent: str | None
     priority_classes: tuple[PriorityClass, ...]
-    workload_types: tuple[str, ...]
     quotas: tuple[Quota, ...]
     surplus_weight: Amount
-    surplus_rank: int
-    protect_preempt: str | None
-    protect_reclaim: str | None
-    members: tuple[Member, ...]
-    pod_security: PodSecurity
-    units_per_container: int | None
 
 
 class Total(NamedTuple):
@@ -670,6 +646,22 @@ class Plan:
         return tuple(sorted(gone, key=lambda item: item.key))
 
 
+def said(part: object) -> Iterator[tuple[str, object]]:
+    """What a part of the plan says, by name: each field of its spec, and what is resolved or computed.
+
+    What is resolved takes the place of the spec's field of the same name: a default that depends on other things is in
+    the one and not in the other.
+    """
+    if isinstance(part, BaseModel):
+        yield from part
+        return
+    names: tuple[str, ...] = getattr(part, "_fields", ()) or tuple(item.name for item in fields(part))  # type: ignore[arg-type]
+    spec = getattr(part, "spec", None)
+    if isinstance(spec, BaseModel):
+        yield from (item for item in spec if item[0] not in names)
+    yield from ((name, getattr(part, name)) for name in names if name != "spec")
+
+
 __all__ = [
     "Allocation",
     "Amount",
@@ -698,7 +690,6 @@ __all__ = [
     "Isolation",
     "Layout",
     "LayoutEntry",
-    "Member",
     "Mig",
     "MigStrategy",
     "ModelVolume",

@@ -158,7 +158,7 @@ class _Actor(NamedTuple):
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
-    default = next((found for found in plan.priority_classes if found.is_default), None)
+    default = next((found for found in plan.priority_classes if found.spec.default), None)
     guaranteed = {
         tenant.name
         for tenant in plan.tenants
@@ -170,7 +170,7 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
         if quota is None or all(cap == 0 for cap in quota.caps.values()):
             continue
         has_guarantee = any(above in guaranteed for above in _path(tenant, tenants))
-        classes = sorted(tenant.priority_classes, key=lambda found: (-found.value, found.name))
+        classes = sorted(tenant.priority_classes, key=lambda found: (-found.spec.value, found.name))
         for found in classes or (None,):
             # Pods without a class have the default one; without that, the value 0, as the API server gives it.
             in_effect = found or default
@@ -178,9 +178,9 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
                 party=Party(tenant.name, found.name if found else None),
                 tenant=tenant,
                 quota=quota,
-                value=in_effect.value if in_effect else 0,
-                preemptible=in_effect is None or in_effect.preemptible,
-                preempts=in_effect is None or in_effect.preempts,
+                value=in_effect.spec.value if in_effect else 0,
+                preemptible=in_effect is None or in_effect.spec.preemptible,
+                preempts=in_effect is None or in_effect.spec.preempts,
                 has_guarantee=has_guarantee,
             )
 
@@ -318,8 +318,8 @@ def _kai_protection(plan: Plan) -> _Protection:
     (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`.)
     """
     tenants = {tenant.name: tenant for tenant in plan.tenants}
-    preempt = {tenant.name: tenant.protect_preempt for tenant in plan.tenants}
-    reclaim = {tenant.name: tenant.protect_reclaim for tenant in plan.tenants}
+    preempt = {tenant.name: tenant.spec.protect.preempt for tenant in plan.tenants}
+    reclaim = {tenant.name: tenant.spec.protect.reclaim for tenant in plan.tenants}
     paths = {tenant.name: _path(tenant, tenants) for tenant in plan.tenants}
     return _Protection(
         {name: _nearest(path, preempt) for name, path in paths.items()},

@@ -49,6 +49,6 @@ def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
     """The folder of the object's namespace where a tenant has it, else that of what the whole cluster shares."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    if any(namespace in tenant.namespaces for tenant in tenants):
+    if any(namespace in tenant.spec.namespaces for tenant in tenants):
         return f"{Stage.NAMESPACES.value}/{namespace}"
     return Stage.SCHEDULING.value

@@ -68,19 +68,23 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
     operator, scheduler = cluster.gpu_operator, cluster.scheduler
     return {
         "name": cluster.name,
-        "kubernetes": cluster.kubernetes,
-        "platform": cluster.platform.value,
-        "node_labels": cluster.node_labels.value,
+        "kubernetes": cluster.spec.kubernetes,
+        "platform": cluster.spec.platform.value,
+        "node_labels": cluster.spec.node_labels.value,
         "gpu_operator": {
-            "install": operator.install.value,
+            "install": operator.spec.install.value,
             "version": operator.version,
             "namespace": operator.namespace,
             "cluster_policy": operator.cluster_policy,
-            "mig_strategy": operator.mig_strategy.value,
-            "driver_enabled": operator.driver_enabled,
-            "driver_version": operator.driver_version or None,
+            "mig_strategy": operator.spec.mig_strategy.value,
+            "driver_enabled": operator.spec.driver.enabled,
+            "driver_version": operator.spec.driver.version or None,
         },
-        "scheduler": {"kind": scheduler.kind.value, "on_loss": scheduler.on_loss.value, "cap": scheduler.cap.value},
+        "scheduler": {
+            "kind": scheduler.kind.value,
+            "on_loss": scheduler.spec.on_loss.value,
+            "cap": scheduler.spec.cap.value,
+        },
     }
 
 
@@ -216,27 +220,27 @@ def _entry(entry: LayoutEntry) -> dict[str, Any]:
 def _priority_class(item: PriorityClass) -> dict[str, Any]:
     return {
         "name": item.name,
-        "value": item.value,
-        "preemptible": item.preemptible,
-        "preempts": item.preempts,
-        "default": item.is_default,
-        "description": item.description,
+        "value": item.spec.value,
+        "preemptible": item.spec.preemptible,
+        "preempts": item.spec.preempts,
+        "default": item.spec.default,
+        "description": item.spec.description,
     }
 
 
 def _tenant(tenant: Tenant) -> dict[str, Any]:
     return {
         "name": tenant.name,
-        "namespaces": list(tenant.namespaces),
+        "namespaces": list(tenant.spec.namespaces),
         "parent": tenant.parent,
         "priority_classes": [item.name for item in tenant.priority_classes],
-        "workload_types": list(tenant.workload_types),
+        "workload_types": list(tenant.spec.workload_types),
         "quotas": [_quota(quota) for quota in tenant.quotas],
-        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.surplus_rank},
-        "protect": {"preempt": tenant.protect_preempt, "reclaim": tenant.protect_reclaim},
-        "members": [{"group": member.group, "role": member.role.value} for member in tenant.members],
-        "pod_security": tenant.pod_security.value,
-        "units_per_container": tenant.units_per_container,
+        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.spec.surplus.rank},
+        "protect": {"preempt": tenant.spec.protect.preempt, "reclaim": tenant.spec.protect.reclaim},
+        "members": [{"group": member.group, "role": member.role.value} for member in tenant.spec.members],
+        "pod_security": tenant.spec.allow.pod_security.value,
+        "units_per_container": tenant.spec.allow.units_per_container,
     }
 
 

@@ -37,7 +37,7 @@ def data(plan: Plan) -> dict[str, str]:
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     """A file for each pool, by its name, one for what a rollout moved, and what is retained."""
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     pools: dict[str, Mapping[str, Any]] = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy)
         for pool in plan.pools

@@ -24,7 +24,7 @@ _FOLDER: Final = "/gpuplan"
 
 def render(plan: Plan) -> Iterator[Manifest]:
     """Nothing where no Argo CD runs hooks, where others label the nodes, or where a pool's GPUs have no MIG."""
-    if plan.cluster.argocd is None or plan.cluster.node_labels is NodeLabels.EXTERNAL:
+    if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return
     for pool in plan.pools:
         if pool.disruption.guard is not None and (targets := _targets(pool)):
@@ -66,7 +66,7 @@ def _leaving(plan: Plan) -> str | None:
 
     (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator.)
     """
-    return ALL_DISABLED if plan.cluster.node_labels is NodeLabels.NFD else None
+    return ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None
 
 
 def _config_map(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _pod(plan: Plan, pool: Pool, guard: Guard, hook: Hook, config_map: str) -> d
 
 def _user(plan: Plan) -> dict[str, int]:
     """Any but root: images run as root unless told otherwise. OpenShift chooses one of the namespace's own range."""
-    return {} if plan.cluster.platform is Platform.OPENSHIFT else {"runAsUser": _NOBODY, "runAsGroup": _NOBODY}
+    return {} if plan.cluster.spec.platform is Platform.OPENSHIFT else {"runAsUser": _NOBODY, "runAsGroup": _NOBODY}
 
 
 _NOBODY: Final = 65532

@@ -70,7 +70,7 @@ def rest_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
 def shared_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
     return {
-        key: Cell(0 if tenant.namespaces else grant.left, grant.beyond, grant.lent)
+        key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
         for key, grant in _grants(tenant, left).items()
     }
 

@@ -152,7 +152,7 @@ def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
 
     Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
     """
-    if monitoring.honors_labels:
+    if monitoring.spec.honor_labels:
         is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
         return WorkloadLabels("namespace", "pod", "container", is_set)
     return WorkloadLabels("exported_namespace", "exported_pod", "exported_container", matchers(exported_pod__ne=""))

@@ -51,7 +51,7 @@ def _missing(request: Request) -> Iterator[str]:
 def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
     if any(request.missing for request in requests):
         yield "Run:ai gives the ids when it makes what they belong to: look them up by name.\n"
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     if namespaces:
         yield (
             "The namespaces are gpuplan's and carry `runai/queue`, by which Run:ai finds them: its cluster must not "

@@ -82,7 +82,7 @@ def _kai(workload: Workload) -> Terms:
         kai.NODE_POOL_LABEL: workload.pool.name,
     }
     if workload.priority_class:
-        is_preemptible = workload.priority_class.preemptible
+        is_preemptible = workload.priority_class.spec.preemptible
         labels[kai.PREEMPTIBILITY_LABEL] = "preemptible" if is_preemptible else "non-preemptible"
     annotations = _gang(workload)
     if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):

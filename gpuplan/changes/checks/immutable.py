@@ -97,7 +97,7 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
         names = (item.at for item in plan.workloads if (item.namespace, item.name) == (identity.namespace, workload))
         found = next(names, None)
     else:
-        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.namespaces)
+        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
         found = next((tenant.at / "namespaces" for tenant in tenants), None)
     return found if found is not None else name_of(plan.cluster.at)
 

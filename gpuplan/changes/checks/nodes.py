@@ -121,7 +121,7 @@ def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
 
 def _labels_stay(plan: Plan) -> bool:
     """Node objects that leave Git are not pruned, nor are labels on them."""
-    return plan.cluster.node_labels is NodeLabels.NODE
+    return plan.cluster.spec.node_labels is NodeLabels.NODE
 
 
 def _find_edited(layout: Layout, after: Plan) -> Layout | None:
@@ -234,16 +234,16 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
     notes = (_DISSOLVED if is_partitioned else _UNCONFIGURED,)
     if not pools:
         return
-    if old.node_labels is not new.node_labels:
+    if old.spec.node_labels is not new.spec.node_labels:
         yield Finding(
             new.at / "nodeLabels",
-            f"nodes lose their labels with what puts them there: it was `{old.node_labels}`",
-            label=f"`{new.node_labels}` from now on",
+            f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`",
+            label=f"`{new.spec.node_labels}` from now on",
             notes=notes,
             help=_DRAINED,
             severity=severity,
         )
-    elif old.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
+    elif old.spec.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
         yield Finding(
             new.gpu_operator.at / "nfd",
             "nodes lose their labels with Node Feature Discovery, which is no longer installed",
@@ -256,7 +256,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
 
 def _loses_nfd(old: Cluster, new: Cluster) -> bool:
     """Whether it goes while the operator stays; where that moves, more goes than labels."""
-    stays = old.gpu_operator.install is new.gpu_operator.install
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
     return stays and writes_nfd(old) and not writes_nfd(new)
 
 

@@ -79,7 +79,7 @@ def _retained_queues(plan: Plan) -> set[str]:
 def _place(step: Step, tenant: Tenant) -> Origin:
     """The tenant that stays, or else the one that has its namespaces, or else the cluster."""
     for later in step.after.tenants:
-        if later.name == tenant.name or not set(later.namespaces).isdisjoint(tenant.namespaces):
+        if later.name == tenant.name or not set(later.spec.namespaces).isdisjoint(tenant.spec.namespaces):
             return name_of(later.at)
     return name_of_cluster(step)
 

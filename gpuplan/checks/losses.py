@@ -378,7 +378,7 @@ def _uncounted_mig(plan: Plan) -> Iterator[Use]:
 def _unequal_devices(plan: Plan) -> Iterator[Use]:
     """Pools whose claimed devices are not worth the same."""
     for pool in plan.pools:
-        if pool.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
+        if pool.spec.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
             names = listing([unit.name for unit in pool.units])
             yield Use(pool.at / "allocation", f"{names} of pool `{pool.name}`")
 

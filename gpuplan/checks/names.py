@@ -29,8 +29,9 @@ from gpuplan.planning.plan import (
     Pool,
     SchedulerKind,
     Tenant,
+    with_places,
 )
-from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN, Member
+from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
 LONGEST_LABEL = 63
@@ -448,7 +449,7 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     Write the group's name as the cluster's authentication gives it.
     """
     for tenant in plan.tenants:
-        for at, member in _members(tenant):
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
             stripped = member.group.strip()
             if stripped != member.group or not stripped:
                 yield Finding(
@@ -473,7 +474,7 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant in plan.tenants:
-        for at, member in _members(tenant):
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
             meant = _EVERYONE.get(member.group)
             if meant:
                 yield Finding(
@@ -497,7 +498,7 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         seen: dict[str, Origin] = {}
-        for at, member in _members(tenant):
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
             first = seen.setdefault(member.group, at)
             if first is not at:
                 yield Finding(
@@ -508,11 +509,6 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
                     notes=("roles add up: the wider one holds",),
                     help="keep one of the two",
                 )
-
-
-def _members(tenant: Tenant) -> Iterator[tuple[Origin, Member]]:
-    at = tenant.at / "members"
-    return ((at / index, member) for index, member in enumerate(tenant.spec.members))
 
 
 CHECKS: tuple[Check, ...] = (

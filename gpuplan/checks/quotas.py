@@ -435,9 +435,9 @@ def _way_out(quotas: Sequence[Quota]) -> str:
     for quota in quotas:
         sharing, name = quota.pool.part_with(quota.unit).sharing, quota.pool.name
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        if isinstance(slicing, TimeSlicing | Mps) and not slicing.rename:
+        if isinstance(slicing, TimeSlicing | Mps) and not slicing.spec.rename:
             return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
-        if isinstance(sharing, Mig) and sharing.strategy is MigStrategy.SINGLE:
+        if isinstance(sharing, Mig) and sharing.spec.strategy is MigStrategy.SINGLE:
             return f"write `strategy: mixed` in pool `{name}`: its units are then named by profile"
     return ""
 

@@ -61,7 +61,7 @@ def weight(pool: Pool, unit: Unit) -> Ratio:
 
     (`countGPUDevicesFromClaim` in `pkg/common/resources/dra.go` there.)
     """
-    return Ratio(1) if pool.allocation is Allocation.DRA else unit.gpu_weight
+    return Ratio(1) if pool.spec.allocation is Allocation.DRA else unit.gpu_weight
 
 
 class _Subtree(NamedTuple):

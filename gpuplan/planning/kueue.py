@@ -33,7 +33,7 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 
     None for what Kueue cannot count.
     """
-    if pool.allocation is Allocation.DRA:
+    if pool.spec.allocation is Allocation.DRA:
         return f"gpuplan.dev/{device_class_name(pool, unit)}"
     return unit.resource
 

@@ -6,12 +6,12 @@ of them for that to show in every start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -25,9 +25,11 @@ from gpuplan.policy.models import (
     Cap,
     ClusterMigStrategy,
     ClusterSpec,
+    Disruption,
     Download,
     Effect,
     FluxSourceKind,
+    Guard,
     Inference,
     Install,
     MigStrategy,
@@ -37,20 +39,28 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
+    PoolSpec,
     PriorityClassSpec,
     Role,
     SchedulerKind,
+    Taint,
     TenantSpec,
     Training,
+    Window,
     WorkloadSpec,
 )
 from gpuplan.policy.models import Argocd as ArgocdSpec
 from gpuplan.policy.models import Dashboards as DashboardsSpec
 from gpuplan.policy.models import Flux as FluxSpec
 from gpuplan.policy.models import GpuOperator as GpuOperatorSpec
+from gpuplan.policy.models import Mig as MigSpec
 from gpuplan.policy.models import Monitoring as MonitoringSpec
+from gpuplan.policy.models import Mps as MpsSpec
 from gpuplan.policy.models import Quota as QuotaSpec
 from gpuplan.policy.models import Scheduler as SchedulerSpec
+from gpuplan.policy.models import TimeSlicing as TimeSlicingSpec
+
+T = TypeVar("T")
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
@@ -186,17 +196,14 @@ class TimeSlicing(NamedTuple):
     """Shares of a device that take turns."""
 
     at: Origin
-    replicas: int
-    rename: bool
-    fail_requests_greater_than_one: bool
+    spec: TimeSlicingSpec
 
 
 class Mps(NamedTuple):
     """Shares of a GPU under CUDA MPS."""
 
     at: Origin
-    replicas: int
-    rename: bool
+    spec: MpsSpec
 
 
 class LayoutEntry(NamedTuple):
@@ -231,9 +238,9 @@ class Mig(NamedTuple):
     """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
 
     at: Origin
+    spec: MigSpec
     layout: Layout
     layout_at: Origin
-    strategy: MigStrategy
     time_slicing: TimeSlicing | None
 
 
@@ -298,48 +305,10 @@ class Nodes:
     moved: tuple[str, ...] = ()
 
 
-class Taint(NamedTuple):
-    """A taint on a pool's nodes."""
-
-    at: Origin
-    key: str
-    value: str
-    effect: Effect
-
-
-class Window(NamedTuple):
-    """When a pool may be disturbed."""
-
-    at: Origin
-    schedule: str
-    duration: str
-    time_zone: str
-
-
-class Guard(NamedTuple):
-    """Jobs that guard the sync of a pool's nodes."""
-
-    at: Origin
-    image: str
-    timeout_seconds: int
-
-
-class Disruption(NamedTuple):
-    """How far a change may disturb a pool, and who watches over it."""
-
-    at: Origin
-    approval: Approval
-    windows: tuple[Window, ...]
-    max_unavailable: int
-    guard: Guard | None = None
-
-
 class Pool(NamedTuple):
     """A set of equal nodes.
 
-    ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
-    switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
-    ``topology`` are the labels that say where a node is, widest first.
+    ``labels`` are all that the nodes get: the policy's own, gpuplan's, and the GPU Operator's switches.
 
     While a ``rollout`` is under way, ``sharing`` and ``labels`` are those of the nodes that it has not reached, and
     ``units`` those of all nodes: what is said of one node is then the most that any has.
@@ -347,20 +316,12 @@ class Pool(NamedTuple):
 
     at: Origin
     name: str
+    spec: PoolSpec
     gpu: Gpu
     nodes: Nodes
     sharing: Sharing
     units: tuple[Unit, ...]
-    node_labels: Mapping[str, str]
     labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
-    workload_types: tuple[str, ...]
-    allocation: Allocation
-    placement: Placement | None
-    topology: tuple[str, ...]
-    fallback: str | None
-    memory_per_unit_mib: int | None
-    disruption: Disruption
     rollout: Rollout | None = None
 
     @property
@@ -376,6 +337,11 @@ class Pool(NamedTuple):
     def runs_mps(self) -> bool:
         """Whether an MPS control daemon runs on nodes of the pool, of one part of it at least."""
         return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The times in which its nodes may be disturbed."""
+        return tuple(self.spec.disruption.windows)
 
     @property
     def gpu_count(self) -> int:
@@ -644,6 +610,11 @@ class Plan:
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
         gone = [item for item in found if item.key not in defined]
         return tuple(sorted(gone, key=lambda item: item.key))
+
+
+def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
+    """The items of a list that is written at a place, each with its own."""
+    return ((at / index, item) for index, item in enumerate(items))
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:

@@ -120,7 +120,7 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
     place = pool.name, unit.name
     match plan.cluster.scheduler.kind:
         case SchedulerKind.KUBERNETES:
-            if pool.allocation is Allocation.DEVICE_PLUGIN:
+            if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
                 yield from _by_priority(place, actors, _fullness(unit, actors))
         case SchedulerKind.KUEUE:
             yield from _by_kueue(place, actors)

@@ -9,7 +9,6 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
-from gpuplan.changes.meaning import meaning
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
@@ -584,7 +583,7 @@ def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
     if not gone and not come:
-        if meaning(old.spec.taints) != meaning(new.spec.taints) and folders.lists_taints(after):
+        if old.spec.taints != new.spec.taints and folders.lists_taints(after):
             yield _change(
                 after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
             )._replace(folders=_folders(before, after, old, new))
@@ -720,13 +719,13 @@ def _written(plan: Plan, pool: Pool) -> object:
     has_whole = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)  # labels MachineSets
     counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node, has_whole)
     is_table = plan.cluster.spec.node_labels is not NodeLabels.NFD
-    return nodes, [part.labels for part in pool.parts], meaning(pool.spec.taints), counted if is_table else None
+    return nodes, [part.labels for part in pool.parts], pool.spec.taints, counted if is_table else None
 
 
 def _queued(pool: Pool) -> object:
     """What a scheduler knows of a pool."""
     units = [(unit.asked_as, unit.capacity, unit.gpu_weight) for unit in pool.units]
-    return units, meaning(pool.spec.taints), pool.spec.topology, pool.spec.placement
+    return units, pool.spec.taints, pool.spec.topology, pool.spec.placement
 
 
 def _configures(plan: Plan) -> tuple[Mapping[str, str], object]:

@@ -136,7 +136,7 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
         return report, None
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
-    keeps_config = any(retained.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
+    keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
     target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
     outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
     if wish.to and isinstance(outcome, Rollout):
@@ -472,7 +472,7 @@ def _kept_name(pool: Pool) -> str:
 def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
     """The device plugin's configuration that nodes name until they have the label of the pool's own."""
     key = f"{pool.name}{ROLLOUT_SUFFIX}"
-    kept = next((item.config for item in plan.retained_plugin_configs if item.key == key), None)
+    kept = next((item.config for item in plan.retained_plugin_configs if item.spec.key == key), None)
     config = device_plugin.configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
     until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
     spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}

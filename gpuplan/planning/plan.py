@@ -41,6 +41,7 @@ from gpuplan.policy.models import (
     PodSecurity,
     PoolSpec,
     PriorityClassSpec,
+    RetainedSpec,
     Role,
     SchedulerKind,
     Taint,
@@ -57,6 +58,9 @@ from gpuplan.policy.models import Mig as MigSpec
 from gpuplan.policy.models import Monitoring as MonitoringSpec
 from gpuplan.policy.models import Mps as MpsSpec
 from gpuplan.policy.models import Quota as QuotaSpec
+from gpuplan.policy.models import RetainedDevicePluginConfig as RetainedDevicePluginConfigSpec
+from gpuplan.policy.models import RetainedLayout as RetainedLayoutSpec
+from gpuplan.policy.models import RetainedObject as RetainedObjectSpec
 from gpuplan.policy.models import Scheduler as SchedulerSpec
 from gpuplan.policy.models import TimeSlicing as TimeSlicingSpec
 
@@ -479,21 +483,19 @@ class Workload(NamedTuple):
 class RetainedLayout(NamedTuple):
     """An entry of the mig-parted file that nodes may still name.
 
-    ``config_name`` is what the document calls it; that of ``layout`` is what its content makes it. ``gpus_per_node``
-    is 0 where the layout names every GPU.
+    Its spec's `config_name` is what the document calls it; that of ``layout`` is what its content makes it.
     """
 
     at: Origin
-    config_name: str
+    spec: RetainedLayoutSpec
     layout: Layout
-    gpus_per_node: int
 
 
 class RetainedDevicePluginConfig(NamedTuple):
-    """A file of the device plugin that nodes may still name."""
+    """A file of the device plugin that nodes may still name; ``config`` is what it says, as plain data."""
 
     at: Origin
-    key: str
+    spec: RetainedDevicePluginConfigSpec
     config: Mapping[str, object]
 
 
@@ -501,17 +503,17 @@ class RetainedObject(NamedTuple):
     """A Kubernetes object, of any shape, and the folder that it is applied with."""
 
     at: Origin
+    spec: RetainedObjectSpec
     folder: str
-    manifest: Mapping[str, object]
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to; ``until`` says when it may be deleted."""
+    """What the policies say no more and the cluster still holds on to."""
 
     at: Origin
     name: str
+    spec: RetainedSpec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
-    until: str
 
 
 # --- The plan ----------------------------------------------------------------------------------------------------
@@ -600,16 +602,16 @@ class Plan:
         """Entries of the mig-parted file beside those of `mig_layouts`, by name."""
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
-        gone = [item for item in found if item.config_name not in defined]
-        return tuple(sorted(gone, key=lambda item: item.config_name))
+        gone = [item for item in found if item.spec.config_name not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
         """Files of the device plugin beside those of pools, by key."""
         defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
-        gone = [item for item in found if item.key not in defined]
-        return tuple(sorted(gone, key=lambda item: item.key))
+        gone = [item for item in found if item.spec.key not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.key))
 
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:

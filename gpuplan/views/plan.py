@@ -137,7 +137,7 @@ def _part(heading: str, text: str, theme: Theme) -> str:
 
 
 def _retained(plan: Plan) -> str:
-    rows = [(item.name, item.until) for item in plan.retained]
+    rows = [(item.name, item.spec.until) for item in plan.retained]
     return table(("NAME", "MAY GO ONCE"), rows) if rows else ""
 
 

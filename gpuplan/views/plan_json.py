@@ -322,20 +322,20 @@ def _model(model: ModelVolume) -> dict[str, Any]:
 
 def _retained(item: Retained) -> dict[str, Any]:
     kind, defines = _defined(item.what)
-    return {"name": item.name, "kind": kind, "defines": defines, "until": item.until}
+    return {"name": item.name, "kind": kind, "defines": defines, "until": item.spec.until}
 
 
 def _defined(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> tuple[str, str]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
     match what:
         case RetainedLayout():
-            return "migLayout", what.config_name
+            return "migLayout", what.spec.config_name
         case RetainedDevicePluginConfig():
-            return "devicePluginConfig", what.key
+            return "devicePluginConfig", what.spec.key
         case RetainedObject():
-            metadata = what.manifest.get("metadata")
+            metadata = what.spec.manifest.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            return "object", " ".join(str(part) for part in (what.manifest.get("kind"), name) if part)
+            return "object", " ".join(str(part) for part in (what.spec.manifest.get("kind"), name) if part)
         case _:
             assert_never(what)
 

@@ -43,7 +43,7 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
         for pool in plan.pools
         for part in reversed(pool.parts)
     }
-    return pools | {retained.key: retained.config for retained in plan.retained_plugin_configs}
+    return pools | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
 
 
 def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gpuplan.planning.plan import (
     SchedulerKind,
     with_places,
 )
-from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
 # --- Labels ------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from gpuplan.planning.plan import (
     RetainedObject,
     Stage,
 )
-from gpuplan.policy.models import DNS_LABEL
+from gpuplan.policy.names import DNS_LABEL
 from gpuplan.wording import listing, misspelling
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy import models
-from gpuplan.policy.models import API_VERSION, DNS_SUBDOMAIN
+from gpuplan.policy.models import API_VERSION
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing, misspelling
 
 

@@ -50,7 +50,7 @@ def cap_of(plan: Plan, quota: Quota) -> Amount | None:
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
     found: dict[UnitKey, list[Grant]] = {}
-    caps_limits = plan.cluster.scheduler.cap is Cap.LIMIT
+    caps_limits = plan.cluster.scheduler.spec.cap is Cap.LIMIT
     for tenant in plan.tenants:
         for quota in tenant.quotas if tenant.spec.namespaces else ():
             cap = quota.limit if caps_limits else quota.guaranteed

@@ -208,7 +208,7 @@ def _mixed_units(plan: Plan) -> Iterator[Use]:
     """Units of one pool that one number counts together, and that no ResourceQuota keeps to their guarantees."""
     for tenant in plan.tenants:
         for quotas in uses.several_units(tenant):
-            if not tenant.namespaces or any(quota.may_borrow for quota in quotas):
+            if not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas):
                 yield uses.units(tenant, quotas)
 
 
@@ -238,7 +238,7 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
     keys = contended(plan)
     borrowers: dict[UnitKey, set[str]] = {}
     for tenant, quota in each_quota(plan):
-        if tenant.namespaces and quota.may_borrow and quota.key in keys:
+        if tenant.spec.namespaces and quota.may_borrow and quota.key in keys:
             borrowers.setdefault(quota.key, set()).add(tenant.name)
     for tenant, quota in bounded:
         if borrowers.get(quota.key, set()) - {tenant.name}:
@@ -253,7 +253,7 @@ def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     evictors = [found for found in plan.priority_classes if found.spec.preempts]
     keys = contended(plan) if evictors else frozenset()
     held = {tenant.name: {quota.key for quota in tenant.quotas} & keys for tenant in plan.tenants}
-    sharers = [tenant for tenant in plan.tenants if tenant.namespaces and held[tenant.name]]
+    sharers = [tenant for tenant in plan.tenants if tenant.spec.namespaces and held[tenant.name]]
     lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
     for found in evictors:
         users = _users_by_key(found, sharers, held)

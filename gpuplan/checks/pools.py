@@ -8,7 +8,7 @@ from gpuplan.checks import node_labels, nodes
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit
+from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
 from gpuplan.wording import listing, misspelling
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
@@ -196,7 +196,7 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
             serving.setdefault(kind, []).append(pool)
     for tenant in plan.tenants:
         used = {quota.pool.name: quota.pool for above in plan.tree.path(tenant) for quota in above.quotas}
-        if any(not pool.workload_types for pool in (used.values() if used else plan.pools)):
+        if any(not pool.spec.workload_types for pool in (used.values() if used else plan.pools)):
             continue
         served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.spec.workload_types}
         for index, kind in enumerate(tenant.spec.workload_types):

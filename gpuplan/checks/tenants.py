@@ -26,7 +26,7 @@ def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
     if plan.broken.tenants:
         return  # one of them may be a child
     for tenant in plan.tenants:
-        if not tenant.namespaces and not plan.tree.is_divided(tenant):
+        if not tenant.spec.namespaces and not plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"tenant `{tenant.name}` has no namespace",

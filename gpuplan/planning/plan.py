@@ -12,7 +12,9 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin

@@ -83,8 +83,8 @@ def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, pool: Pool) -> Gra
     return _sum(
         _grant(
             quota,
-            portion(quota, tenant.namespaces, namespace, tree.left_over(tenant, quota.key)),
-            None if quota.limit is None else portion(quota, tenant.namespaces, namespace, quota.limit),
+            portion(quota, tenant.spec.namespaces, namespace, tree.left_over(tenant, quota.key)),
+            None if quota.limit is None else portion(quota, tenant.spec.namespaces, namespace, quota.limit),
         )
         for quota in _in_pool(tenant.quotas, pool)
     )
@@ -167,7 +167,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
         duration
         for tenant in plan.tenants
         if _in_pool(tenant.quotas, pool)
-        for duration in (tenant.protect_preempt, tenant.protect_reclaim)
+        for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)
         if duration is not None
     ]
     return _spell(max(map(seconds, asked))) if asked else None

@@ -25,7 +25,7 @@ def of_guards(plan: Plan) -> tuple[str, ...]:
     """What guards the sync of nodes, from the operator's namespace."""
     if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return ()
-    return of_nodes(plan, *(pool for pool in plan.pools if pool.disruption.guard is not None))
+    return of_nodes(plan, *(pool for pool in plan.pools if pool.spec.disruption.guard is not None))
 
 
 def is_synced_apart(plan: Plan, pool: Pool) -> bool:

@@ -58,7 +58,7 @@ def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
     so that nodes find another content under the label that they have, or where a label arrives before the file, the
     device plugin's configuration and the partitions are of two states.
     """
-    if Allocation.DRA in (moved.before.allocation, moved.after.allocation):
+    if Allocation.DRA in (moved.before.spec.allocation, moved.after.spec.allocation):
         return Halves(None, None)
     first = published(before, moved.before, moved.before)
     last = published(after, moved.after, moved.after)
@@ -76,7 +76,7 @@ def may_labels_come_first(before: Plan, after: Plan, pool: str) -> bool:
         and after.cluster.argocd is not None
         and after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
         and any(
-            found.disruption.approval is Approval.AUTOMATIC
+            found.spec.disruption.approval is Approval.AUTOMATIC
             for plan in (before, after)
             if (found := plan.find_pool(pool)) is not None
         )

@@ -53,9 +53,9 @@ def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.argocd is not None or plan.cluster.flux is not None:
         return
     for pool in plan.pools:
-        if pool.disruption.windows:
+        if pool.spec.disruption.windows:
             yield Finding(
-                (pool.disruption.at / "windows").key,
+                (pool.at / "disruption" / "windows").key,
                 f"nothing keeps the windows of pool `{pool.name}`",
                 label="no tool syncs the cluster",
                 help="add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",

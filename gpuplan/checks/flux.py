@@ -29,10 +29,10 @@ def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.flux is None:
         return
     for pool in plan.pools:
-        if pool.disruption.windows:
-            is_automatic = pool.disruption.approval is Approval.AUTOMATIC
+        if pool.spec.disruption.windows:
+            is_automatic = pool.spec.disruption.approval is Approval.AUTOMATIC
             yield Finding(
-                (pool.disruption.at / "windows").key,
+                (pool.at / "disruption" / "windows").key,
                 f"Flux does not keep the windows of pool `{pool.name}`"
                 + (": a change is applied at any time" if is_automatic else ""),
                 label="changes come at any time" if is_automatic else "for whoever resumes the Kustomization",

@@ -142,7 +142,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         }
     if uses_claims(plan):
         decided[("devicePlugin", "enabled")] = (False,)
-    if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+    if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
     if monitoring := plan.cluster.monitoring:
         decided |= _decided_by_monitoring(monitoring)

@@ -13,9 +13,8 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, counted_resource
+from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource, evicts_within
 from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
-from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
@@ -56,7 +55,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     version = (parse_version(scheduler.version) or ())[:2]
     if not _is_kueue(plan) or not version:
         return
-    claims = next((pool for pool in plan.pools if pool.allocation is Allocation.DRA), None)
+    claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
     if version < _OLDEST:
         yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
     elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
@@ -141,10 +140,10 @@ def too_many_taints(plan: Plan) -> Iterator[Finding]:
     Keep pods away by fewer taints; one is enough.
     """
     for pool in plan.pools if _is_kueue(plan) else ():
-        if len(pool.taints) > _MOST_TOLERATIONS:
+        if len(pool.spec.taints) > _MOST_TOLERATIONS:
             yield Finding(
-                pool.taints[_MOST_TOLERATIONS].at,
-                f"pool `{pool.name}` has {len(pool.taints)} taints",
+                pool.at / "taints" / _MOST_TOLERATIONS,
+                f"pool `{pool.name}` has {len(pool.spec.taints)} taints",
                 label=f"Kueue tolerates {_MOST_TOLERATIONS} at most",
                 help="remove taints: one keeps pods away as well as nine",
             )
@@ -168,7 +167,7 @@ def topology_refused(plan: Plan) -> Iterator[Finding]:
 
 
 def _topology_faults(pool: Pool) -> Iterator[Finding]:
-    at, levels = pool.at / "topology", pool.topology
+    at, levels = pool.at / "topology", pool.spec.topology
     if len(levels) > _MOST_LEVELS:
         yield _refused(pool, at, f"{len(levels)} levels, {_MOST_LEVELS} at most", "leave levels out")
     for index, (level, following) in enumerate(pairwise([*levels, None])):
@@ -263,18 +262,16 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename the tenant.
     """
-    divided = parents(plan.tenants) if _is_kueue(plan) else frozenset[str]()
-    for tenant in plan.tenants:
-        if tenant.name == ROOT_COHORT and tenant.name in divided:
+    for tenant in plan.tenants if _is_kueue(plan) else ():
+        if tenant.name == ROOT_COHORT and plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"parent `{tenant.name}` has the name of the cohort that all tenants are in",
                 label="taken by the root of the tree",
                 related=tuple(
                     Label(child.at / "parent", f"`{child.name}` is part of it")
-                    for child in plan.tenants
-                    if child.parent == tenant.name
-                )[:3],
+                    for child in plan.tree.children(tenant)[:3]
+                ),
                 help=f"rename it, for example to `{ROOT_COHORT}-tenants`",
             )
 
@@ -323,7 +320,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """
     classes: dict[str, Pool] = {}
     for pool in plan.pools if _is_kueue(plan) else ():
-        for unit in pool.units if pool.allocation is Allocation.DRA else ():
+        for unit in pool.units if pool.spec.allocation is Allocation.DRA else ():
             classes.setdefault(device_class_name(pool, unit), pool)
     if len(classes) > _MOST_DEVICE_CLASSES:
         crossing = list(classes.values())[_MOST_DEVICE_CLASSES]
@@ -351,8 +348,8 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants if _is_kueue(plan) else ():
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
-        known = next((quota for quota in counted if quota.pool.topology), None)
-        without = next((quota for quota in counted if not quota.pool.topology), None)
+        known = next((quota for quota in counted if quota.pool.spec.topology), None)
+        without = next((quota for quota in counted if not quota.pool.spec.topology), None)
         if tenant.spec.namespaces and known and without:
             yield Finding(
                 known.at / "pool",

@@ -11,7 +11,7 @@ from gpuplan.checks.handwritten.reading import mapping, read, text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
-from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage
+from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage, with_places
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
 
@@ -126,10 +126,10 @@ def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
     if cluster.spec.node_labels is not NodeLabels.NFD or not is_olms:
         return
     for pool in plan.pools:
-        for taint in pool.taints:
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
             if lack := _lack(cluster.spec.kubernetes, taint.key, taint.value, taint.effect):
                 yield Finding(
-                    taint.at,
+                    at,
                     f"{lack.message} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
                     label=lack.label,
                     related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),

@@ -30,12 +30,13 @@ def overridden_mig_strategy(plan: Plan) -> Iterator[Finding]:
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
     for pool, mig in _mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
-        if mig.strategy.value != strategy.value:
+        own = mig.spec.strategy.value
+        if own != strategy.value:
             yield Finding(
                 plan.cluster.gpu_operator.at / "migStrategy",
-                f"the cluster's MIG strategy `{strategy.value}` overrides `{mig.strategy.value}` of pool `{pool.name}`",
+                f"the cluster's MIG strategy `{strategy.value}` overrides `{own}` of pool `{pool.name}`",
                 label="wins over the pools",
-                related=(Label(mig.at / "strategy", f"`{mig.strategy.value}` here"),),
+                related=(Label(mig.at / "strategy", f"`{own}` here"),),
                 help="write `migStrategy: perPool`",
             )
 
@@ -56,10 +57,10 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL or operator.spec.mig_strategy is not ClusterMigStrategy.PER_POOL:
         return
-    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.strategy is MigStrategy.MIXED]
+    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
     if not mixed:
         return
-    strategies = {mig.strategy for _, mig in _mig_pools(plan)}
+    strategies = {mig.spec.strategy for _, mig in _mig_pools(plan)}
     agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
     yield Finding(
         operator.at / "install",

@@ -97,7 +97,7 @@ def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
         return
     for pool, mig in _mig_pools(plan):
         names = sorted({name for entry in mig.layout.entries for name in entry.instances if not _is_plain(name)})
-        if names and mig.strategy is MigStrategy.MIXED:
+        if names and mig.spec.strategy is MigStrategy.MIXED:
             yield Finding(
                 mig.layout_at,
                 f"pool `{pool.name}` has {listing(names)}, which the device plugin of {line.name} may misname",

@@ -171,13 +171,8 @@ def guarantee(tenant: Tenant, quota: Quota) -> Use:
 def limits(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
         for quota in tenant.quotas:
-            if may_borrow(quota):
+            if quota.may_borrow:
                 yield limit(tenant, quota)
-
-
-def may_borrow(quota: Quota) -> bool:
-    """Whether the tenant may use more than its guarantee."""
-    return quota.limit is None or quota.limit > quota.guaranteed
 
 
 def limit(tenant: Tenant, quota: Quota) -> Use:
@@ -232,19 +227,19 @@ def _sharing(pool: Pool, sharing: Sharing) -> Use:
 
 def topologies(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.topology:
-            yield Use((pool.at / "topology").key, f"pool `{pool.name}` knows {listing(pool.topology)}")
+        if pool.spec.topology:
+            yield Use((pool.at / "topology").key, f"pool `{pool.name}` knows {listing(pool.spec.topology)}")
 
 
 def placements(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.placement is not None:
-            yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.placement}")
+        if pool.spec.placement is not None:
+            yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.spec.placement}")
 
 
 def claims(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.allocation is Allocation.DRA:
+        if pool.spec.allocation is Allocation.DRA:
             yield Use(pool.at / "allocation", f"pool `{pool.name}`")
 
 

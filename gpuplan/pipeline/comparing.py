@@ -441,7 +441,7 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     if stage not in _STAGES or is_external:
         return None
     pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
-    windows = pool.disruption.windows if pool else ()
+    windows = pool.windows if pool else ()
     is_several = Stage(stage).has_parts and not part
     if cluster.argocd is not None:
         approval = _approval(stage, pool, cluster.argocd.operator_approval)
@@ -464,7 +464,7 @@ _STAGES: Final = frozenset(stage.value for stage in Stage)
 def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
     """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
     if stage == Stage.PARTITIONS:
-        return pool.disruption.approval if pool else Approval.MANUAL
+        return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
 
 

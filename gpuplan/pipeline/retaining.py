@@ -271,7 +271,7 @@ def _leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
     for item in new.retained:
         key = definition(item.what).key
         if key not in before or key in now:
-            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.until)
+            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.spec.until)
 
 
 def _leftover(cluster: str, item: Retained, label: str, name: str | Identity, *, until: str) -> Leftover:

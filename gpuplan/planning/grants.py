@@ -98,9 +98,9 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
         case Mps():
             return True
         case TimeSlicing() as slicing:
-            return slicing.fail_requests_greater_than_one
+            return slicing.spec.fail_requests_greater_than_one
         case Mig(time_slicing=TimeSlicing() as slicing):
-            return slicing.fail_requests_greater_than_one
+            return slicing.spec.fail_requests_greater_than_one
         case _:
             return False
 

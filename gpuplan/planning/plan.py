@@ -6,18 +6,20 @@ of them for that to show in every start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import (
     Allocation,
     Approval,
@@ -25,9 +27,11 @@ from gpuplan.policy.models import (
     Cap,
     ClusterMigStrategy,
     ClusterSpec,
+    Disruption,
     Download,
     Effect,
     FluxSourceKind,
+    Guard,
     Inference,
     Install,
     MigStrategy,
@@ -37,23 +41,38 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
+    PoolSpec,
     PriorityClassSpec,
+    RetainedSpec,
     Role,
     SchedulerKind,
+    Taint,
     TenantSpec,
     Training,
+    Window,
     WorkloadSpec,
 )
 from gpuplan.policy.models import Argocd as ArgocdSpec
 from gpuplan.policy.models import Dashboards as DashboardsSpec
 from gpuplan.policy.models import Flux as FluxSpec
 from gpuplan.policy.models import GpuOperator as GpuOperatorSpec
+from gpuplan.policy.models import Mig as MigSpec
 from gpuplan.policy.models import Monitoring as MonitoringSpec
+from gpuplan.policy.models import Mps as MpsSpec
 from gpuplan.policy.models import Quota as QuotaSpec
+from gpuplan.policy.models import RetainedDevicePluginConfig as RetainedDevicePluginConfigSpec
+from gpuplan.policy.models import RetainedLayout as RetainedLayoutSpec
+from gpuplan.policy.models import RetainedObject as RetainedObjectSpec
 from gpuplan.policy.models import Scheduler as SchedulerSpec
+from gpuplan.policy.models import TimeSlicing as TimeSlicingSpec
+
+T = TypeVar("T")
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
+
+UnitKey = tuple[str, str]
+"""The names of a pool and of a unit that it hands out."""
 
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
@@ -186,17 +205,14 @@ class TimeSlicing(NamedTuple):
     """Shares of a device that take turns."""
 
     at: Origin
-    replicas: int
-    rename: bool
-    fail_requests_greater_than_one: bool
+    spec: TimeSlicingSpec
 
 
 class Mps(NamedTuple):
     """Shares of a GPU under CUDA MPS."""
 
     at: Origin
-    replicas: int
-    rename: bool
+    spec: MpsSpec
 
 
 class LayoutEntry(NamedTuple):
@@ -231,9 +247,9 @@ class Mig(NamedTuple):
     """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
 
     at: Origin
+    spec: MigSpec
     layout: Layout
     layout_at: Origin
-    strategy: MigStrategy
     time_slicing: TimeSlicing | None
 
 
@@ -298,48 +314,10 @@ class Nodes:
     moved: tuple[str, ...] = ()
 
 
-class Taint(NamedTuple):
-    """A taint on a pool's nodes."""
-
-    at: Origin
-    key: str
-    value: str
-    effect: Effect
-
-
-class Window(NamedTuple):
-    """When a pool may be disturbed."""
-
-    at: Origin
-    schedule: str
-    duration: str
-    time_zone: str
-
-
-class Guard(NamedTuple):
-    """Jobs that guard the sync of a pool's nodes."""
-
-    at: Origin
-    image: str
-    timeout_seconds: int
-
-
-class Disruption(NamedTuple):
-    """How far a change may disturb a pool, and who watches over it."""
-
-    at: Origin
-    approval: Approval
-    windows: tuple[Window, ...]
-    max_unavailable: int
-    guard: Guard | None = None
-
-
 class Pool(NamedTuple):
     """A set of equal nodes.
 
-    ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
-    switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
-    ``topology`` are the labels that say where a node is, widest first.
+    ``labels`` are all that the nodes get: the policy's own, gpuplan's, and the GPU Operator's switches.
 
     While a ``rollout`` is under way, ``sharing`` and ``labels`` are those of the nodes that it has not reached, and
     ``units`` those of all nodes: what is said of one node is then the most that any has.
@@ -347,20 +325,12 @@ class Pool(NamedTuple):
 
     at: Origin
     name: str
+    spec: PoolSpec
     gpu: Gpu
     nodes: Nodes
     sharing: Sharing
     units: tuple[Unit, ...]
-    node_labels: Mapping[str, str]
     labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
-    workload_types: tuple[str, ...]
-    allocation: Allocation
-    placement: Placement | None
-    topology: tuple[str, ...]
-    fallback: str | None
-    memory_per_unit_mib: int | None
-    disruption: Disruption
     rollout: Rollout | None = None
 
     @property
@@ -376,6 +346,11 @@ class Pool(NamedTuple):
     def runs_mps(self) -> bool:
         """Whether an MPS control daemon runs on nodes of the pool, of one part of it at least."""
         return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The times in which its nodes may be disturbed."""
+        return tuple(self.spec.disruption.windows)
 
     @property
     def gpu_count(self) -> int:
@@ -426,6 +401,15 @@ class Quota(NamedTuple):
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
 
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
+    def may_borrow(self) -> bool:
+        """Whether the tenant may use more than its guarantee."""
+        return self.limit is None or self.limit > self.guaranteed
+
 
 class Tenant(NamedTuple):
     """A team. ``priority_classes`` and ``quotas`` hold what could be resolved; a tree that is too deep is cut."""
@@ -450,6 +434,10 @@ class Total(NamedTuple):
     guaranteed: Amount
     limit: Amount | None
     quotas: tuple[tuple[Tenant, Quota], ...]
+
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
 
     @property
     def free(self) -> Amount:
@@ -494,6 +482,10 @@ class Workload(NamedTuple):
         return self.at / ("inference" if self.spec.training is None else "training")
 
     @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
     def most_pods(self) -> int:
         """How many pods there are at most."""
         work = self.work
@@ -513,21 +505,19 @@ class Workload(NamedTuple):
 class RetainedLayout(NamedTuple):
     """An entry of the mig-parted file that nodes may still name.
 
-    ``config_name`` is what the document calls it; that of ``layout`` is what its content makes it. ``gpus_per_node``
-    is 0 where the layout names every GPU.
+    Its spec's `config_name` is what the document calls it; that of ``layout`` is what its content makes it.
     """
 
     at: Origin
-    config_name: str
+    spec: RetainedLayoutSpec
     layout: Layout
-    gpus_per_node: int
 
 
 class RetainedDevicePluginConfig(NamedTuple):
-    """A file of the device plugin that nodes may still name."""
+    """A file of the device plugin that nodes may still name; ``config`` is what it says, as plain data."""
 
     at: Origin
-    key: str
+    spec: RetainedDevicePluginConfigSpec
     config: Mapping[str, object]
 
 
@@ -535,17 +525,17 @@ class RetainedObject(NamedTuple):
     """A Kubernetes object, of any shape, and the folder that it is applied with."""
 
     at: Origin
+    spec: RetainedObjectSpec
     folder: str
-    manifest: Mapping[str, object]
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to; ``until`` says when it may be deleted."""
+    """What the policies say no more and the cluster still holds on to."""
 
     at: Origin
     name: str
+    spec: RetainedSpec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
-    until: str
 
 
 # --- The plan ----------------------------------------------------------------------------------------------------
@@ -592,7 +582,7 @@ class Broken:
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
 
@@ -611,6 +601,10 @@ class Plan:
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.tenants)
 
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
@@ -634,16 +628,21 @@ class Plan:
         """Entries of the mig-parted file beside those of `mig_layouts`, by name."""
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
-        gone = [item for item in found if item.config_name not in defined]
-        return tuple(sorted(gone, key=lambda item: item.config_name))
+        gone = [item for item in found if item.spec.config_name not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
         """Files of the device plugin beside those of pools, by key."""
         defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
-        gone = [item for item in found if item.key not in defined]
-        return tuple(sorted(gone, key=lambda item: item.key))
+        gone = [item for item in found if item.spec.key not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.key))
+
+
+def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
+    """The items of a list that is written at a place, each with its own."""
+    return ((at / index, item) for index, item in enumerate(items))
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:
@@ -721,6 +720,7 @@ __all__ = [
     "Total",
     "Training",
     "Unit",
+    "UnitKey",
     "Window",
     "Workload",
 ]

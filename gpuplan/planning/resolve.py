@@ -133,8 +133,8 @@ def _pools(
 
 def _check_fallbacks(context: Context, pools: dict[str, Pool]) -> None:
     for pool in pools.values():
-        if pool.fallback is not None:
-            context.refer("Pool", pool.fallback, pool.at / "fallback", pools)
+        if pool.spec.fallback is not None:
+            context.refer("Pool", pool.spec.fallback, pool.at / "fallback", pools)
 
 
 def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:

@@ -137,7 +137,7 @@ def _part(heading: str, text: str, theme: Theme) -> str:
 
 
 def _retained(plan: Plan) -> str:
-    rows = [(item.name, item.until) for item in plan.retained]
+    rows = [(item.name, item.spec.until) for item in plan.retained]
     return table(("NAME", "MAY GO ONCE"), rows) if rows else ""
 
 
@@ -152,8 +152,8 @@ def _pools(plan: Plan) -> str:
             str(pool.nodes.count),
             str(pool.gpu_count),
             sharing_of(pool),
-            " ".join(pool.workload_types) or _NONE,
-            pool.fallback or _NONE,
+            " ".join(pool.spec.workload_types) or _NONE,
+            pool.spec.fallback or _NONE,
         )
         for pool in plan.pools
     ]
@@ -175,13 +175,13 @@ def sharing_text(sharing: Sharing) -> str:
             return "exclusive"
         case Fraction():
             return "fraction"
-        case TimeSlicing(replicas=replicas):
-            return f"time-slicing, {replicas} shares"
-        case Mps(replicas=replicas):
-            return f"MPS, {replicas} shares"
-        case Mig(layout=layout, strategy=strategy, time_slicing=sliced):
-            shares = f", {sliced.replicas} shares each" if sliced else ""
-            return f"MIG {layout.name} ({strategy}){shares}"
+        case TimeSlicing(spec=spec):
+            return f"time-slicing, {spec.replicas} shares"
+        case Mps(spec=spec):
+            return f"MPS, {spec.replicas} shares"
+        case Mig(spec=spec, layout=layout, time_slicing=sliced):
+            shares = f", {sliced.spec.replicas} shares each" if sliced else ""
+            return f"MIG {layout.name} ({spec.strategy}){shares}"
 
 
 def _capacity(plan: Plan) -> str:

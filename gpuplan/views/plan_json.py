@@ -35,6 +35,7 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.planning.projects import seconds
 from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.2"
@@ -106,27 +107,29 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
         "units": [_unit(unit, totals.get((pool.name, unit.name))) for unit in pool.units],
         "labels": dict(sorted(pool.labels.items())),
         "rollout": _rollout(pool.rollout) if pool.rollout else None,
-        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints],
-        "workload_types": list(pool.workload_types),
-        "allocation": pool.allocation.value,
-        "placement": pool.placement.value if pool.placement else None,
-        "topology": list(pool.topology),
-        "fallback": pool.fallback,
-        "memory_per_unit_mib": pool.memory_per_unit_mib,
+        "taints": [
+            {"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.spec.taints
+        ],
+        "workload_types": list(pool.spec.workload_types),
+        "allocation": pool.spec.allocation.value,
+        "placement": pool.spec.placement.value if pool.spec.placement else None,
+        "topology": list(pool.spec.topology),
+        "fallback": pool.spec.fallback,
+        "memory_per_unit_mib": pool.spec.memory_per_unit,
         "disruption": {
-            "approval": pool.disruption.approval.value,
+            "approval": pool.spec.disruption.approval.value,
             "windows": [
                 {"schedule": window.schedule, "duration": window.duration, "time_zone": window.time_zone}
-                for window in pool.disruption.windows
+                for window in pool.spec.disruption.windows
             ],
-            "max_unavailable": pool.disruption.max_unavailable,
-            "guard": _guard(pool.disruption.guard) if pool.disruption.guard else None,
+            "max_unavailable": pool.spec.disruption.max_unavailable,
+            "guard": _guard(pool.spec.disruption.guard) if pool.spec.disruption.guard else None,
         },
     }
 
 
 def _guard(guard: Guard) -> dict[str, Any]:
-    return {"image": guard.image, "timeout_seconds": guard.timeout_seconds}
+    return {"image": guard.image, "timeout_seconds": seconds(guard.timeout)}
 
 
 def _rollout(rollout: Rollout) -> dict[str, Any]:
@@ -147,14 +150,14 @@ def _sharing(sharing: Sharing) -> dict[str, Any]:
         case TimeSlicing():
             return {"kind": "timeSlicing", **_time_slicing(sharing)}
         case Mps():
-            return {"kind": "mps", "replicas": sharing.replicas, "rename": sharing.rename}
+            return {"kind": "mps", "replicas": sharing.spec.replicas, "rename": sharing.spec.rename}
         case Mig():
             sliced = sharing.time_slicing
             return {
                 "kind": "mig",
                 "layout": sharing.layout.name,
                 "config_name": sharing.layout.config_name,
-                "strategy": sharing.strategy.value,
+                "strategy": sharing.spec.strategy.value,
                 "time_slicing": _time_slicing(sliced) if sliced else None,
             }
         case Fraction():
@@ -165,9 +168,9 @@ def _sharing(sharing: Sharing) -> dict[str, Any]:
 
 def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
     return {
-        "replicas": sharing.replicas,
-        "rename": sharing.rename,
-        "fail_requests_greater_than_one": sharing.fail_requests_greater_than_one,
+        "replicas": sharing.spec.replicas,
+        "rename": sharing.spec.rename,
+        "fail_requests_greater_than_one": sharing.spec.fail_requests_greater_than_one,
     }
 
 
@@ -319,20 +322,20 @@ def _model(model: ModelVolume) -> dict[str, Any]:
 
 def _retained(item: Retained) -> dict[str, Any]:
     kind, defines = _defined(item.what)
-    return {"name": item.name, "kind": kind, "defines": defines, "until": item.until}
+    return {"name": item.name, "kind": kind, "defines": defines, "until": item.spec.until}
 
 
 def _defined(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> tuple[str, str]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
     match what:
         case RetainedLayout():
-            return "migLayout", what.config_name
+            return "migLayout", what.spec.config_name
         case RetainedDevicePluginConfig():
-            return "devicePluginConfig", what.key
+            return "devicePluginConfig", what.spec.key
         case RetainedObject():
-            metadata = what.manifest.get("metadata")
+            metadata = what.spec.manifest.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            return "object", " ".join(str(part) for part in (what.manifest.get("kind"), name) if part)
+            return "object", " ".join(str(part) for part in (what.spec.manifest.get("kind"), name) if part)
         case _:
             assert_never(what)
 

@@ -202,7 +202,7 @@ def _applies_itself(plan: Plan, pool: Pool, step: Step) -> bool:
     delivery = plan.cluster.argocd or plan.cluster.flux
     if delivery is None:
         return False
-    return (pool.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
+    return (pool.spec.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
 
 
 def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:

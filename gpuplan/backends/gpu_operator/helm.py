@@ -69,7 +69,7 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         decided["nodeStatusExporter"] = {"enabled": True}
     if not operator.spec.nfd:
         decided["nfd"] = {"enabled": False}
-    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
         decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
     return decided
 

@@ -57,7 +57,7 @@ def _instance(plan: Plan, operator: NfdOperator) -> dict[str, Any]:
         spec["operand"] = operand
     if plan.cluster.spec.node_labels is NodeLabels.NFD:
         spec["extraLabelNs"] = label_namespaces(plan)
-        if operator.sets_taints and any(pool.taints for pool in plan.pools):
+        if operator.sets_taints and any(pool.spec.taints for pool in plan.pools):
             spec["enableTaints"] = True
     spec["workerConfig"] = {"configData": to_yaml(_WORKER)}
     return {

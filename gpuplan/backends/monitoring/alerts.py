@@ -260,7 +260,7 @@ def _mig_resources(plan: Plan) -> list[str]:
         {
             sanitized(item.resource)
             for pool in plan.parts
-            if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED
+            if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
             for item in published(pool)
             if item.resource.startswith("nvidia.com/mig-")
         }

@@ -102,7 +102,7 @@ def published(pool: Pool) -> tuple[Published, ...]:
     node's resources, and kube-state-metrics does not count them.
     """
     found: dict[str, Published] = {}
-    for unit in pool.units if pool.allocation is Allocation.DEVICE_PLUGIN else ():
+    for unit in pool.units if pool.spec.allocation is Allocation.DEVICE_PLUGIN else ():
         resource = unit.resource or GPU_RESOURCE
         units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
         found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)

@@ -14,8 +14,8 @@ def node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
     """The nodes with the pool's label (`NodepoolCreateFields` of the client)."""
     body: dict[str, Any] = {"name": pool.name, "labelKey": POOL_LABEL, "labelValue": pool.name}
     scheduling: dict[str, Any] = {}
-    if pool.placement is not None:
-        scheduling["placementStrategy"] = {"cpu": pool.placement.value, "gpu": pool.placement.value}
+    if pool.spec.placement is not None:
+        scheduling["placementStrategy"] = {"cpu": pool.spec.placement.value, "gpu": pool.spec.placement.value}
     if duration := minimum_run_time(plan, pool):
         scheduling["minGuaranteedRuntime"] = duration
     if scheduling:

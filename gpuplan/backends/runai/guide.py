@@ -58,7 +58,7 @@ def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
             "make them itself (`createNamespaces: false`).\n"
         )
     for pool in plan.pools:
-        if pool.topology:
-            labels = ", ".join(map(markdown_code, pool.topology))
+        if pool.spec.topology:
+            labels = ", ".join(map(markdown_code, pool.spec.topology))
             name = markdown_code(pool.name)
             yield f"Node pool {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"

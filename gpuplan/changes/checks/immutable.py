@@ -66,7 +66,10 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):
-            found[Manifest("", item.what.manifest, is_foreign=True).identity] = item.what.manifest, item.what.at
+            found[Manifest("", item.what.spec.manifest, is_foreign=True).identity] = (
+                item.what.spec.manifest,
+                item.what.at,
+            )
     for document in plan.hand_written:
         identity = _identity(document.body)
         if identity is not None and isinstance(document.body, Mapping) and identity not in found:

@@ -69,7 +69,7 @@ def _cluster_queues(plan: Plan) -> set[str]:
 
 def _retained_queues(plan: Plan) -> set[str]:
     bodies = (
-        Manifest("", item.what.manifest, is_foreign=True)
+        Manifest("", item.what.spec.manifest, is_foreign=True)
         for item in plan.retained
         if isinstance(item.what, RetainedObject)
     )

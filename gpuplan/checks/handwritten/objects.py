@@ -343,8 +343,8 @@ def _label_values(plan: Plan) -> dict[str, set[str]]:
     """The values that choose something, by label, those of hand-written ConfigMaps included."""
     pools = {pool.name for pool in plan.pools}
     keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
-    keys.update(retained.key for retained in plan.retained_plugin_configs)
-    entries.update(retained.config_name for retained in plan.retained_layouts)
+    keys.update(retained.spec.key for retained in plan.retained_plugin_configs)
+    entries.update(retained.spec.config_name for retained in plan.retained_layouts)
     for found in read(plan).of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             keys.add(key)

@@ -99,7 +99,7 @@ def _is_automatic(plan: Plan, argocd: Argocd, folder: str) -> bool:
     stage, _, part = folder.partition("/")
     if stage == Stage.PARTITIONS:
         pool = plan.find_pool(part)
-        return pool is not None and pool.disruption.approval is Approval.AUTOMATIC
+        return pool is not None and pool.spec.disruption.approval is Approval.AUTOMATIC
     return stage != Stage.GPU_OPERATOR or argocd.operator_approval is Approval.AUTOMATIC
 
 

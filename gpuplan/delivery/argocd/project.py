@@ -128,7 +128,7 @@ def _sync_windows(plan: Plan, folders: Sequence[Folder]) -> Iterator[dict[str, A
 
 
 def _pool_windows(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
-    for window in pool.disruption.windows:
+    for window in pool.spec.disruption.windows:
         yield {
             "kind": "allow",
             "schedule": window.schedule,

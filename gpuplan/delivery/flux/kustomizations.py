@@ -88,7 +88,7 @@ def _needs_person(plan: Plan, pool: str) -> bool:
     `ssa: IfNotPresent` a resumed one would stay resumed, and never see another change of its own fields.
     """
     found = plan.find_pool(pool)
-    return found is None or found.disruption.approval is Approval.MANUAL
+    return found is None or found.spec.disruption.approval is Approval.MANUAL
 
 
 # --- The operator ------------------------------------------------------------------------------------------------

@@ -2,17 +2,20 @@
 
 # No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
-import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, Final
+
+from gpuplan.patterns import regex
 
 LONGEST_LABEL: Final = 63
 LONGEST_SUBDOMAIN: Final = 253
 
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_LABEL: Final = f"^{_LABEL}$"
-DNS_SUBDOMAIN: Final = rf"^{_LABEL}(\.{_LABEL})*$"
+_PART: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL: Final = f"^{_PART}$"
+DNS_SUBDOMAIN: Final = rf"^{_PART}(\.{_PART})*$"
+
+_LABEL: Final = regex(DNS_LABEL)
+_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,8 @@ class Naming:
     def pattern(self) -> str:
         return DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL
 
-    @cached_property
-    def _spelling(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
-
     def is_spelt(self, name: str) -> bool:
-        return self._spelling.fullmatch(name) is not None
+        return (_SUBDOMAIN if self.is_subdomain else _LABEL).fullmatch(name) is not None
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
         return {**handler(core), "pattern": self.pattern, "maxLength": self.longest}

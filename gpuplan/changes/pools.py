@@ -159,15 +159,18 @@ _DISSOLVED: Final = (
 def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
-    yield from _sharing(before, after, old, new)
-    yield from _leaving(before, after, old, new)
-    yield from _coming(before, after, old, new)
-    yield from _nodes(before, after, old, new)
-    yield from _placement(after, old, new)
-    yield from _taints(before, after, old, new)
-    yield from _labels(after, old, new)
-    yield from _topology(after, old, new)
-    yield from _disruption(after, old, new)
+    for field, changes in (
+        ("sharing", _sharing(before, after, old, new)),
+        ("nodes", _leaving(before, after, old, new)),
+        ("nodes", _coming(before, after, old, new)),
+        ("nodes", _nodes(before, after, old, new)),
+        ("placement", _placement(after, old, new)),
+        ("taints", _taints(before, after, old, new)),
+        ("nodeLabels", _labels(after, old, new)),
+        ("topology", _topology(after, old, new)),
+        ("disruption", _disruption(after, old, new)),
+    ):
+        yield from (change._replace(at=change.at / field) for change in changes)
 
 
 def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:

@@ -87,8 +87,11 @@ def _removed(before: Plan, tenant: Tenant) -> Change:
 def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[str, str]) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
-    yield from _namespaces(before, after, old, new)
-    yield from _quotas(before, after, old, new, pools)
+    for field, changes in (
+        ("namespaces", _namespaces(before, after, old, new)),
+        ("quotas", _quotas(before, after, old, new, pools)),
+    ):
+        yield from (change._replace(at=change.at / field) for change in changes)
     yield from _admission(after, old, new)
     yield from _order(after, old, new)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gpuplan.changes import ChangeClass, compare_objects, worst
 from gpuplan.changes import compare as compare_plans
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
+from gpuplan.changes.places import is_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.flux.naming import folder_name
 from gpuplan.diagnostics import Diagnostic, GpuplanError
@@ -412,26 +413,13 @@ def _path(cluster: str, folder: str) -> str:
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
     plan = new or old
     appliers = tuple(dict.fromkeys(found for folder in change.folders if plan and (found := _applier(plan, folder))))
-    is_earlier = old is not None and id(change.at.source) in _sources(old) and not (new and _has(new, change))
+    is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders = None
     if pods is not None:
         from gpuplan.changes.pods import find_holders
 
         holders = find_holders(change, old, pods) if old is not None else ()
     return Impact(change, is_earlier, appliers, holders)
-
-
-def _has(plan: Plan, change: Change) -> bool:
-    return id(change.at.source) in _sources(plan)
-
-
-def _sources(plan: Plan) -> set[int]:
-    """The documents that a plan is made of."""
-    named = (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.hand_written)
-    origins = [plan.cluster.at, *(part.at for parts in named for part in parts)]
-    origins += [item.at for item in plan.retained]
-    origins += [component.at for component in plan.components if component.at is not None]
-    return {id(at.source) for at in origins}
 
 
 def _applier(plan: Plan, folder: str) -> Applier | None:

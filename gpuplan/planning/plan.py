@@ -584,7 +584,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
+    """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
+
+    ``removed`` says by kind and name where the overlay takes a document of the bases away.
+    """
 
     cluster: Cluster
     pools: tuple[Pool, ...]
@@ -597,6 +600,7 @@ class Plan:
     components: tuple[Component, ...] = ()
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
+    removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
 
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""

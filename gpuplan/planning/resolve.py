@@ -86,6 +86,7 @@ def resolve(
         components=hand_work.components,
         broken=_broken(context, resolved, incomplete),
         retained=_retained(context, by_kind.get("Retained", ()), tenants),
+        removed=context.removed,
     )
     return plan, tuple(context.diagnostics)
 

@@ -63,6 +63,14 @@ class _Renumbered:
         return index
 
 
+def document_of(at: Origin) -> Document | None:
+    """The document that a place in a policy is in; None where it is in none."""
+    from gpuplan.documents import Document
+
+    source = at.source.document if isinstance(at.source, _Renumbered) else at.source
+    return source if isinstance(source, Document) else None
+
+
 def parse(document: Document) -> Parsed:
     """Read one document as the kind that it says it is. One that was not read whole is no policy."""
     if not document.is_whole:

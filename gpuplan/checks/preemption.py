@@ -26,7 +26,7 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
     Give such classes the same value as those that they must not evict, or accept it. With `onLoss: refuse` this is an
     error.
     """
-    calm = {found.name: found for found in plan.priority_classes if not found.preempts}
+    calm = {found.name: found for found in plan.priority_classes if not found.spec.preempts}
     if not calm or plan.scheduler.evicts is not Evicts.BY_SHARE:
         return
     victims: dict[str, dict[str, None]] = {}
@@ -42,7 +42,7 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
                 found.at / "preempts",
                 f"pods of class `{name}` evict pods of {listing(below)} with {plan.scheduler.title}",
                 label="looked at by kube-scheduler alone",
-                notes=(f"`{name}` has the value {found.value}, and within a tenant the higher value wins",),
+                notes=(f"`{name}` has the value {found.spec.value}, and within a tenant the higher value wins",),
                 help="see `gpuplan show --preemption` for who can evict whom",
                 severity=severity_of_loss(plan, Severity.NOTE),
             )

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Guard, NodeLabels, Plan, Pool
@@ -134,11 +134,3 @@ def _guards(plan: Plan) -> Iterator[tuple[Pool, Guard]]:
     for pool in plan.pools:
         if pool.disruption.guard is not None:
             yield pool, pool.disruption.guard
-
-
-CHECKS: tuple[Check, ...] = (
-    guard_never_runs,
-    guard_has_nothing_to_guard,
-    guard_gives_up_early,
-    guard_reads_pattern_otherwise,
-)

@@ -11,10 +11,10 @@ from posixpath import normpath
 from typing import Any
 
 from gpuplan import kustomize
-from gpuplan.checks.handwritten import OBJECT_CHECKS
+from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.handwritten.components import remote_references, remote_resource
 from gpuplan.checks.handwritten.objects import label_selects_nothing, unprotected_node
-from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
+from gpuplan.checks.handwritten.patched import ECHOES, Folder, Patched, origin_of
 from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
 from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
@@ -370,7 +370,7 @@ def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], sai
     changes: set[Origin] = set()
     for check in PATCHED_CHECKS:
         for item in check.run(patched):
-            if not (check.echo_of and said.has(item, check.echo_of)):
+            if not (item.rule in ECHOES and said.has(item, ECHOES[item.rule].code)):
                 changes.add(_document(item))
                 yield item
     results = [(folder, manifest) for folder in patched.built_folders for manifest in _results(folder)]

@@ -674,6 +674,10 @@ class Plan:
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
 
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return (self.cluster.name,)
+
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)

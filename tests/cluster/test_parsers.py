@@ -456,13 +456,13 @@ def test_a_mig_manager_file_that_parsers_take_fails_later(text: str, part: str) 
     assert any(part in message for message in _messages(mig_config_refused, "config.yaml", text, EMPTY))
 
 
-def _is_refused(check: Check, key: str, text: str, plan: Plan = EMPTY) -> bool:
+def _is_refused(check: Check[Plan], key: str, text: str, plan: Plan = EMPTY) -> bool:
     """Whether the check refuses it for something that is the parsers' business."""
     messages = _messages(check, key, text, plan)
     return any(not any(part in message for part in NO_BUSINESS_OF_PARSERS) for message in messages)
 
 
-def _messages(check: Check, key: str, text: str, plan: Plan) -> list[str]:
+def _messages(check: Check[Plan], key: str, text: str, plan: Plan) -> list[str]:
     """What the check says of a hand-written ConfigMap."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {key: text}}
     at = Origin(WholeFile(SourceFile("overlays/test/kustomize/gpu-operator/configmap.yaml", "")))
@@ -537,7 +537,9 @@ def test_mig_manager_files_of_any_shape_are_refused_here_and_there(files: list[d
     _compare(mig_config_refused, "config.yaml", files, lambda text: Question(mig_file=text))
 
 
-def _compare(check: Check, key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]) -> None:
+def _compare(
+    check: Check[Plan], key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]
+) -> None:
     texts = [yaml.safe_dump(file) for file in files]
     verdicts = judge(question(text) for text in texts)
     assert [

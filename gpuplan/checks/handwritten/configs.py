@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeGuard
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy, Plan
@@ -459,11 +459,3 @@ def _mig_gaps(config: _Config) -> Iterator[Problem]:
         yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
     if config.is_inline and config.key != "config.yaml":
         yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
-
-
-CHECKS: tuple[Check, ...] = (
-    device_plugin_config_refused,
-    device_plugin_config_ignored,
-    mig_config_refused,
-    mig_config_incomplete,
-)

@@ -140,8 +140,9 @@ class Origin(NamedTuple):
     path: Path = ()
     on_key: bool = False
 
-    def __truediv__(self, part: str | int) -> Origin:
-        return Origin(self.source, (*self.path, part))
+    def __truediv__(self, part: str | int | Path) -> Origin:
+        """The place of a part of the value, or of what a route leads to from there."""
+        return Origin(self.source, self.path + (part if isinstance(part, tuple) else (part,)))
 
     @property
     def key(self) -> Origin:

@@ -56,3 +56,8 @@ def test_trouble_is_cut() -> None:
     error = GpuplanError(f"no cluster `{LONG}`", LONG)
     assert str(error) == error.message == f"no cluster `{'x' * 100}...` (8,000,000 characters)"
     assert len(error.hint) == LONGEST_TEXT
+
+
+def test_a_place_is_reached_part_by_part_or_along_a_route() -> None:
+    assert HERE / "spec" / "quotas" / 0 / "pool" == HERE / "spec" / ("quotas", 0, "pool")
+    assert HERE / () == HERE

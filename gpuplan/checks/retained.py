@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Origin, Path, Severity
+from gpuplan.diagnostics import Finding, Severity
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -95,18 +95,12 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
         for problem in plugin_errors(what.config, plan.cluster.gpu_operator.mig_strategy):
             message = f"`{what.key}`: {problem.message}"
             yield Finding(
-                _place(what.at / "config", problem.route),
+                what.at / "config" / problem.route,
                 message,
                 label=problem.label,
                 notes=("nodes with this entry would hand out no GPUs",),
                 help=problem.help,
             )
-
-
-def _place(at: Origin, route: Path) -> Origin:
-    for part in route:
-        at = at / part
-    return at
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------
@@ -126,7 +120,7 @@ def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
     for what in _objects(plan):
         for route, is_right in _IDENTITY.items():
             *above, last = route
-            at, name = _place(what.at / "manifest", route), ".".join(route)
+            at, name = what.at / "manifest" / route, ".".join(route)
             if last not in inside(what.manifest, *above):
                 if route not in _OPTIONAL:
                     message, label = f"the retained object has no `{name}`", "not a Kubernetes object"

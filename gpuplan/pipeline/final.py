@@ -419,9 +419,7 @@ def _misfits(
     checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.kubernetes, crds)
     unchecked.update(checked.unchecked_kinds)
     for problem in checked.problems:
-        at = patched.place(folders[id(problem.manifest)], problem.manifest.identity)
-        for part in problem.path:
-            at = at / part
+        at = patched.place(folders[id(problem.manifest)], problem.manifest.identity) / problem.path
         unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
         finding = Finding(
             (at / unknown[1]).key if unknown else at,

@@ -35,10 +35,7 @@ class _Config:
     is_inline: bool
 
     def place(self, route: tuple[str | int, ...]) -> Origin:
-        at = self.at
-        for part in () if self.is_inline else route:
-            at = at / part
-        return at
+        return self.at if self.is_inline else self.at / route
 
 
 class Problem(NamedTuple):

@@ -318,11 +318,9 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
 
 def _changed_label(place: Origin, before: Manifest, key: str, old: object, new: object) -> Finding:
     route = ("metadata", "labels", key) if before.kind == "Node" else ("spec", "rules", 0, "labels", key)
-    for part in route:
-        place = place / part
     disturbs = key == MIG_CONFIG_LABEL
     return Finding(
-        place,
+        place / route,
         f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
         label=f"`{key}` is gone" if new is None else f"`{key}: {new}` instead of `{old}`",
         notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
@@ -425,7 +423,7 @@ def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin
         if old is not None and old != new:
             field = ".".join(route)
             yield Finding(
-                _into(place, route),
+                place / "spec" / route,
                 f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
                 label=f"`{field}` is gone" if new is None else f"`{field}: {new}` instead of `{old}`",
                 notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
@@ -440,18 +438,11 @@ def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: Origin
         name = text(value_at(after.body, ("spec", *route)))
         if name in generated - maps:
             yield Finding(
-                _into(place, route),
+                place / "spec" / route,
                 f"{after.identity} names ConfigMap `{name}`, which is no longer in `{folder.path}`",
                 label="removed or renamed by a Component",
                 help=f"leave ConfigMap `{name}` as it is",
             )
-
-
-def _into(place: Origin, route: Iterable[str]) -> Origin:
-    place = place / "spec"
-    for part in route:
-        place = place / part
-    return place
 
 
 @check("GPU689", "patch-matches-nothing", Severity.WARNING, family=Family.OBJECTS)

@@ -65,10 +65,7 @@ class Object:
         return f"{kind} `{self.name}`" if self.name else f"patch of a {kind}" if self.is_patch else kind
 
     def place(self, *parts: str | int) -> Origin:
-        at = self.at
-        for part in () if self.is_inline else parts:
-            at = at / part
-        return at
+        return self.at if self.is_inline else self.at / parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from gpuplan.checks.handwritten.reading import (
     text,
     value_at,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
@@ -496,7 +496,7 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------
 
 
-def _content_changed(patched: Patched) -> Iterator[Finding]:
+def content_changed(patched: Patched) -> Iterator[Finding]:
     """The other half of GPU645."""
     for folder, before, after in patched.changed("ConfigMap"):
         if folder.path == Stage.GPU_OPERATOR and _plain(before.body).get("data") != after.body.get("data"):
@@ -509,12 +509,10 @@ def _content_changed(patched: Patched) -> Iterator[Finding]:
             )
 
 
-content_changed = Check(content_under_old_name.rule, _content_changed)
-
 ECHOES: Mapping[Rule, Rule] = {
     object_in_two_folders.rule: component_adds_objects_to_all.rule,
     generated_object_gone.rule: transformer_reaches_generated_objects.rule,
     cluster_policy_changed.rule: cluster_policy_contradicted.rule,
-    content_changed.rule: content_changed.rule,
+    content_under_old_name.rule: content_under_old_name.rule,
 }
 """Rules on the same matter in what is written by hand, whose findings make those of the first idle."""

@@ -388,7 +388,7 @@ def _partial_gangs(plan: Plan) -> Iterator[Use]:
     for workload in plan.workloads:
         match workload.work:
             case Training(gang=int() as gang, pods=pods) if 1 < gang < pods:
-                yield Use(workload.work.at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+                yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
 
 
 _KUBERNETES = SchedulerKind.KUBERNETES

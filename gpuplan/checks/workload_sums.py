@@ -290,10 +290,10 @@ def pod_larger_than_node(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         per_node = workload.unit.per_node
-        if workload.fraction is None and workload.units_per_pod > per_node > 0:
+        if workload.fraction is None and workload.spec.count > per_node > 0:
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and a node of "
+                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and a node of "
                 f"pool `{workload.pool.name}` has {per_node}",
                 label="fits no node",
                 related=(Label(workload.pool.nodes.at / "gpusPerNode", f"{per_node} `{workload.unit.name}` a node"),),
@@ -326,7 +326,7 @@ def _pods_per_node(workload: Workload, part: Pool) -> int:
         return 0
     if workload.fraction is not None:
         return int(1 / workload.fraction.least) * part.nodes.gpus_per_node
-    return unit.per_node // workload.units_per_pod
+    return unit.per_node // workload.spec.count
 
 
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
@@ -559,5 +559,5 @@ def _pods_at(workload: Workload) -> Origin:
     """Where the number of pods is written; the nearest thing that is, where it is left out."""
     work, field = workload.work, _pods_field(workload)
     if not isinstance(work, Training) and work.autoscaling and field == "maxReplicas":
-        return work.autoscaling.at / field
-    return work.at / field
+        return workload.work_at / "autoscaling" / field
+    return workload.work_at / field

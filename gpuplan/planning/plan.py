@@ -19,12 +19,16 @@ from gpuplan.planning.placement import Placed, Refusal
 from gpuplan.policy.models import (
     Allocation,
     Approval,
+    Autoscaling,
     Cap,
     ClusterMigStrategy,
+    Download,
     Effect,
     FluxSourceKind,
+    Inference,
     Install,
     MigStrategy,
+    ModelVolume,
     NodeLabels,
     OnLoss,
     Placement,
@@ -32,6 +36,8 @@ from gpuplan.policy.models import (
     PodSecurity,
     Role,
     SchedulerKind,
+    Training,
+    WorkloadSpec,
 )
 
 Amount = int | Decimal
@@ -486,91 +492,43 @@ class FractionRequest(NamedTuple):
     most: Decimal
 
 
-class Download(NamedTuple):
-    """A Job that fills a volume."""
-
-    at: Origin
-    image: str
-    command: tuple[str, ...]
-    args: tuple[str, ...]
-
-
-class ModelVolume(NamedTuple):
-    """A volume for a model; ``storage_class`` is empty for the cluster's default."""
-
-    at: Origin
-    size: str
-    storage_class: str
-    mount_path: str
-    access_mode: str
-    download: Download | None
-
-
-class Autoscaling(NamedTuple):
-    """Pods that follow the load."""
-
-    at: Origin
-    min_replicas: int
-    max_replicas: int
-    requests_per_second: int
-    metric: str
-
-
-class Inference(NamedTuple):
-    """A service that runs all the time."""
-
-    at: Origin
-    replicas: int
-    port: int
-    autoscaling: Autoscaling | None
-
-
-class Training(NamedTuple):
-    """Pods that run to their end; ``gang`` is how many must start together, None where any may start alone."""
-
-    at: Origin
-    pods: int
-    gang: int | None
-    backoff_limit: int
-
-
 class Workload(NamedTuple):
-    """What a team runs. ``units_per_pod`` is what each pod asks for; ``fraction`` stands for it on such pools.
+    """What a team runs. ``fraction`` stands for the count of units on pools of fractions.
 
-    ``priority_class`` is None where its tenant may name none. ``cpu`` and ``memory`` are empty where not given.
+    ``namespace`` and ``unit`` are those that are meant where none is named. ``priority_class`` is None where its
+    tenant may name none.
     """
 
     at: Origin
     name: str
+    spec: WorkloadSpec
     tenant: Tenant
     namespace: str
-    work: Inference | Training
     pool: Pool
     unit: Unit
-    units_per_pod: int
     fraction: FractionRequest | None
     priority_class: PriorityClass | None
-    image: str
-    command: tuple[str, ...]
-    args: tuple[str, ...]
-    env: Mapping[str, str]
-    config: Mapping[str, str]
-    cpu: str
-    memory: str
-    model: ModelVolume | None
+
+    @property
+    def work(self) -> Inference | Training:
+        return self.spec.training or self.spec.inference or Inference()
+
+    @property
+    def work_at(self) -> Origin:
+        return self.at / ("inference" if self.spec.training is None else "training")
 
     @property
     def most_pods(self) -> int:
         """How many pods there are at most."""
-        if isinstance(self.work, Training):
-            return self.work.pods
-        scaling = self.work.autoscaling
-        return max(self.work.replicas, scaling.max_replicas) if scaling else self.work.replicas
+        work = self.work
+        if isinstance(work, Training):
+            return work.pods
+        return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
 
     @property
     def amount_per_pod(self) -> Amount:
         """What each pod takes of its tenant's quota, in the quota's own units."""
-        return self.fraction.least if self.fraction else self.units_per_pod
+        return self.fraction.least if self.fraction else self.spec.count
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------

@@ -344,6 +344,11 @@ def divided(instances: str) -> str:
         ("flags: {migStrategy: mixed, mofedEnabled: 1}", "cannot unmarshal number"),
         ("flags: {migStrategy: mixed, mpsRoot: true}", "cannot unmarshal bool"),
         ("flags: {migStrategy: mixed}\nsurplus: 1", None),
+        ("flags: {migStrategy: none, plugin: {passDeviceSpecs: 'yes'}}", "cannot unmarshal string"),
+        ("flags: {migStrategy: none, plugin: {deviceListStrategy: {}}}", "invalid deviceListStrategy"),
+        ("flags: {migStrategy: none, gfd: {oneshot: 'yes'}}", "cannot unmarshal string"),
+        ("flags: {migStrategy: none, gfd: {sleepInterval: true}}", "invalid duration"),
+        ("flags: {migStrategy: none}\nimex: {channelIDs: x}", "cannot unmarshal string"),
     ],
 )
 def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | None, tmp_path: Path) -> None:
@@ -359,10 +364,6 @@ def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | 
 @pytest.mark.parametrize(
     "text",
     [
-        # Settings that have nothing to do with what is published.
-        "flags: {migStrategy: none, plugin: {passDeviceSpecs: 'yes'}}",
-        "flags: {migStrategy: none, gfd: {oneshot: 'yes'}}",
-        "flags: {migStrategy: none}\nimex: {channelIDs: x}",
         # Go's encoding/json takes the fields of structures in any case; we take them as they are documented.
         "flags: {migstrategy: 1}\nsharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}]}}",
         "flags: {migStrategy: none}\nsharing: {timeslicing: {resources: [{name: gpu, replicas: 1}]}}",
@@ -499,8 +500,12 @@ plugin_files = st.fixed_dictionaries(
             migStrategy=st.sampled_from(["none", "single", "mixed", "perPool"]) | odd,
             failOnInitError=st.booleans() | odd,
             mpsRoot=odd,
-        ),
-        "resources": some(gpus=st.lists(some(pattern=st.just("*"), name=st.just("gpu")), max_size=1)),
+            plugin=some(passDeviceSpecs=odd, deviceIDStrategy=odd, deviceListStrategy=odd | st.just(["envvar"])) | odd,
+            gfd=some(oneshot=odd, outputFile=odd, sleepInterval=st.sampled_from(["60s", 1, True, [], {}])) | odd,
+        )
+        | odd,
+        "imex": some(channelIDs=st.just([0]) | odd, required=odd) | odd,
+        "resources": some(gpus=st.lists(some(pattern=st.just("*"), name=st.just("gpu") | odd), max_size=1) | odd) | odd,
     },
 )
 items = some(

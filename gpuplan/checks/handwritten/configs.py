@@ -11,12 +11,13 @@ from gpuplan.checks.handwritten.formats import Problem, find_problems
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy, Plan
 
 MOST_MPS_CLIENTS = 48
 
-is_label_value = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
+LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
@@ -222,7 +223,7 @@ def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
     yield from find_problems("mig-parted", body)
     for name, entry in mapping(body.get("mig-configs")).items():
         route, items = ("mig-configs", name), [mapping(item) for item in sequence(entry)]
-        if not is_label_value(name):
+        if not LABEL_VALUE.fullmatch(name):
             message = f"entry `{name}` cannot be the value of a node label"
             yield Problem(
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"

@@ -426,11 +426,11 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
     stage, _, part = folder.partition("/")
     cluster = plan.cluster
-    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = stage == Stage.PARTITIONS and cluster.spec.node_labels is NodeLabels.EXTERNAL
     if stage not in _STAGES or is_external:
         return None
     pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
-    windows = pool.disruption.windows if pool else ()
+    windows = pool.windows if pool else ()
     is_several = Stage(stage).has_parts and not part
     if cluster.argocd is not None:
         approval = _approval(stage, pool, cluster.argocd.operator_approval)
@@ -441,7 +441,7 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     if cluster.flux is not None:
         name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
         approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
+        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
         kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
         return Applier(kind, name, folder, approval, windows)
     return None
@@ -453,7 +453,7 @@ _STAGES: Final = frozenset(stage.value for stage in Stage)
 def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
     """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
     if stage == Stage.PARTITIONS:
-        return pool.disruption.approval if pool else Approval.MANUAL
+        return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
 
 

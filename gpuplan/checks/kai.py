@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.checks.registry import Check, check, only_with
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Plan, PriorityClass, Quota
@@ -23,6 +23,11 @@ _LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
 _SHARD_OF_CHART = "default"
 
 
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is KAI
+
+
+@only_if(_is_scheduled)
 @check("GPU550", "pool-cannot-be-shard")
 def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
     """On a cluster with KAI-Scheduler, a pool's name cannot be that of its shard.
@@ -56,6 +61,7 @@ def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@only_if(_is_scheduled)
 @check("GPU551", "kai-too-old")
 def kai_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of KAI-Scheduler is too old for the objects that are written for it.
@@ -110,6 +116,3 @@ def _out_of_reach(tenant: str, quota: Quota, classes: tuple[PriorityClass, ...])
         notes=(f"its classes: {listing([found.name for found in classes])}; what they run stays within `guaranteed`",),
         help="add a preemptible class to the tenant's `priorityClasses`, or remove `limit`",
     )
-
-
-CHECKS: tuple[Check, ...] = (*only_with(KAI, pool_cannot_be_shard, kai_too_old), surplus_out_of_reach)

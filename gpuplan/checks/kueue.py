@@ -8,7 +8,7 @@ from itertools import pairwise
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.node_labels import key_fault
-from gpuplan.checks.registry import Check, check, only_with
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
@@ -35,6 +35,11 @@ _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/valida
 _HOST_LABEL = "kubernetes.io/hostname"
 
 
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is KUEUE
+
+
+@only_if(_is_scheduled)
 @check("GPU540", "kueue-too-old")
 def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
@@ -77,6 +82,7 @@ def _too_old(
     )
 
 
+@only_if(_is_scheduled)
 @check("GPU541", "queue-too-large")
 def queue_too_large(plan: Plan) -> Iterator[Finding]:
     """A queue of Kueue would list more pools or resources than it may.
@@ -122,6 +128,7 @@ def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
     return ""
 
 
+@only_if(_is_scheduled)
 @check("GPU542", "too-many-taints")
 def too_many_taints(plan: Plan) -> Iterator[Finding]:
     """A pool has more taints than a flavor of Kueue may tolerate.
@@ -179,6 +186,7 @@ def _refused(pool: Pool, at: Origin, why: str, help_: str) -> Finding:
     return Finding(at, f"topology of pool `{pool.name}` is refused", label=why, help=help_)
 
 
+@only_if(_is_scheduled)
 @check("GPU544", "weight-too-small")
 def weight_too_small(plan: Plan) -> Iterator[Finding]:
     """A weight in the surplus is too small for Kueue to tell from nothing.
@@ -244,6 +252,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU546", "cohort-name-taken")
 def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
@@ -269,6 +278,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@only_if(_is_scheduled)
 @check("GPU547", "queue-evicts-for-all", Severity.NOTE)
 def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a class that is not to preempt does, because another class of its tenant does.
@@ -300,6 +310,7 @@ def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
         yield from (found for found in tenant.priority_classes if not found.spec.preempts and found.spec.value > lowest)
 
 
+@only_if(_is_scheduled)
 @check("GPU548", "too-many-device-classes")
 def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """Pools with claims have more kinds of units than Kueue can count.
@@ -326,6 +337,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU549", "topology-in-part-of-queue", Severity.WARNING)
 def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a tenant has pools with a `topology` and without, so that its pods must ask for either.
@@ -352,20 +364,3 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
                 notes=(f'they ask by an annotation: `{ANY_TOPOLOGY}: "true"`',),
                 help=f"add `topology: [{_HOST_LABEL}]` to pool `{without.pool.name}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    *only_with(
-        KUEUE,
-        kueue_too_old,
-        queue_too_large,
-        too_many_taints,
-        weight_too_small,
-        cohort_name_taken,
-        queue_evicts_for_all,
-        too_many_device_classes,
-        topology_in_part_of_queue,
-    ),
-    topology_refused,
-    cap_stops_borrowing,
-)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check, only_with
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers.runai import DEFAULT_DEPARTMENT, RUNAI
 
 
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is RUNAI
+
+
+@only_if(_is_scheduled)
 @check("GPU560", "requests-to-be-sent", Severity.NOTE)
 def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
     """The quotas of a cluster with Run:ai take effect when somebody sends them to Run:ai.
@@ -34,6 +39,7 @@ def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU561", "default-department")
 def default_department(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Run:ai, a tenant that is part of none is called `default`.
@@ -53,6 +59,3 @@ def default_department(plan: Plan) -> Iterator[Finding]:
                 label="every cluster has it already",
                 help="give the tenant another name, such as that of the team",
             )
-
-
-CHECKS: tuple[Check, ...] = only_with(RUNAI, requests_to_be_sent, default_department)

@@ -16,7 +16,7 @@ from gpuplan.changes import ChangeClass, compare_objects, worst
 from gpuplan.changes import compare as compare_plans
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
 from gpuplan.delivery import TOOLS
-from gpuplan.delivery.flux.naming import folder_name
+from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity
@@ -33,8 +33,7 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
-from gpuplan.planning.plan import UNREAD, Approval, Install, NodeLabels, Plan, Pool, Stage, Window
-from gpuplan.planning.sync_names import sync_name
+from gpuplan.planning.plan import UNREAD, Plan
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
 HEAD: Final = "HEAD"
 WORK_TREE: Final = "the working tree"
-KUSTOMIZATION: Final = "Kustomization"
-HELM_RELEASE: Final = "HelmRelease"
-"""What a person starts, where the operator waits for one: its ConfigMaps do nothing until the release names them."""
 
 
 class SideKind(StrEnum):
@@ -87,24 +83,6 @@ class Platform(NamedTuple):
     @property
     def plans(self) -> Mapping[str, Plan]:
         return {plan.cluster.name: plan for plan in self.report.plans} if self.report else {}
-
-
-class Applier(NamedTuple):
-    """The object of Argo CD or of Flux that syncs a folder; a ``name`` that ends in ``*`` stands for several.
-
-    ``windows`` are those of the pool whose nodes it changes.
-    """
-
-    kind: str
-    name: str
-    folder: str
-    approval: Approval
-    windows: tuple[Window, ...]
-
-    @property
-    def keeps_windows(self) -> bool:
-        """Flux knows no windows."""
-        return self.kind not in (KUSTOMIZATION, HELM_RELEASE)
 
 
 class Impact(NamedTuple):
@@ -410,7 +388,7 @@ def _path(cluster: str, folder: str) -> str:
 
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
     plan = new or old
-    appliers = tuple(dict.fromkeys(found for folder in change.folders if plan and (found := _applier(plan, folder))))
+    appliers = tuple(found for folder in change.folders if plan and (found := find_applier(plan, folder)))
     is_earlier = old is not None and id(change.at.source) in _sources(old) and not (new and _has(new, change))
     holders = None
     if pods is not None:
@@ -431,41 +409,6 @@ def _sources(plan: Plan) -> set[int]:
     origins += [item.at for item in plan.retained]
     origins += [component.at for component in plan.components if component.at is not None]
     return {id(at.source) for at in origins}
-
-
-def _applier(plan: Plan, folder: str) -> Applier | None:
-    """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
-    stage, _, part = folder.partition("/")
-    cluster = plan.cluster
-    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
-    if stage not in _STAGES or is_external:
-        return None
-    pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
-    windows = pool.disruption.windows if pool else ()
-    is_several = Stage(stage).has_parts and not part
-    if cluster.argocd is not None:
-        approval = _approval(stage, pool, cluster.argocd.operator_approval)
-        if is_several and stage in (Stage.NAMESPACES, Stage.WORKLOADS):
-            return Applier("ApplicationSet", sync_name(cluster.name, folder), folder, approval, windows)
-        name = sync_name(cluster.name, f"{stage}/*" if is_several else folder)
-        return Applier("Application", name, folder, approval, windows)
-    if cluster.flux is not None:
-        name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
-        approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
-        kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
-        return Applier(kind, name, folder, approval, windows)
-    return None
-
-
-_STAGES: Final = frozenset(stage.value for stage in Stage)
-
-
-def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
-    """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
-    if stage == Stage.PARTITIONS:
-        return pool.disruption.approval if pool else Approval.MANUAL
-    return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

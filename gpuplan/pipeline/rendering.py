@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -60,8 +60,8 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
         rendered.objects += tree.objects
         rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files))
         if found := delivery.render(plan, _folders(plan, manifests, components), out):
-            tool, artifacts = found
-            manifests, files = _sort_out(artifacts)
+            tool, delivering = found
+            manifests, files = _sort_out(delivering)
             _check(rendered, plan, manifests, crds)
             tree = render_tree(f"{tool}/{name}", manifests, files, {}, out, str(root))
             rendered.tree.update(tree.files)
@@ -72,6 +72,16 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
             (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
         )
     return rendered
+
+
+def artifacts(plan: Plan, out: str = "out") -> Iterator[Manifest | File]:
+    """All objects and files of a cluster, and those of what syncs it."""
+    manifests, files = _artifacts(plan)
+    yield from manifests
+    yield from files
+    found = delivery.render(plan, _folders(plan, manifests, _components(plan, manifests)), out)
+    if found:
+        yield from found[1]
 
 
 def scope(clusters: Iterable[str]) -> tuple[str, ...]:

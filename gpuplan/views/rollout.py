@@ -8,20 +8,19 @@ from typing import Any, Final
 from gpuplan.changes.rollout import Level, Refusal, Rollout, Shortage, Step, StepKind
 from gpuplan.checks.rollout import unit_text
 from gpuplan.checks.wording import number, total_text
+from gpuplan.delivery.appliers import find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Amount,
     Approval,
-    Install,
     NodeLabels,
     Plan,
     Pool,
     Stage,
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
-from gpuplan.planning.sync_names import sync_name
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text
@@ -244,33 +243,24 @@ def _left_over(proposal: Proposal) -> list[str]:
 
 def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
     """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    cluster, is_external = plan.cluster.name, plan.cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = plan.cluster.node_labels is NodeLabels.EXTERNAL
     applied = [Stage.GPU_OPERATOR.value]
     if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
         applied.append(f"{Stage.PARTITIONS}/{pool.name}")
-    commands: list[str] = []
-    if plan.cluster.argocd:
-        for folder in applied:
-            name = sync_name(cluster, folder)
-            commands += [f"argocd app sync {name}", f"argocd app wait {name} --health"]
-    elif plan.cluster.flux:
-        from gpuplan.delivery.flux.naming import folder_name
-
-        commands += [f"flux resume {_resumed(plan, folder)} {folder_name(cluster, folder)}" for folder in applied]
-    else:
-        commands += [f"kubectl apply --server-side -k out/{cluster}/{folder}" for folder in applied]
+    commands = [command for folder in applied for command in _sync(plan, folder)]
     if is_external and step.becomes:
         labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
         commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
     return commands
 
 
-def _resumed(plan: Plan, folder: str) -> str:
-    """What waits for a person: of the operator's chart it is the release."""
-    flux, operator = plan.cluster.flux, plan.cluster.gpu_operator
-    waits = flux is not None and flux.operator_approval is Approval.MANUAL
-    is_release = folder == Stage.GPU_OPERATOR and operator.install is Install.HELM
-    return "helmrelease" if is_release and waits else "kustomization"
+def _sync(plan: Plan, folder: str) -> list[str]:
+    applier = find_applier(plan, folder)
+    if applier is None:
+        return [f"kubectl apply --server-side -k out/{plan.cluster.name}/{folder}"]
+    if plan.cluster.argocd is not None:
+        return [f"argocd app sync {applier.name}", f"argocd app wait {applier.name} --health"]
+    return [f"flux resume {applier.kind.lower()} {applier.name}"]
 
 
 _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gpuplan.changes.model import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, ObjectChange, Subject
 from gpuplan.changes.pods import Holder
+from gpuplan.delivery.appliers import Applier
 from gpuplan.manifests import Identity
-from gpuplan.pipeline.comparing import WORK_TREE, Applier, Diff, Impact, Platform, Side, SideKind
+from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
 from gpuplan.planning.plan import Approval, Window
 from gpuplan.views.diff import class_style, shown_diff

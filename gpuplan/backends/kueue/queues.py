@@ -26,13 +26,13 @@ from gpuplan.planning.plan import Plan, Tenant
 from gpuplan.planning.queues import ROOT_COHORT, evicts_within, left_over, parents
 
 
-def cohorts(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The root with what is nobody's, and a cohort for each parent."""
-    yield _cohort(ROOT_COHORT, None, free_cells(plan), None)
+def cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
+    """The root with what is nobody's, of no tenant, and a cohort for each parent."""
+    yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
     divided, left = parents(plan.tenants), left_over(plan.tenants)
     for tenant in plan.tenants:
         if tenant.name in divided:
-            yield _cohort(tenant.name, _above(tenant, divided), shared_cells(tenant, left), tenant)
+            yield tenant, _cohort(tenant.name, _above(tenant, divided), shared_cells(tenant, left), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
@@ -48,15 +48,16 @@ def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) 
     return {"apiVersion": API_VERSION, "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
 
 
-def cluster_queues(plan: Plan) -> Iterator[dict[str, Any]]:
+def cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """A queue for each tenant that may run something that is counted."""
     divided, left = parents(plan.tenants), left_over(plan.tenants)
     for tenant in plan.tenants:
         if _has_queue(tenant):
             if tenant.name in divided:
-                yield _cluster_queue(tenant, tenant.name, rest_cells(tenant, left), {})
+                yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(tenant, left), {})
             else:
-                yield _cluster_queue(tenant, _above(tenant, divided), own_cells(tenant, left), _fair_sharing(tenant))
+                above, cells = _above(tenant, divided), own_cells(tenant, left)
+                yield tenant, _cluster_queue(tenant, above, cells, _fair_sharing(tenant))
 
 
 def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str, Any]) -> dict[str, Any]:
@@ -90,16 +91,19 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
     }
 
 
-def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
+def local_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """The queue of each namespace whose tenant has one; which ClusterQueue it names can never be changed."""
     for tenant in plan.tenants:
         for namespace in tenant.namespaces if _has_queue(tenant) else ():
-            yield {
-                "apiVersion": API_VERSION,
-                "kind": "LocalQueue",
-                "metadata": {"name": DEFAULT_QUEUE, "namespace": namespace},
-                "spec": {"clusterQueue": tenant.name},
-            }
+            yield (
+                tenant,
+                {
+                    "apiVersion": API_VERSION,
+                    "kind": "LocalQueue",
+                    "metadata": {"name": DEFAULT_QUEUE, "namespace": namespace},
+                    "spec": {"clusterQueue": tenant.name},
+                },
+            )
 
 
 def _has_queue(tenant: Tenant) -> bool:

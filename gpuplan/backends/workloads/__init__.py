@@ -11,6 +11,7 @@ from gpuplan.backends.workloads.pods import config_map
 from gpuplan.backends.workloads.training import job
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Inference, Plan, Stage, Workload
+from gpuplan.planning.subjects import about
 
 _BEFORE, _AFTER = 0, 1
 """What pods need, and what runs them. Whoever waits until what comes first is healthy waits for downloads and for no
@@ -21,7 +22,9 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of all workloads."""
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
-        yield from (Manifest(folder, body, order=order) for order, body in _objects(plan, workload))
+        yield from (
+            Manifest(folder, body, order=order, about=about(workload)) for order, body in _objects(plan, workload)
+        )
 
 
 def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:

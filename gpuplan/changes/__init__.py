@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.compare import compare
+from gpuplan.changes.compare import State, compare
 from gpuplan.changes.model import (
     CapacityChange,
     Change,
@@ -11,10 +11,10 @@ from gpuplan.changes.model import (
     GrantChange,
     NodeImpact,
     ObjectChange,
-    Subject,
     worst,
 )
 from gpuplan.changes.objects import compare_objects
+from gpuplan.manifests import Subject
 
 __all__ = [
     "CapacityChange",
@@ -24,6 +24,7 @@ __all__ = [
     "GrantChange",
     "NodeImpact",
     "ObjectChange",
+    "State",
     "Subject",
     "compare",
     "compare_objects",

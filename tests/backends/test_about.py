@@ -45,14 +45,14 @@ def documents(plan: Plan) -> set[Subject]:
 )
 def test_all_that_is_written_is_about_documents_of_the_policy(edit: Edit) -> None:
     for plan in state(edit).plans:
-        for artifact in artifacts(plan):
+        for _, artifact in artifacts(plan):
             assert artifact.about
             assert set(artifact.about) <= documents(plan)
 
 
 def test_every_document_has_something_written_about_it() -> None:
     for plan in state(edits.edit_a_layout_and_retain_the_old_one).plans:
-        assert {subject for artifact in artifacts(plan) for subject in artifact.about} == documents(plan)
+        assert {subject for _, artifact in artifacts(plan) for subject in artifact.about} == documents(plan)
 
 
 def test_nothing_is_made_that_is_about_nothing() -> None:

@@ -288,7 +288,9 @@ def test_a_comment_has_room_for_it() -> None:
 @example("a\n\n# heading\n| b |")
 @example("</details></summary>@team #1 https://example.com")
 def test_no_name_becomes_markup(text: str) -> None:
-    hostile = Change(text, ChangeClass.QUOTA, Subject(text, text), text, text, text, at("«a»: 1\n", file=text), (text,))
+    hostile = Change(
+        text, ChangeClass.QUOTA, Subject(text, text), text, text, text, at("«a»: 1\n", file=text), folders=(text,)
+    )
     holder = Holder(text, text, text, text, {text: 1})
     item = ObjectChange(text, ChangeClass.QUOTA, text, Identity(text, text, text, text), "changed")
 

@@ -30,7 +30,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
         for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan)))
+            yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
         for body in (_system_namespace(), grants_binding(), devices_binding()):
             yield Manifest(_FOLDER, body, about=cluster)
         if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:

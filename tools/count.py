@@ -1,4 +1,7 @@
-"""Count the lines of code of gpuplan by package, and the lines of the data files beside it."""
+"""Count the lines of code of gpuplan by package, and the lines of the data beside it.
+
+Data are all files that are no modules, and modules below a folder `data` that hold values and no logic.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,14 @@ _NOTHING = {
     tokenize.NL,
 }
 """Tokens that make no line a line of code."""
+
+_DATA = "data"
+_VALUES = (
+    *(ast.Module, ast.Import, ast.ImportFrom, ast.alias, ast.Expr, ast.Assign, ast.AnnAssign),
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.expr_context),
+    *(ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Call, ast.keyword, ast.UnaryOp, ast.USub),
+)
+"""What a module of data may be made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +73,16 @@ def count_packages(folder: Path) -> dict[str, Count]:
     counts: dict[str, Count] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            package = path.relative_to(folder).parts[0] if path.parent != folder else "."
-            counts[package] = counts.get(package, Count()) + count_file(path)
+            *folders, _ = path.relative_to(folder).parts
+            package = folders[0] if folders else "."
+            counts[package] = counts.get(package, Count()) + count_file(path, may_be_data=_DATA in folders)
     return dict(sorted(counts.items()))
 
 
-def count_file(path: Path) -> Count:
-    """A module, or one data file; an empty file, such as `py.typed`, is neither."""
+def count_file(path: Path, *, may_be_data: bool) -> Count:
+    """A module, or one file of data; an empty file, such as `py.typed`, is neither."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
+    if path.suffix == ".py" and not (may_be_data and holds_values_only(text)):
         return Count(modules=1, lines=len(text.splitlines()), code=len(code_lines(text)))
     written = [line for line in text.splitlines() if line.strip()]
     return Count(data_files=1, data=len(written)) if written else Count()
@@ -85,6 +97,15 @@ def code_lines(source: str) -> set[int]:
         if token.type not in _NOTHING and token.start not in docstrings
         for line in range(token.start[0], token.end[0] + 1)
     }
+
+
+def holds_values_only(source: str) -> bool:
+    """Whether a module holds no logic: literals, names, and calls of what is named like a class."""
+    nodes = list(ast.walk(ast.parse(source)))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return all(isinstance(node, _VALUES) for node in nodes) and all(
+        isinstance(function, ast.Name) and function.id[:1].isupper() for function in called
+    )
 
 
 def _docstrings(source: str) -> Iterator[tuple[int, int]]:

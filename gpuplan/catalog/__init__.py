@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpuplan.catalog.loading import Catalog, load
 from gpuplan.catalog.models import (
     Engines,
-    Evidence,
     Gpu,
     LegacyName,
     PciDevice,
@@ -19,7 +18,6 @@ from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
 __all__ = [
     "Catalog",
     "Engines",
-    "Evidence",
     "Gpu",
     "LegacyName",
     "PciDevice",

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gpuplan.catalog.models import Engines, Evidence, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
+from gpuplan.catalog.models import Engines, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.wording import listing
 
@@ -88,7 +88,7 @@ def read_gpu(text: str) -> Gpu:
         profiles=tuple(_profile(row) for row in mig.get("profiles", ())),
         legacy_names={row["name"]: LegacyName(**row) for row in mig.get("legacy_names", ())},
         min_drivers=mig.get("min_drivers", {}),
-        products=tuple(_product(row) for row in raw["products"]),
+        products=tuple(Product(**row) for row in raw["products"]),
         pci=tuple(PciDevice(**row) for row in raw["pci"]),
         notes=tuple(raw.get("notes", ())),
         uncertain=tuple(raw.get("uncertain", ())),
@@ -116,13 +116,6 @@ def _profile(row: dict[str, Any]) -> Profile:
         sources=tuple(row["sources"]),
         derived=tuple(row.get("derived", ())),
     )
-
-
-def _product(row: dict[str, str]) -> Product:
-    """A label is read unless the row says from what it was derived."""
-    if derived := row.get("derived"):
-        return Product(row["label"], Evidence.DERIVED, derived)
-    return Product(row["label"], Evidence.READ, row.get("note", ""))
 
 
 def _id(file_name: str) -> str:

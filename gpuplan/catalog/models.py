@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
-
-
-class Evidence(StrEnum):
-    """Whether a fact was read somewhere or follows from others."""
-
-    READ = "read"
-    DERIVED = "derived"
 
 
 class Source(NamedTuple):
@@ -25,19 +17,21 @@ class Source(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A value of the node label ``nvidia.com/gpu.product`` that boards of this model carry."""
+    """A value of the node label ``nvidia.com/gpu.product`` that boards of this model carry.
+
+    ``derived`` says from what it was inferred, and is empty for one that was read on a node.
+    """
 
     label: str
-    evidence: Evidence
+    derived: str = ""
     note: str = ""
 
 
 class PciDevice(NamedTuple):
-    """A PCI device id of the model; ``in_stock_filters`` tells whether mig-parted's default file filters on it."""
+    """A PCI device id of the model."""
 
     device: str
     name: str
-    in_stock_filters: bool = False
 
     @property
     def filter(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
+from pydantic import BaseModel
+
 from gpuplan.catalog import Gpu
 
 _PLACES = frozenset(("at", "layout_at"))
@@ -28,6 +30,8 @@ def meaning(part: object) -> object:
         if names is None:
             return tuple(meaning(value) for value in part)
         return type(part).__name__, *(meaning(getattr(part, name)) for name in names if _matters(name))
+    if isinstance(part, BaseModel):
+        return type(part).__name__, *(meaning(value) for _, value in part)
     if is_dataclass(part):
         names = tuple(field.name for field in fields(part))
         return type(part).__name__, *(meaning(getattr(part, name)) for name in names if _matters(name))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.backends import workloads
-from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.objects import Objects, differing
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
 from gpuplan.manifests import Subject
 from gpuplan.planning.plan import WORKLOAD_LABEL, Inference, Plan, Training, Workload
+from gpuplan.policy.differences import changed_fields
 from gpuplan.wording import joined
 
 _Key = tuple[str, str]
@@ -57,7 +57,7 @@ def _removed(before: Plan, old: Workload) -> Change:
         old,
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it" if old.model else "its pods end",
+        "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
         "reverting starts it anew, from the beginning",
     )._replace(pods=old.most_pods)
 
@@ -80,21 +80,8 @@ def _pods(workload: Workload) -> str:
     return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(workload.most_pods)
 
 
-_WORDS: Final = {
-    "work": "how it runs",
-    "units_per_pod": "units of each pod",
-    "cpu": "cpu",
-    "memory": "memory",
-    "config": "configuration",
-    "env": "environment",
-    "args": "arguments",
-    "model": "model",
-    "image": "image",
-    "command": "command",
-    "fraction": "fraction",
-}
-_NAMED: Final = {"unit": "unit", "pool": "pool", "tenant": "tenant", "priority_class": "priority class"}
-"""Parts of the plan that a workload only names: what changes of them is said of them."""
+_MEANT: Final = {"unit": "unit", "priority_class": "priority class"}
+"""Parts of the plan that a workload may mean without naming them."""
 
 
 def _name(workload: Workload, part: str) -> str | None:
@@ -106,9 +93,10 @@ def _differences(old: Workload, new: Workload) -> str:
     pods, next_pods = _pods(old), _pods(new)
     if pods != next_pods:
         return f"there are {next_pods} pods, not {pods}"
-    found = [word for name, word in _WORDS.items() if not means_same(getattr(old, name), getattr(new, name))]
-    found += [word for name, word in _NAMED.items() if _name(old, name) != _name(new, name)]
-    return f"changes: {joined(found)}" if found else "its pool, its tenant or the scheduler asks something else of pods"
+    found = [change.words for change in changed_fields(old.spec, new.spec)]
+    found += [word for name, word in _MEANT.items() if _name(old, name) != _name(new, name)]
+    words = [*dict.fromkeys(found)]
+    return f"changes: {joined(words)}" if words else "its pool, its tenant or the scheduler asks something else of pods"
 
 
 def _change(plan: Plan, workload: Workload, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:

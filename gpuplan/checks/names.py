@@ -238,8 +238,8 @@ def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Nam
 
 def _storage_names(plan: Plan) -> Iterator[_Named]:
     for workload in plan.workloads:
-        if workload.model and workload.model.storage_class:
-            yield _STORAGE, workload.model.storage_class, workload.model.at / "storageClass"
+        if workload.spec.model and workload.spec.model.storage_class:
+            yield _STORAGE, workload.spec.model.storage_class, workload.at / "model" / "storageClass"
 
 
 def _names_of_settings(cluster: Cluster) -> Iterator[_Named]:

@@ -171,13 +171,8 @@ def guarantee(tenant: Tenant, quota: Quota) -> Use:
 def limits(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
         for quota in tenant.quotas:
-            if may_borrow(quota):
+            if quota.may_borrow:
                 yield limit(tenant, quota)
-
-
-def may_borrow(quota: Quota) -> bool:
-    """Whether the tenant may use more than its guarantee."""
-    return quota.limit is None or quota.limit > quota.guaranteed
 
 
 def limit(tenant: Tenant, quota: Quota) -> Use:
@@ -262,7 +257,7 @@ def gangs(plan: Plan) -> Iterator[Use]:
     for workload in plan.workloads:
         match workload.work:
             case Training(gang=int() as gang, pods=pods) if gang > 1:
-                yield Use(workload.work.at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+                yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
 
 
 def autoscalers(plan: Plan) -> Iterator[Use]:
@@ -270,7 +265,8 @@ def autoscalers(plan: Plan) -> Iterator[Use]:
         match workload.work:
             case Inference(autoscaling=scaling) if scaling:
                 most = scaling.max_replicas
-                yield Use(scaling.at.key, f"`{workload.name}` has {scaling.min_replicas} to {most} pods")
+                at = workload.work_at / "autoscaling"
+                yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {most} pods")
 
 
 USES: Mapping[str, FindUses] = {

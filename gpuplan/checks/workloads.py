@@ -17,7 +17,6 @@ from gpuplan.planning.plan import (
     Inference,
     Isolation,
     Mig,
-    ModelVolume,
     Mps,
     Plan,
     TimeSlicing,
@@ -46,11 +45,11 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
         sharing = workload.pool.part_with(workload.unit).sharing
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
         is_shared = isinstance(slicing, TimeSlicing | Mps) and workload.unit.isolation is not Isolation.WHOLE_GPU
-        if workload.units_per_pod > 1 and is_shared:
+        if workload.spec.count > 1 and is_shared:
             is_refused = refuses_more_than_one(workload.pool, workload.unit)
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.units_per_pod} shares of pool `{workload.pool.name}`",
+                f"a pod of `{workload.name}` asks for {workload.spec.count} shares of pool `{workload.pool.name}`",
                 label="refused by the device plugin" if is_refused else "more shares, not more GPU",
                 related=(Label(sharing.at.key, "shares"),),
                 notes=("shares may be of one GPU, and bring no more time or memory on it",),
@@ -72,11 +71,11 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
     Ask for one larger profile, or for more pods of one device each.
     """
     for workload in plan.workloads:
-        if workload.units_per_pod > 1 and workload.unit.isolation is Isolation.HARDWARE:
+        if workload.spec.count > 1 and workload.unit.isolation is Isolation.HARDWARE:
             larger = _larger_profiles(workload)
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and a CUDA "
+                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and a CUDA "
                 "process sees one",
                 label="the others stay idle",
                 notes=(f"pool `{workload.pool.name}` also hands out {listing(larger)}",) if larger else (),
@@ -101,10 +100,10 @@ def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         most = workload.tenant.units_per_container
-        if most is not None and workload.fraction is None and workload.units_per_pod > most:
+        if most is not None and workload.fraction is None and workload.spec.count > most:
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.units_per_pod} `{workload.unit.name}`, and containers "
+                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and containers "
                 f"of tenant `{workload.tenant.name}` may have {most}",
                 label="refused by admission",
                 related=(Label(workload.tenant.at / "allow" / "unitsPerContainer", f"{most} at most"),),
@@ -145,7 +144,7 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 related=sharing,
                 help="add `fraction: 0.5`, or use a pool with `sharing: {exclusive: {}}` for whole GPUs",
             )
-        elif workload.fraction is not None and workload.units_per_pod > 1:
+        elif workload.fraction is not None and workload.spec.count > 1:
             yield Finding(
                 workload.at / "count",
                 f"workload `{name}` has both a count and a fraction",
@@ -234,7 +233,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         name, fraction = workload.name, workload.fraction
         match workload.work:
-            case Training(at=at, pods=pods, gang=int(gang)) if gang > pods:
+            case Training(pods=pods, gang=int(gang)) if gang > pods:
+                at = workload.work_at
                 yield Finding(
                     at / "gang",
                     f"a gang of {gang} cannot start together: `{name}` has {pods} pods",
@@ -243,7 +243,7 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
                     help=f"write `gang: {pods}` or less",
                 )
             case Inference(autoscaling=Autoscaling() as scaling):
-                yield from _scaling(name, workload.work, scaling)
+                yield from _scaling(workload, workload.work, scaling)
             case _:
                 pass
         if fraction is not None and fraction.least > fraction.most:
@@ -257,9 +257,10 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _scaling(name: str, work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
-    least, most = scaling.min_replicas, scaling.max_replicas
-    low, high = scaling.at / "minReplicas", scaling.at / "maxReplicas"
+def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
+    name, least, most = workload.name, scaling.min_replicas, scaling.max_replicas
+    at = workload.work_at / "autoscaling"
+    low, high = at / "minReplicas", at / "maxReplicas"
     if least > most:
         yield Finding(
             low,
@@ -271,7 +272,7 @@ def _scaling(name: str, work: Inference, scaling: Autoscaling) -> Iterator[Findi
     elif not least <= work.replicas <= most and work.replicas != 1:  # one is what is left out
         is_less = work.replicas < least
         yield Finding(
-            work.at / "replicas",
+            workload.work_at / "replicas",
             f"`{name}` begins with {work.replicas} replicas, and its autoscaler keeps {least} to {most}",
             label="changed at once",
             related=(Label(low if is_less else high, "the fewest" if is_less else "the most"),),
@@ -307,9 +308,9 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
 
 
 def _images(workload: Workload) -> Iterator[tuple[Origin, str]]:
-    yield workload.at / "image", workload.image
-    if workload.model and workload.model.download:
-        yield workload.model.download.at / "image", workload.model.download.image
+    yield workload.at / "image", workload.spec.image
+    if workload.spec.model and workload.spec.model.download:
+        yield workload.at / "model" / "download" / "image", workload.spec.model.download.image
 
 
 def _tag(image: str) -> str:
@@ -331,27 +332,27 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
     for workload in plan.workloads:
-        model, nodes = workload.model, workload.pool.nodes.count
+        model, nodes = workload.spec.model, workload.pool.nodes.count
         if model is None:
             continue
         if model.access_mode == "ReadWriteOnce" and workload.most_pods > 1 and nodes > 1:
             yield _out_of_reach(
-                model,
+                workload,
                 f"{workload.most_pods} pods of `{workload.name}` may be on several nodes, and its volume on one",
                 "attached to one node",
                 (Label(workload.pool.nodes.at / "count", f"pool `{workload.pool.name}` has {nodes} nodes"),),
             )
         elif model.access_mode == "ReadOnlyMany" and model.download is not None:
             yield _out_of_reach(
-                model,
+                workload,
                 f"the download cannot write to the volume of `{workload.name}`",
                 "mounted read-only",
-                (Label(model.download.at.key, "writes to the volume"),),
+                (Label((workload.at / "model" / "download").key, "writes to the volume"),),
             )
 
 
-def _out_of_reach(model: ModelVolume, message: str, label: str, related: tuple[Label, ...]) -> Finding:
-    at = model.at / "accessMode"
+def _out_of_reach(workload: Workload, message: str, label: str, related: tuple[Label, ...]) -> Finding:
+    at = workload.at / "model" / "accessMode"
     return Finding(at, message, label=label, related=related, help="write `accessMode: ReadWriteMany`, or leave it out")
 
 
@@ -380,18 +381,18 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         yield from _unlikely_cpu(workload)
-        if workload.memory:
-            yield from _unlikely_bytes(workload.at / "memory", "memory", workload.memory, workload)
-        if workload.model:
-            yield from _unlikely_bytes(workload.model.at / "size", "size", workload.model.size, workload)
+        if workload.spec.memory:
+            yield from _unlikely_bytes(workload.at / "memory", "memory", workload.spec.memory, workload)
+        if workload.spec.model:
+            yield from _unlikely_bytes(workload.at / "model" / "size", "size", workload.spec.model.size, workload)
 
 
 def _unlikely_cpu(workload: Workload) -> Iterator[Finding]:
-    cpus = _parse(workload.cpu) if workload.cpu else Decimal(1)
+    cpus = _parse(workload.spec.cpu) if workload.spec.cpu else Decimal(1)
     if cpus is None or not 0 < cpus <= _MOST_CPUS:
         yield Finding(
             workload.at / "cpu",
-            f"`{workload.cpu}` of workload `{workload.name}` is not a number of CPUs",
+            f"`{workload.spec.cpu}` of workload `{workload.name}` is not a number of CPUs",
             label="no node has so many" if cpus and cpus > 0 else "cpu",
             help="write a number such as `4`, or thousandths such as `500m`",
         )
@@ -443,11 +444,11 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
     Write an absolute path of its own, such as `/models`, and file names without `/`.
     """
     for workload in plan.workloads:
-        for name in workload.config:
+        for name in workload.spec.config:
             flaw = _flaw_of_key(name)
             if flaw:
                 yield _unusable((workload.at / "config" / name).key, "file name", name, workload, flaw)
-        size = sum(len(name) + len(text.encode()) for name, text in workload.config.items())
+        size = sum(len(name) + len(text.encode()) for name, text in workload.spec.config.items())
         if size > _MOST_CONFIG:
             flaw = f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}"
             yield Finding(
@@ -456,11 +457,11 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
                 label=flaw,
                 help="bring large files in the image or in the `model` volume",
             )
-        if workload.model:
-            flaw = _flaw_of_path(workload.model.mount_path, has_config=bool(workload.config))
+        if model := workload.spec.model:
+            flaw = _flaw_of_path(model.mount_path, has_config=bool(workload.spec.config))
             if flaw:
-                at = workload.model.at / "mountPath"
-                yield _unusable(at, "path", workload.model.mount_path, workload, flaw)
+                at = workload.at / "model" / "mountPath"
+                yield _unusable(at, "path", model.mount_path, workload, flaw)
 
 
 def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -> Finding:
@@ -515,7 +516,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
     """
     refused = frozenset(("NVIDIA_VISIBLE_DEVICES", *DEVICE_VARIABLES))
     for workload in plan.workloads:
-        for name in workload.env:
+        for name in workload.spec.env:
             at = (workload.at / "env" / name).key
             if name in refused:
                 yield Finding(

@@ -11,20 +11,26 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
+from functools import cached_property
 from typing import NamedTuple
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import (
     Allocation,
     Approval,
+    Autoscaling,
     Cap,
     ClusterMigStrategy,
+    Download,
     Effect,
     FluxSourceKind,
+    Inference,
     Install,
     MigStrategy,
+    ModelVolume,
     NodeLabels,
     OnLoss,
     Placement,
@@ -32,10 +38,15 @@ from gpuplan.policy.models import (
     PodSecurity,
     Role,
     SchedulerKind,
+    Training,
+    WorkloadSpec,
 )
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
+
+UnitKey = tuple[str, str]
+"""The names of a pool and of a unit that it hands out."""
 
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
@@ -429,6 +440,15 @@ class Quota(NamedTuple):
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
 
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
+    def may_borrow(self) -> bool:
+        """Whether the tenant may use more than its guarantee."""
+        return self.limit is None or self.limit > self.guaranteed
+
 
 class Member(NamedTuple):
     """A group with a role in the tenant's namespaces."""
@@ -470,6 +490,10 @@ class Total(NamedTuple):
     quotas: tuple[tuple[Tenant, Quota], ...]
 
     @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
     def free(self) -> Amount:
         """Units that nobody has a guarantee on; negative where more is promised than there is."""
         return self.unit.capacity - self.guaranteed
@@ -486,91 +510,47 @@ class FractionRequest(NamedTuple):
     most: Decimal
 
 
-class Download(NamedTuple):
-    """A Job that fills a volume."""
-
-    at: Origin
-    image: str
-    command: tuple[str, ...]
-    args: tuple[str, ...]
-
-
-class ModelVolume(NamedTuple):
-    """A volume for a model; ``storage_class`` is empty for the cluster's default."""
-
-    at: Origin
-    size: str
-    storage_class: str
-    mount_path: str
-    access_mode: str
-    download: Download | None
-
-
-class Autoscaling(NamedTuple):
-    """Pods that follow the load."""
-
-    at: Origin
-    min_replicas: int
-    max_replicas: int
-    requests_per_second: int
-    metric: str
-
-
-class Inference(NamedTuple):
-    """A service that runs all the time."""
-
-    at: Origin
-    replicas: int
-    port: int
-    autoscaling: Autoscaling | None
-
-
-class Training(NamedTuple):
-    """Pods that run to their end; ``gang`` is how many must start together, None where any may start alone."""
-
-    at: Origin
-    pods: int
-    gang: int | None
-    backoff_limit: int
-
-
 class Workload(NamedTuple):
-    """What a team runs. ``units_per_pod`` is what each pod asks for; ``fraction`` stands for it on such pools.
+    """What a team runs. ``fraction`` stands for the count of units on pools of fractions.
 
-    ``priority_class`` is None where its tenant may name none. ``cpu`` and ``memory`` are empty where not given.
+    ``namespace`` and ``unit`` are those that are meant where none is named. ``priority_class`` is None where its
+    tenant may name none.
     """
 
     at: Origin
     name: str
+    spec: WorkloadSpec
     tenant: Tenant
     namespace: str
-    work: Inference | Training
     pool: Pool
     unit: Unit
-    units_per_pod: int
     fraction: FractionRequest | None
     priority_class: PriorityClass | None
-    image: str
-    command: tuple[str, ...]
-    args: tuple[str, ...]
-    env: Mapping[str, str]
-    config: Mapping[str, str]
-    cpu: str
-    memory: str
-    model: ModelVolume | None
+
+    @property
+    def work(self) -> Inference | Training:
+        return self.spec.training or self.spec.inference or Inference()
+
+    @property
+    def work_at(self) -> Origin:
+        return self.at / ("inference" if self.spec.training is None else "training")
+
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
 
     @property
     def most_pods(self) -> int:
         """How many pods there are at most."""
-        if isinstance(self.work, Training):
-            return self.work.pods
-        scaling = self.work.autoscaling
-        return max(self.work.replicas, scaling.max_replicas) if scaling else self.work.replicas
+        work = self.work
+        if isinstance(work, Training):
+            return work.pods
+        return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
 
     @property
     def amount_per_pod(self) -> Amount:
         """What each pod takes of its tenant's quota, in the quota's own units."""
-        return self.fraction.least if self.fraction else self.units_per_pod
+        return self.fraction.least if self.fraction else self.spec.count
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -658,7 +638,7 @@ class Broken:
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
 
@@ -677,6 +657,10 @@ class Plan:
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.tenants)
 
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
@@ -772,6 +756,7 @@ __all__ = [
     "Total",
     "Training",
     "Unit",
+    "UnitKey",
     "Window",
     "Workload",
 ]

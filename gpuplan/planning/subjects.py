@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.manifests import Subject
 from gpuplan.planning.plan import Cluster, Layout, Plan, Pool, PriorityClass, Retained, Tenant, Workload
+from gpuplan.planning.tree import Tree
 
 Part = Cluster | Layout | Pool | PriorityClass | Retained | Tenant | Workload
 
@@ -35,18 +36,9 @@ def resources_of(plan: Plan) -> tuple[Subject, ...]:
     return about(*plan.pools, *plan.layouts, *plan.retained)
 
 
-def families(tenants: Sequence[Tenant]) -> Mapping[str, tuple[Tenant, ...]]:
+def families(tree: Tree) -> Mapping[str, tuple[Tenant, ...]]:
     """The tenants that are part of one, by the name of each of them: what one has follows from what the others have."""
-    known = {tenant.name: tenant for tenant in tenants}
     found: dict[str, list[Tenant]] = {}
-    for tenant in tenants:
-        found.setdefault(_root(tenant, known), []).append(tenant)
+    for tenant in tree.tenants:
+        found.setdefault(tree.path(tenant)[-1].name, []).append(tenant)
     return {tenant.name: tuple(family) for family in found.values() for tenant in family}
-
-
-def _root(tenant: Tenant, known: Mapping[str, Tenant]) -> str:
-    seen: set[str] = set()
-    while tenant.parent in known and tenant.parent is not None and tenant.name not in seen:
-        seen.add(tenant.name)
-        tenant = known[tenant.parent]
-    return tenant.name

@@ -7,18 +7,7 @@ from decimal import Decimal
 
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import (
-    Autoscaling,
-    Download,
-    FractionRequest,
-    Inference,
-    ModelVolume,
-    Pool,
-    PriorityClass,
-    Tenant,
-    Training,
-    Workload,
-)
+from gpuplan.planning.plan import FractionRequest, Pool, PriorityClass, Tenant, Workload
 from gpuplan.planning.rules import NAMESPACE_NEEDED
 from gpuplan.planning.tenants import resolve_unit
 from gpuplan.policy import models
@@ -47,22 +36,13 @@ def resolve_workload(
     return Workload(
         at=at,
         name=workload.metadata.name,
+        spec=spec,
         tenant=tenant,
         namespace=namespace,
-        work=_work(at, spec),
         pool=pool,
         unit=unit,
-        units_per_pod=spec.count,
         fraction=_fraction(at / "fraction", spec.fraction),
         priority_class=priority,
-        image=spec.image,
-        command=tuple(spec.command),
-        args=tuple(spec.args),
-        env=spec.env,
-        config=spec.config,
-        cpu=spec.cpu or "",
-        memory=spec.memory or "",
-        model=_model(at / "model", spec.model) if spec.model else None,
     )
 
 
@@ -105,28 +85,6 @@ def _priority_class(
     return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
 
 
-def _work(at: Origin, spec: models.WorkloadSpec) -> Inference | Training:
-    if spec.training is not None:
-        training = spec.training
-        return Training(at / "training", training.pods, training.gang, training.backoff_limit)
-    inference = spec.inference or models.Inference()
-    scaling = inference.autoscaling
-    return Inference(
-        at / "inference",
-        inference.replicas,
-        inference.port,
-        Autoscaling(
-            at / "inference" / "autoscaling",
-            scaling.min_replicas,
-            scaling.max_replicas,
-            scaling.requests_per_second,
-            scaling.metric,
-        )
-        if scaling
-        else None,
-    )
-
-
 def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> FractionRequest | None:
     match fraction:
         case None:
@@ -135,17 +93,3 @@ def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> Frac
             return FractionRequest(at, Decimal(str(fraction.min)), Decimal(str(fraction.max)))
         case _:
             return FractionRequest(at, Decimal(str(fraction)), Decimal(str(fraction)))
-
-
-def _model(at: Origin, model: models.ModelVolume) -> ModelVolume:
-    download = model.download
-    return ModelVolume(
-        at=at,
-        size=model.size,
-        storage_class=model.storage_class or "",
-        mount_path=model.mount_path,
-        access_mode=model.access_mode,
-        download=Download(at / "download", download.image, tuple(download.command), tuple(download.args))
-        if download
-        else None,
-    )

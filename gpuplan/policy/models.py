@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from gpuplan.policy.marks import Keyed, Words
 from gpuplan.policy.texts import (
     Duration,
     GitReference,
@@ -202,33 +203,33 @@ class GpuOperator(Model):
         "`nvidia-gpu-operator`.",
         default=None,
     )
-    cluster_policy: Subdomain | None = described(
+    cluster_policy: Annotated[Subdomain | None, Words("ClusterPolicy")] = described(
         "The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on "
         "OpenShift.",
         default=None,
     )
-    mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False)] = described(
+    mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False), Words("MIG strategy")] = described(
         "`perPool` leaves `ClusterPolicy.spec.mig.strategy` unset, so that each pool's own strategy holds. Any other "
         "value is written there and overrides every pool on the cluster.",
         default=ClusterMigStrategy.PER_POOL,
     )
     driver: Driver = described("The NVIDIA driver.", default=Driver.model_construct(enabled=True, version=None))
-    reboot_on_mig_change: bool = described(
+    reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = described(
         "Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it.",
         default=False,
     )
-    nfd: bool = described(
+    nfd: Annotated[bool, Words("Node Feature Discovery")] = described(
         "Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own "
         "Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.",
         default=True,
     )
-    chart_repo_url: Line = described(
+    chart_repo_url: Annotated[Line, Words("chart repository")] = described(
         "The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or "
         "`flux`).",
         default=NVIDIA_CHARTS,
         alias="chartRepoURL",
     )
-    values: dict[str, Any] = described(
+    values: Annotated[dict[str, Any], Words("Helm values")] = described(
         "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
         "chart version does not know are reported: the chart itself ignores them silently.",
         default_factory=dict,
@@ -238,7 +239,7 @@ class GpuOperator(Model):
 class Runai(Model):
     """What Run:ai's API must be told of a cluster."""
 
-    cluster_id: Line | None = described(
+    cluster_id: Annotated[Line | None, Words("cluster id")] = described(
         "The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it.",
         default=None,
     )
@@ -253,7 +254,7 @@ class Scheduler(Model):
     on_loss: Annotated[OnLoss, Field(strict=False)] = described(
         "`report` lists what the scheduler cannot keep, `refuse` makes each of them an error.", default=OnLoss.REPORT
     )
-    cap: Annotated[Cap, Field(strict=False)] = described(
+    cap: Annotated[Cap, Field(strict=False), Words("capped number")] = described(
         "The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`.", default=Cap.LIMIT
     )
     version: SchedulerVersion | None = described(
@@ -261,7 +262,9 @@ class Scheduler(Model):
         "that gpuplan knows.",
         default=None,
     )
-    runai: Runai | None = described("What Run:ai's API must be told (`kind: runai`).", default=None)
+    runai: Annotated[Runai | None, Words("Run:ai")] = described(
+        "What Run:ai's API must be told (`kind: runai`).", default=None
+    )
 
 
 class Approval(StrEnum):
@@ -296,7 +299,7 @@ class Destination(Model):
 class Argocd(Model):
     """Argo CD syncs this cluster: gpuplan writes its AppProject, Applications and ApplicationSet to `out/argocd/`."""
 
-    repo_url: Line = described(
+    repo_url: Annotated[Line, Words("repository")] = described(
         "The address of the repository that holds `out/`, as Argo CD knows it.", alias="repoURL", min_length=1
     )
     revision: GitReference = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
@@ -345,10 +348,10 @@ class Flux(Model):
     path: Line = described("Where `out/` lies in the source.", default="out", min_length=1)
     namespace: Subdomain = described("The namespace of the Flux objects.", default="flux-system")
     interval: Duration = described("How often Flux compares the cluster with the source.", default="10m")
-    service_account_name: Subdomain | None = described(
+    service_account_name: Annotated[Subdomain | None, Words("service account")] = described(
         "The ServiceAccount that Flux acts as, which bounds what it may do.", default=None
     )
-    kube_config_secret: Subdomain | None = described(
+    kube_config_secret: Annotated[Subdomain | None, Words("kubeconfig secret")] = described(
         "The Secret with a kubeconfig for the cluster, where Flux runs in another one.", default=None
     )
     labels: dict[str, str] = described("Labels for every Flux object.", default_factory=dict)
@@ -396,11 +399,11 @@ class Monitoring(Model):
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
-    kubernetes: KubernetesVersion = described(
+    kubernetes: Annotated[KubernetesVersion, Words("Kubernetes version")] = described(
         'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.'
     )
     platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
-    gpu_operator: GpuOperator = described("How the NVIDIA GPU Operator is installed.")
+    gpu_operator: Annotated[GpuOperator, Words("GPU Operator")] = described("How the NVIDIA GPU Operator is installed.")
     node_labels: Annotated[NodeLabels, Field(strict=False)] = described(
         "Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for "
         "server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.",
@@ -412,12 +415,14 @@ class ClusterSpec(Model):
             kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT, version=None, runai=None
         ),
     )
-    argocd: Argocd | None = described(
+    argocd: Annotated[Argocd | None, Words("Argo CD")] = described(
         "Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and "
         "who applies it is up to you.",
         default=None,
     )
-    flux: Flux | None = described("Flux syncs this cluster; not together with `argocd`.", default=None)
+    flux: Annotated[Flux | None, Words("Flux")] = described(
+        "Flux syncs this cluster; not together with `argocd`.", default=None
+    )
     monitoring: Monitoring | None = described(
         "Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written.", default=None
     )
@@ -433,7 +438,7 @@ class Nodes(Model):
     """The nodes of a pool: alike in GPU model, GPU count and sharing."""
 
     count: Positive = described("How many nodes the pool has; capacity is counted with it.")
-    gpus_per_node: GpusPerNode = described("How many GPUs each node has.")
+    gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")] = described("How many GPUs each node has.")
     names: list[str] | None = described("The nodes' names, where they are fixed.", default=None)
     name_pattern: str | None = described(
         "A regular expression (RE2) that the whole node name must match, where nodes come and go. "
@@ -449,7 +454,7 @@ class Exclusive(Model):
 class TimeSlicing(Model):
     """Several pods take turns on one GPU, without isolation of memory or of faults."""
 
-    replicas: int = described("Into how many shares each GPU is divided; at least 2.")
+    replicas: Annotated[int, Words("shares")] = described("Into how many shares each GPU is divided; at least 2.")
     rename: bool = described(
         "Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and "
         "quotas can tell them apart.",
@@ -464,14 +469,16 @@ class TimeSlicing(Model):
 class Mps(Model):
     """Several pods run on one GPU at once through CUDA MPS, each with an equal share of memory and threads."""
 
-    replicas: int = described("Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5.")
+    replicas: Annotated[int, Words("shares")] = described(
+        "Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5."
+    )
     rename: bool = described("Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True)
 
 
 class Devices(Model):
     """What some GPUs of a node are divided into."""
 
-    gpus: Literal["all"] | list[Annotated[int, Field(ge=0)]] = described(
+    gpus: Annotated[Literal["all"] | list[Annotated[int, Field(ge=0)]], Words("GPUs")] = described(
         "The GPUs' indexes as NVML counts them, from 0, or `all`."
     )
     instances: Instances | None = described("How many GPU instances of each MIG profile.", default=None)
@@ -511,8 +518,8 @@ class Sharing(Model):
 
     exclusive: Exclusive | None = described("One pod has one whole GPU.", default=None)
     time_slicing: TimeSlicing | None = described("Pods take turns on a GPU.", default=None)
-    mps: Mps | None = described("Pods share a GPU through CUDA MPS.", default=None)
-    mig: Mig | None = described("GPUs are partitioned by MIG.", default=None)
+    mps: Annotated[Mps | None, Words("MPS")] = described("Pods share a GPU through CUDA MPS.", default=None)
+    mig: Annotated[Mig | None, Words("MIG")] = described("GPUs are partitioned by MIG.", default=None)
     fraction: Fraction | None = described("The scheduler hands out fractions of a GPU.", default=None)
 
     @model_validator(mode="after")
@@ -577,14 +584,18 @@ class Placement(StrEnum):
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`.")
+    gpu: Annotated[GpuModel, Words("GPU model")] = described(
+        "The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`."
+    )
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
     node_labels: dict[str, str] = described("More labels for the pool's nodes.", default_factory=dict)
     workload_types: list[Line] = described(
         "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
     )
-    taints: list[Taint] = described("Taints for the pool's nodes.", default_factory=list)
+    taints: Annotated[list[Taint], Keyed(("key", "effect"))] = described(
+        "Taints for the pool's nodes.", default_factory=list
+    )
     allocation: Annotated[Allocation, Field(strict=False)] = described(
         "`devicePlugin`: pods ask for extended resources such as `nvidia.com/gpu`. `dra`: pods claim devices of a "
         "DeviceClass, by Dynamic Resource Allocation and NVIDIA's driver for it; Kubernetes 1.34 or newer.",
@@ -623,7 +634,9 @@ class PoolSpec(Model):
 class MigLayoutSpec(Model):
     """A named division of a GPU model into MIG instances."""
 
-    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it.")
+    gpu: Annotated[GpuModel, Words("GPU model")] = described(
+        "The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."
+    )
     instances: Instances | None = described("How many GPU instances of each profile every GPU gets.", default=None)
     devices: list[Devices] | None = described(
         "Instances by GPU index; together they must cover every GPU.", default=None
@@ -738,15 +751,19 @@ class TenantSpec(Model):
     workload_types: list[Line] = described(
         "What it runs; some pool in its quotas must serve each.", default_factory=list
     )
-    quotas: list[Quota] = described("What it may use, by pool and unit.", default_factory=list)
+    quotas: Annotated[list[Quota], Keyed(("pool", "unit"))] = described(
+        "What it may use, by pool and unit.", default_factory=list
+    )
     surplus: Surplus = described(
         "Its part in what nobody has a guarantee on.", default=Surplus.model_construct(weight=1, rank=0)
     )
     protect: Protect = described(
         "How long its workloads are safe from eviction.", default=Protect.model_construct(preempt=None, reclaim=None)
     )
-    members: list[MemberOrGroup] = described("The groups that work in its namespaces.", default_factory=list)
-    allow: Allow = described(
+    members: Annotated[list[MemberOrGroup], Keyed(("group",))] = described(
+        "The groups that work in its namespaces.", default_factory=list
+    )
+    allow: Annotated[Allow, Words("allowed")] = described(
         "What its pods may do.",
         default=Allow.model_construct(pod_security=PodSecurity.BASELINE, units_per_container=None),
     )
@@ -771,7 +788,7 @@ class Download(Model):
 
     image: Image = described("The image of the Job, with a tag or digest.")
     command: list[str] = described("What it runs; the volume is mounted at `mountPath`.", default_factory=list)
-    args: list[str] = described("The command's arguments.", default_factory=list)
+    args: Annotated[list[str], Words("arguments")] = described("The command's arguments.", default_factory=list)
 
 
 class ModelVolume(Model):
@@ -790,8 +807,10 @@ class ModelVolume(Model):
 class Autoscaling(Model):
     """A HorizontalPodAutoscaler on requests per second."""
 
-    min_replicas: Positive = described("The fewest pods.", default=1)
-    max_replicas: Positive = described("The most pods; all of them must fit into the quota.")
+    min_replicas: Annotated[Positive, Words("fewest pods")] = described("The fewest pods.", default=1)
+    max_replicas: Annotated[Positive, Words("most pods")] = described(
+        "The most pods; all of them must fit into the quota."
+    )
     requests_per_second: Positive = described("The requests per second that one pod can serve.")
     metric: Metric = described(
         "The metric of each pod, as the cluster's custom metrics API has it.", default="http_requests_per_second"
@@ -801,7 +820,9 @@ class Autoscaling(Model):
 class Inference(Model):
     """A service that runs all the time: a Deployment and a Service."""
 
-    replicas: Positive = described("How many pods; with `autoscaling` the load decides.", default=1)
+    replicas: Annotated[Positive, Words("pods")] = described(
+        "How many pods; with `autoscaling` the load decides.", default=1
+    )
     port: Annotated[int, Field(ge=1, le=65535)] = described("The port that the container listens on.", default=8000)
     autoscaling: Autoscaling | None = described("Let the number of pods follow the load.", default=None)
 
@@ -829,7 +850,7 @@ class WorkloadSpec(Model):
     unit: UnitName | None = described(
         "The unit that each pod asks for; not needed where the pool hands out one.", default=None
     )
-    count: Positive = described("How many units each pod asks for.", default=1)
+    count: Annotated[Positive, Words("units of each pod")] = described("How many units each pod asks for.", default=1)
     fraction: Percentage | FractionRange | None = described(
         "The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range.",
         default=None,
@@ -841,12 +862,12 @@ class WorkloadSpec(Model):
     command: list[str] = described(
         "What the container runs in place of the image's own entry point.", default_factory=list
     )
-    args: list[str] = described("The arguments.", default_factory=list)
-    env: dict[str, str] = described("Environment variables.", default_factory=dict)
-    config: dict[str, str] = described(
+    args: Annotated[list[str], Words("arguments")] = described("The arguments.", default_factory=list)
+    env: Annotated[dict[str, str], Words("environment")] = described("Environment variables.", default_factory=dict)
+    config: Annotated[dict[str, str], Words("configuration")] = described(
         "Files for the container, by name, mounted at `/etc/workload` from a ConfigMap.", default_factory=dict
     )
-    cpu: Line | None = described("The CPU that each pod asks for, such as `4`.", default=None)
+    cpu: Annotated[Line | None, Words("CPU")] = described("The CPU that each pod asks for, such as `4`.", default=None)
     memory: Line | None = described("The memory that each pod asks for, such as `32Gi`.", default=None)
     model: ModelVolume | None = described("A volume that holds the model.", default=None)
 
@@ -866,10 +887,10 @@ class RetainedLayout(Model):
         "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
         "says."
     )
-    gpu: GpuModel = described("The GPU model as `gpuplan catalog` lists it.")
+    gpu: Annotated[GpuModel, Words("GPU model")] = described("The GPU model as `gpuplan catalog` lists it.")
     instances: Instances | None = described("How many GPU instances of each profile every GPU had.", default=None)
     devices: list[Devices] | None = described("Instances by GPU index.", default=None)
-    gpus_per_node: GpusPerNode | None = described(
+    gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = described(
         "How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole.",
         default=None,
     )
@@ -883,14 +904,16 @@ class RetainedLayout(Model):
 class PluginFlags(Model):
     """How the device plugin names what it finds."""
 
-    mig_strategy: Annotated[MigStrategy, Field(strict=False)] = described("How it names MIG devices.")
+    mig_strategy: Annotated[MigStrategy, Field(strict=False), Words("MIG strategy")] = described(
+        "How it names MIG devices."
+    )
 
 
 class PluginResource(Model):
     """A resource that the device plugin divides."""
 
     name: str = described("The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed.")
-    replicas: int = described("Into how many shares each device is divided; at least 2.")
+    replicas: Annotated[int, Words("shares")] = described("Into how many shares each device is divided; at least 2.")
 
 
 class PluginTimeSlicing(Model):
@@ -912,7 +935,7 @@ class PluginSharing(Model):
     """How the device plugin divides devices; exactly one kind."""
 
     time_slicing: PluginTimeSlicing | None = described("Shares that take turns.", default=None)
-    mps: PluginMps | None = described("Shares under CUDA MPS.", default=None)
+    mps: Annotated[PluginMps | None, Words("MPS")] = described("Shares under CUDA MPS.", default=None)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "PluginSharing":
@@ -949,7 +972,9 @@ class RetainedObject(Model):
 class RetainedSpec(Model):
     """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
 
-    mig_layout: RetainedLayout | None = described("An entry of the MIG manager's file.", default=None)
+    mig_layout: Annotated[RetainedLayout | None, Words("MIG layout")] = described(
+        "An entry of the MIG manager's file.", default=None
+    )
     device_plugin_config: RetainedDevicePluginConfig | None = described("A file of the device plugin.", default=None)
     object: RetainedObject | None = described("A Kubernetes object.", default=None)
     until: Lines = described(
@@ -968,7 +993,7 @@ class RetainedSpec(Model):
 class Cluster(Model):
     """A cluster: its versions, who installs the GPU Operator, who labels nodes, which scheduler divides the GPUs."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Cluster"] = described("Always `Cluster`.")
     metadata: Metadata = described("The cluster's name; its overlay folder has the same.")
     spec: ClusterSpec = described("The cluster.")
@@ -977,7 +1002,7 @@ class Cluster(Model):
 class Pool(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Pool"] = described("Always `Pool`.")
     metadata: Metadata = described("The pool's name; nodes carry it as the label `gpuplan.dev/pool`.")
     spec: PoolSpec = described("The pool.")
@@ -986,7 +1011,7 @@ class Pool(Model):
 class MigLayout(Model):
     """A named division of a GPU model into MIG instances, which pools refer to."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["MigLayout"] = described("Always `MigLayout`.")
     metadata: Metadata = described("The layout's name.")
     spec: MigLayoutSpec = described("The layout.")
@@ -995,7 +1020,7 @@ class MigLayout(Model):
 class PriorityClass(Model):
     """How urgent a workload is, and whether it may be evicted for another."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["PriorityClass"] = described("Always `PriorityClass`.")
     metadata: Metadata = described("The class's name, which pods give as `priorityClassName`.")
     spec: PriorityClassSpec = described("The class.")
@@ -1004,7 +1029,7 @@ class PriorityClass(Model):
 class Tenant(Model):
     """A team: its namespaces, members, priority classes and quotas."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Tenant"] = described("Always `Tenant`.")
     metadata: Metadata = described("The tenant's name.")
     spec: TenantSpec = described("The tenant.")
@@ -1013,7 +1038,7 @@ class Tenant(Model):
 class Workload(Model):
     """What a team runs: an inference service or a training job."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Workload"] = described("Always `Workload`.")
     metadata: Metadata = described("The workload's name, which its objects have too.")
     spec: WorkloadSpec = described("The workload.")
@@ -1022,7 +1047,7 @@ class Workload(Model):
 class Retained(Model):
     """What must outlive a change of the policies, until nothing in the cluster names it any more."""
 
-    api_version: Literal["gpuplan.dev/v1"] = described("Always `gpuplan.dev/v1`.")
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Retained"] = described("Always `Retained`.")
     metadata: Metadata = described("The document's name, which nothing refers to.")
     spec: RetainedSpec = described("What is retained, and until when.")

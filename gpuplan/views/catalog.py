@@ -11,6 +11,7 @@ from gpuplan.views.json_findings import json_text
 from gpuplan.views.slices import strip
 from gpuplan.views.text import count, indent, table
 from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import listing
 
 UNKNOWN = "?"
 
@@ -37,7 +38,7 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
     """Everything about one model that a policy may depend on."""
     major, minor = gpu.compute_capability
     facts = [f"{gpu.architecture}, {gpu.memory_gib} GiB, compute capability {major}.{minor}"]
-    facts += [f"node label nvidia.com/gpu.product={product.label}" for product in gpu.products]
+    facts += [f"node label {label}" for label in product_labels(gpu)]
     parts = [f"{theme.paint(gpu.id, Style.STRONG)}  {gpu.name}\n" + "".join(f"  {fact}\n" for fact in facts)]
     if not gpu.supports_mig:
         parts.append("MIG: not on this model. It can be used whole, time-sliced, or shared through MPS.\n")
@@ -45,18 +46,34 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
         parts.append(f"MIG: its layouts cannot be judged: {gpu.incomplete_reason}\n")
     else:
         parts += [_profiles_part(gpu, theme), _layouts_part(gpu, theme)]
-    parts += [_remarks_part("Notes", gpu.notes, theme), _remarks_part("Not certain", gpu.uncertain, theme)]
+    parts += [_remarks_part("Notes", gpu.notes, theme)]
+    parts += [_remarks_part("Inferred, not read", derived_facts(gpu), theme)]
+    parts += [_remarks_part("Not certain", gpu.uncertain, theme)]
     return "\n".join(part for part in parts if part)
 
 
+def product_labels(gpu: Gpu, quote: str = "") -> list[str]:
+    """The labels that nodes with the model carry, and what is not as certain of one as of the others."""
+    return [
+        f"{quote}nvidia.com/gpu.product={product.label}{quote}{f' ({remark})' if remark else ''}"
+        for product in gpu.products
+        for remark in [f"derived from {product.derived}" if product.derived else product.note]
+    ]
+
+
+PROFILE_HEADINGS = ("Profile", "Compute", "Memory slices", "Usable", "SM", "CE", "At most", "Starts at")
+
+
 def profile_rows(gpu: Gpu) -> list[tuple[str, ...]]:
-    """Name, slices, memory, maximum and starts of every profile."""
+    """Name, slices, usable memory, multiprocessors, copy engines, maximum and starts of every profile."""
     return [
         (
             profile.name,
             str(profile.compute_slices),
             str(profile.memory_slices),
-            UNKNOWN if profile.memory_gib is None else f"{profile.memory_gib:g} GiB",
+            _known(profile.memory_gib, " GiB"),
+            _known(profile.sm),
+            _known(profile.ce),
             str(profile.max_instances),
             " ".join(map(str, profile.starts)),
         )
@@ -64,7 +81,18 @@ def profile_rows(gpu: Gpu) -> list[tuple[str, ...]]:
     ]
 
 
-PROFILE_HEADINGS = ("PROFILE", "COMPUTE", "MEMORY SLICES", "USABLE", "AT MOST", "STARTS AT MEMORY SLICE")
+def _known(number: float | None, unit: str = "") -> str:
+    return UNKNOWN if number is None else f"{number:g}{unit}"
+
+
+def derived_facts(gpu: Gpu) -> list[str]:
+    """What was inferred of profiles rather than read: a field, and the profiles."""
+    fields = dict.fromkeys(field for profile in gpu.profiles for field in profile.derived)
+    found = {field: [profile.name for profile in gpu.profiles if field in profile.derived] for field in fields}
+    return [
+        f"{field.replace('_', ' ')} of {listing(names, None) if len(names) < len(gpu.profiles) else 'every profile'}"
+        for field, names in found.items()
+    ]
 
 
 def layout_rows(gpu: Gpu) -> list[tuple[str, str]]:
@@ -79,7 +107,7 @@ def spell(layout: Mapping[str, int]) -> str:
 
 def _profiles_part(gpu: Gpu, theme: Theme) -> str:
     heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
-    rows = table(PROFILE_HEADINGS, profile_rows(gpu), right=(1, 2, 3, 4))
+    rows = table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=(1, 2, 3, 4, 5, 6))
     return f"{theme.paint(heading, Style.STRONG)}\n{indent(rows)}"
 
 

@@ -269,10 +269,10 @@ def _workload(workload: Workload) -> dict[str, Any]:
         "units_per_pod": _number(workload.amount_per_pod),
         "units_per_pod_at_most": _number(fraction.most if fraction else workload.amount_per_pod),
         "priority_class": workload.priority_class.name if workload.priority_class else None,
-        "image": workload.image,
-        "cpu": workload.cpu or None,
-        "memory": workload.memory or None,
-        "model": _model(workload.model) if workload.model else None,
+        "image": workload.spec.image,
+        "cpu": workload.spec.cpu or None,
+        "memory": workload.spec.memory or None,
+        "model": _model(workload.spec.model) if workload.spec.model else None,
     }
 
 

@@ -11,7 +11,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.catalog.schedulers import SCHEDULERS, Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
 from gpuplan.policy.fields import FieldDoc
-from gpuplan.views.catalog import PROFILE_HEADINGS, gpu_row, layout_rows, profile_rows
+from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
 from gpuplan.views.fields import name
 from gpuplan.views.rules import how_to_ignore
 from gpuplan.views.schedulers import facts_of
@@ -93,14 +93,15 @@ def catalog_document(gpus: Sequence[Gpu]) -> str:
 
 def _gpu_section(gpu: Gpu) -> str:
     parts = [f"## {gpu.id}\n\n{gpu.name}.\n"]
-    parts.append("".join(f"- `nvidia.com/gpu.product={product.label}`\n" for product in gpu.products))
+    parts.append("".join(f"- {label}\n" for label in product_labels(gpu, "`")))
     if gpu.supports_mig and not gpu.is_complete:
         parts.append(f"MIG layouts cannot be judged: {gpu.incomplete_reason}.\n")
     if gpu.profiles:
-        parts.append(_table([heading.capitalize() for heading in PROFILE_HEADINGS], profile_rows(gpu)))
+        parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
         layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
         parts.append(f"Layouts to which nothing can be added:\n\n{_fenced(layouts, 'text')}\n")
-    remarks = [*gpu.notes, *(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
+    remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
+    remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
     parts.append("".join(f"- {remark}\n" for remark in remarks))
     parts.append(f"Sources, read {gpu.read_on}:\n\n" + "".join(f"- {source.citation}\n" for source in gpu.sources))
     return "\n".join(part for part in parts if part)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.catalog import Catalog, Evidence, LegacyName, Placement, load
+from gpuplan.catalog import Catalog, LegacyName, Placement, load
 from gpuplan.catalog.loading import read_gpu
 from gpuplan.diagnostics import GpuplanError
 
@@ -81,8 +81,7 @@ def test_a_model_without_mig() -> None:
     assert not gpu.supports_mig
     assert gpu.is_complete
     assert gpu.profiles == ()
-    assert [product.evidence for product in gpu.products] == [Evidence.READ, Evidence.DERIVED]
-    assert gpu.products[1].note == "its PCI name"
+    assert [product.derived for product in gpu.products] == ["", "its PCI name"]
     assert gpu.pci[0].filter == "0x000110DE"
 
 

@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from itertools import pairwise
 from math import ceil, floor
+from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
 
@@ -19,49 +21,26 @@ each_gpu = pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.id)
 each_mig_gpu = pytest.mark.parametrize("gpu", MIG_GPUS, ids=lambda gpu: gpu.id)
 each_row = pytest.mark.parametrize(("gpu", "profile"), ROWS, ids=[f"{gpu.id}-{profile.name}" for gpu, profile in ROWS])
 
+KNOWN = yaml.safe_load((Path(__file__).parent / "known_good_layouts.yaml").read_text())
+KNOWN_PROFILES = {
+    *((id_, name) for row in KNOWN["published"] for id_ in row.get("gpus", ()) for name in row["instances"]),
+    *((row["gpu"], name) for row in KNOWN["observed"] for name in row["instances"]),
+}
 PROFILE_FIELDS = set(Profile._fields) | {"starts"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
-def test_models_with_mig_and_how_many_profiles_they_have() -> None:
-    assert {gpu.id: len(gpu.profiles) for gpu in MIG_GPUS} == {
-        "A100-40GB": 7,
-        "A100-80GB": 7,
-        "A30-24GB": 5,
-        "B200-180GB": 7,
-        "B300-269GB": 7,
-        "GB200-186GB": 7,
-        "GB300-278GB": 7,
-        "GH200-144GB": 7,
-        "H100-80GB": 7,
-        "H100-94GB": 7,
-        "H100-96GB": 7,
-        "H20-141GB": 7,
-        "H20-96GB": 7,
-        "H200-141GB": 7,
-        "PG506-96GB": 7,
-        "RTX-PRO-6000-96GB": 11,
+def test_boards_of_one_axis_are_divided_alike() -> None:
+    shapes = {
+        (gpu.compute_slices, gpu.memory_slices, *sorted(_shape(profile) for profile in gpu.profiles))
+        for gpu in MIG_GPUS
     }
 
-
-def test_models_with_mig_that_cannot_be_judged() -> None:
-    assert [gpu.id for gpu in GPUS if not gpu.is_complete] == ["RTX-PRO-4500-32GB", "RTX-PRO-5000-48GB", "THOR-IGPU"]
+    assert len(shapes) == len({(gpu.compute_slices, gpu.memory_slices) for gpu in MIG_GPUS})
 
 
-def test_models_without_mig() -> None:
-    assert {gpu.id: gpu.compute_capability for gpu in GPUS if not gpu.supports_mig} == {
-        "A10-24GB": (8, 6),
-        "A10G-24GB": (8, 6),
-        "A2-16GB": (8, 6),
-        "A40-48GB": (8, 6),
-        "L4-24GB": (8, 9),
-        "L40-48GB": (8, 9),
-        "L40S-48GB": (8, 9),
-        "RTX-6000-ADA-48GB": (8, 9),
-        "T4-16GB": (7, 5),
-        "V100-16GB": (7, 0),
-        "V100-32GB": (7, 0),
-    }
+def _shape(profile: Profile) -> tuple[int, int, tuple[int, ...], tuple[str, ...]]:
+    return profile.compute_slices, profile.memory_slices, profile.starts, profile.attributes
 
 
 # --- Every model -------------------------------------------------------------------------------------------------
@@ -159,12 +138,6 @@ def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu) -> None:
         assert legacy.note
 
 
-@each_mig_gpu
-def test_a_model_with_borrowed_placements_says_so_where_it_is_read(gpu: Gpu) -> None:
-    reads_own = {"A30-24GB", "A100-40GB", "H100-80GB", "H100-94GB", "RTX-PRO-6000-96GB"}
-    assert any({"placements", "starts"} & set(profile.derived) for profile in gpu.profiles) == (gpu.id not in reads_own)
-
-
 # --- Every row ---------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +212,20 @@ def test_only_media_profiles_and_the_whole_board_have_optical_flow(gpu: Gpu, pro
 def test_a_row_names_sources_of_its_model(gpu: Gpu, profile: Profile) -> None:
     assert profile.sources
     assert set(profile.sources) <= {source.key for source in gpu.sources}
+
+
+@each_row
+def test_placements_that_were_not_inferred_have_a_source_that_lists_them(gpu: Gpu, profile: Profile) -> None:
+    """`nvidia-smi mig -lgipp` and `-lgi` print placements, and the mock of NVML answers with them."""
+    read = [source.citation for source in gpu.sources if source.key in profile.sources]
+    is_listed = any(re.search(r"placements|-lgi(pp)?\b|nvml/mock/gpus", citation) for citation in read)
+    assert is_listed or {"placements", "starts"} & set(profile.derived)
+
+
+@each_row
+def test_a_profile_is_in_a_layout_that_is_known_to_work(gpu: Gpu, profile: Profile) -> None:
+    if "name" not in profile.derived:
+        assert (gpu.id, profile.name) in KNOWN_PROFILES, "add a layout to known_good_layouts.yaml"
 
 
 @each_row

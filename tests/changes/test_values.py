@@ -32,7 +32,7 @@ def test_a_layout_edited_in_place_says_who_must_end_and_what_vanishes() -> None:
     )
     assert found.pods == 56
     assert found.needs_drain
-    assert found.folders == ("gpu-operator", "namespaces/small-inference", "partitions/a100-small", "scheduling")
+    assert found.folders == ("gpu-operator", "partitions/a100-small", "scheduling")
 
 
 def test_mig_stays_on_from_one_layout_to_another_so_that_nothing_reboots() -> None:
@@ -133,6 +133,7 @@ def test_a_renamed_pool_says_so() -> None:
     found = change(original, edits.rename_a_pool, "Pool", "a100-assistants")
     assert found.what == "pool `a100-agents` is called `a100-assistants`"
     assert found.folders == (
+        "argocd",
         "gpu-operator",
         "namespaces/agents",
         "partitions/a100-agents",

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DATA_MODULES = sorted((REPOSITORY / "gpuplan").rglob("data/**/*.py"))
 
 SAMPLE = '''\
 """The page of a module,
@@ -59,6 +60,52 @@ def count() -> ModuleType:
 
 def test_lines_of_code_hold_more_than_comments_and_docstrings(count: ModuleType) -> None:
     assert sorted(count.code_lines(SAMPLE)) == [4, 7, 8, 11, 12, 15, 16, 17, 18, 21, 24, 26, 27, 30]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""The page."""',
+        "from a import Kind\n\nKINDS: Final = (Kind(name='a', wave=-5, fields={'b': Change.QUOTA}),)",
+        '# a comment\nSIZES = [1, 2]\n"""The page of a constant."""',
+    ],
+)
+def test_a_module_of_data_holds_values(count: ModuleType, source: str) -> None:
+    assert count.holds_values_only(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def kinds(): ...",
+        "class Kind: ...",
+        "KINDS = [kind for kind in NAMES]",
+        "KINDS = dict(a=1)",
+        "KIND = kinds.Kind()",
+        "SIZE = lambda: 1",
+        "SIZE = 1 + 1",
+        "SIZE = 1 if LARGE else 2",
+        "if LARGE:\n    SIZE = 2",
+        "for size in SIZES:\n    print(size)",
+        "NAME = f'{OTHER}'",
+        "SIZES = (*OTHERS, 1)",
+    ],
+)
+def test_a_module_of_data_holds_no_logic(count: ModuleType, source: str) -> None:
+    assert not count.holds_values_only(source)
+
+
+@pytest.mark.parametrize("module", DATA_MODULES, ids=lambda path: str(path.relative_to(REPOSITORY / "gpuplan")))
+def test_modules_below_a_folder_of_data_hold_no_logic(count: ModuleType, module: Path) -> None:
+    assert count.holds_values_only(module.read_text(encoding="utf-8"))
+
+
+def test_a_module_of_data_is_counted_as_data(count: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/kinds.py").write_text("KINDS = (\n    'Pod',\n\n    'Node',\n)\n")
+    (tmp_path / "data/rows.py").write_text("ROWS = [row for row in range(9)]\n")
+
+    assert count.count_packages(tmp_path) == {"data": count.Count(modules=1, lines=1, code=1, data_files=1, data=4)}
 
 
 def test_packages_are_counted_with_the_data_beside_them(

@@ -87,4 +87,4 @@ def test_links_between_models_lead_somewhere() -> None:
 def test_a_bar_in_a_layout_is_no_column() -> None:
     page = catalog_document([load().get("A30-24GB")])
 
-    assert {line.count(" | ") for line in page.splitlines() if line.startswith("| ")} == {4, 5}
+    assert {line.count(" | ") for line in page.splitlines() if line.startswith("| ")} == {4, 7}

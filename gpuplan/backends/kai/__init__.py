@@ -32,7 +32,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
         if pool.topology:
             yield Manifest(_FOLDER, topology(pool), about=about(pool))
         yield Manifest(_FOLDER, shard(pool), about=about(pool))
-    related = families(plan.tenants)
+    related = families(plan.tree)
     for found in queues(plan):
         subjects = about(found.pool, *related[found.tenant.name])
         yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", queue(found), order=found.depth, about=subjects)

@@ -27,7 +27,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         return
     for pool, body in flavors(plan):
         yield Manifest(_FOLDER, body, about=about(pool))
-    related = {name: about(*family, *_pools(family)) for name, family in families(plan.tenants).items()}
+    related = {name: about(*family, *_pools(family)) for name, family in families(plan.tree).items()}
     for tenant, body in cohorts(plan):
         everybody = about(plan.cluster, *plan.pools, *plan.tenants)
         yield Manifest(_FOLDER, body, about=related[tenant.name] if tenant else everybody)

@@ -37,7 +37,7 @@ def requests(plan: Plan) -> Iterator[Request]:
     cluster = _cluster(plan)
     rank_of = ranks(plan.tenants)
     pools = about(plan.cluster, *plan.pools)
-    related = {name: (*pools, *about(*family)) for name, family in families(plan.tenants).items()}
+    related = {name: (*pools, *about(*family)) for name, family in families(plan.tree).items()}
     for pool in plan.pools:
         body = cluster | node_pool(plan, pool)
         yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", body, (), about(pool))

@@ -34,12 +34,12 @@ def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
 
 
 def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:
-    if workload.config:
+    if workload.spec.config:
         yield _BEFORE, config_map(workload)
-    if workload.model:
-        yield _BEFORE if workload.model.download else _AFTER, claim(workload, workload.model)
-        if workload.model.download:
-            yield _BEFORE, download_job(workload, workload.model.download)
+    if workload.spec.model:
+        yield _BEFORE if workload.spec.model.download else _AFTER, claim(workload, workload.spec.model)
+        if workload.spec.model.download:
+            yield _BEFORE, download_job(workload, workload.spec.model.download)
     if isinstance(workload.work, Inference):
         yield _AFTER, deployment(plan, workload, workload.work)
         yield _AFTER, service(workload, workload.work)

@@ -10,7 +10,7 @@ from gpuplan.planning.plan import Allocation, Workload
 
 def resources(workload: Workload) -> dict[str, Any]:
     """The container's resources. Limits equal requests, so that a pod has what it asks for and no more."""
-    amounts = {"cpu": workload.cpu, "memory": workload.memory, **_units(workload)}
+    amounts = {"cpu": workload.spec.cpu, "memory": workload.spec.memory, **_units(workload)}
     asked = {name: amount for name, amount in amounts.items() if amount}
     claims = [{"name": claim["name"]} for claim in resource_claims(workload)]
     return {
@@ -22,7 +22,7 @@ def resources(workload: Workload) -> dict[str, Any]:
 def _units(workload: Workload) -> dict[str, str]:
     if workload.fraction or workload.unit.resource is None or workload.pool.allocation is Allocation.DRA:
         return {}
-    return {workload.unit.resource: str(workload.units_per_pod)}
+    return {workload.unit.resource: str(workload.spec.count)}
 
 
 def resource_claims(workload: Workload) -> list[dict[str, str]]:
@@ -30,6 +30,4 @@ def resource_claims(workload: Workload) -> list[dict[str, str]]:
     if workload.pool.allocation is not Allocation.DRA:
         return []
     template = device_class_name(workload.pool, workload.unit)
-    return [
-        {"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.units_per_pod)
-    ]
+    return [{"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.spec.count)]

@@ -31,7 +31,7 @@ def claim_name(workload: Workload) -> str:
 
 
 def config_name(workload: Workload) -> str:
-    return f"{workload.name}-{_digest(workload.config)}"
+    return f"{workload.name}-{_digest(workload.spec.config)}"
 
 
 def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:

@@ -20,7 +20,7 @@ def config_map(workload: Workload) -> dict[str, Any]:
         "kind": "ConfigMap",
         "metadata": metadata(workload, config_name(workload)),
         "immutable": True,
-        "data": dict(workload.config),
+        "data": dict(workload.spec.config),
     }
 
 
@@ -60,14 +60,14 @@ def placement(workload: Workload) -> dict[str, Any]:
 
 
 def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:
-    env = [{"name": name, "value": value} for name, value in workload.env.items()]
+    env = [{"name": name, "value": value} for name, value in workload.spec.env.items()]
     asked = resources(workload)
     mounts = [*_config_mount(workload), *model_mount(workload)]
     return {
         "name": "main",
-        "image": workload.image,
-        **({"command": list(workload.command)} if workload.command else {}),
-        **({"args": list(workload.args)} if workload.args else {}),
+        "image": workload.spec.image,
+        **({"command": list(workload.spec.command)} if workload.spec.command else {}),
+        **({"args": list(workload.spec.args)} if workload.spec.args else {}),
         **({"env": env} if env else {}),
         **more,
         **({"resources": asked} if asked else {}),
@@ -108,15 +108,17 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 
 
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.config else []
+    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.spec.config else []
 
 
 def _config_mount(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "mountPath": CONFIG_PATH, "readOnly": True}] if workload.config else []
+    return [{"name": "config", "mountPath": CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
 
 
 def model_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}] if workload.model else []
+    return (
+        [{"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}] if workload.spec.model else []
+    )
 
 
 def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
@@ -124,8 +126,8 @@ def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str,
 
     ``is_filled`` is false for the Job.
     """
-    if workload.model is None:
+    if workload.spec.model is None:
         return []
-    is_read = is_filled and bool(workload.model.download) and isinstance(workload.work, Inference)
-    mount = {"name": "model", "mountPath": workload.model.mount_path}
+    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
+    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
     return [{**mount, "readOnly": True} if is_read else mount]

@@ -108,7 +108,8 @@ def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, f
     """
     if change.folders:
         return change
-    names = {_synced(item.folder) for item in found if _is_about(change, item)}
+    about = [item for item in found if _is_about(change, item)]
+    names = {_synced(folder) for item in about for folder in (item.folder, item.was_in) if folder}
     for stage, known in parts.items():
         if known <= names and (len(known) > 1 or stage in change.stages):
             names = names - known | {stage}

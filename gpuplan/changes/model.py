@@ -99,6 +99,8 @@ class ObjectChange(NamedTuple):
     """`added`, `removed` or `changed`."""
     about: frozenset[Subject] = frozenset()
     """The documents that it is about, on either side."""
+    was_in: str = ""
+    """The folder that it was in, where it was there."""
 
 
 class Comparison(NamedTuple):

@@ -91,7 +91,9 @@ def _differing(
             found = ChangeClass.METADATA
         if found is not ChangeClass.NONE:
             verb = "added" if pair.before is None else "removed" if pair.after is None else "changed"
-            yield ObjectChange(cluster, found, pair.folder, pair.identity, verb, pair.subjects(about))
+            yield ObjectChange(
+                cluster, found, pair.folder, pair.identity, verb, pair.subjects(about), pair.was[0] if pair.was else ""
+            )
 
 
 def _labels_of_nodes(key: Key, body: Body, counts: Counts) -> Iterator[tuple[str, str]]:

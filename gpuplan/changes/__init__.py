@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.compare import State, compare
+from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.changes.model import (
     CapacityChange,
     Change,
@@ -20,11 +20,11 @@ __all__ = [
     "CapacityChange",
     "Change",
     "ChangeClass",
+    "ClusterState",
     "Comparison",
     "GrantChange",
     "NodeImpact",
     "ObjectChange",
-    "State",
     "Subject",
     "compare",
     "compare_objects",

@@ -28,7 +28,7 @@ from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.planning.plan import Plan, Stage
 
 
-class State(NamedTuple):
+class ClusterState(NamedTuple):
     """A cluster on one side: its plan, what is written of it, and the documents that each of these is about."""
 
     plan: Plan
@@ -36,7 +36,7 @@ class State(NamedTuple):
     about: Mapping[Key, tuple[Subject, ...]]
 
     @classmethod
-    def of(cls, plan: Plan, artifacts: Iterable[tuple[str, Manifest | File]]) -> State:
+    def of(cls, plan: Plan, artifacts: Iterable[tuple[str, Manifest | File]]) -> ClusterState:
         """Each artifact comes with the tool whose folder it is in; empty where it is in the cluster's own."""
         objects: dict[Key, Body] = {}
         about: dict[Key, tuple[Subject, ...]] = {}
@@ -51,7 +51,7 @@ class State(NamedTuple):
         return cls(plan, objects, about)
 
 
-def compare(before: Iterable[State], after: Iterable[State]) -> Comparison:
+def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
     """What differs in all clusters, which are known by name: by cluster, worst first."""
     old, new = ({state.plan.cluster.name: state for state in side} for side in (before, after))
     changes: list[Change] = []
@@ -64,7 +64,7 @@ def compare(before: Iterable[State], after: Iterable[State]) -> Comparison:
     return Comparison(tuple(sorted(changes, key=_order)), tuple(sorted(objects, key=order_of)))
 
 
-def _compare(cluster: str, before: State | None, after: State | None) -> Comparison:
+def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None) -> Comparison:
     old, new = (state.objects if state else {} for state in (before, after))
     counts = tuple(count_by_rule(state.plan) if state else {} for state in (before, after))
     about = tuple(state.about if state else {} for state in (before, after))
@@ -74,7 +74,7 @@ def _compare(cluster: str, before: State | None, after: State | None) -> Compari
     return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
 
 
-def _told(before: State | None, after: State | None) -> Iterator[Change]:
+def _told(before: ClusterState | None, after: ClusterState | None) -> Iterator[Change]:
     """What the rules say, whether or not anything is written of it."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []

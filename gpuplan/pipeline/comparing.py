@@ -12,7 +12,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gpuplan import outtree
-from gpuplan.changes import ChangeClass, State, compare_objects, worst
+from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import compare as compare_states
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
 from gpuplan.delivery import TOOLS
@@ -196,11 +196,11 @@ def compare(
         return diff
     has_errors = bool(before.errors or after.errors)
     if has_errors:
-        states = [[State.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
+        states = [[ClusterState.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
     else:
         rendered = _rendered(before, out), _rendered(after, out)
         before, after = _with_staleness(before, rendered[0].tree, out), _with_staleness(after, rendered[1].tree, out)
-        states = [[State.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
+        states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
     found = compare_states(*states)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if has_errors else found.objects

@@ -113,8 +113,8 @@ class State:
         return self.rendered.tree
 
     @cached_property
-    def clusters(self) -> tuple[changes.State, ...]:
-        return tuple(changes.State.of(item.plan, item.artifacts) for item in self.rendered.clusters)
+    def clusters(self) -> tuple[changes.ClusterState, ...]:
+        return tuple(changes.ClusterState.of(item.plan, item.artifacts) for item in self.rendered.clusters)
 
 
 @cache

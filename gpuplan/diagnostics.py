@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
 from typing import Final, NamedTuple, Protocol
+
+from gpuplan.patterns import regex
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""
@@ -22,7 +23,7 @@ MOST_REMARKS: Final = 50
 """How many second places and notes a finding has."""
 
 _START_OF_VALUE: Final = 100
-_LONG_VALUE: Final = re.compile(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
+_LONG_VALUE: Final = regex(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
 
 
 def shortened(text: str) -> str:
@@ -95,19 +96,36 @@ class SourceFile:
         return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
+START_OF_FILE: Final = Span(Position(1, 1), Position(1, 1))
+"""Stands for all of a file."""
+
+
 class Location(NamedTuple):
-    """A span in a file: what a reader can click on."""
+    """A span in a file: what a reader can click on.
+
+    ``part`` is what it is in the terms of a file that is no YAML, such as ``column team`` of a table. With the span
+    that stands for the whole file, it is all that is known: nobody counts the lines of what another program printed.
+    """
 
     file: SourceFile
-    span: Span
+    span: Span = START_OF_FILE
+    part: str = ""
 
     @property
-    def sort_key(self) -> tuple[str, Span]:
-        return self.file.path, self.span
+    def is_whole_file(self) -> bool:
+        return self.span == START_OF_FILE
+
+    @property
+    def sort_key(self) -> tuple[str, Span, str]:
+        return self.file.path, self.span, self.part
 
 
 class Source(Protocol):
-    """Something that can say where its parts were written; `gpuplan.documents.Document` is one."""
+    """Something that can say where its parts were written.
+
+    `gpuplan.documents.Document` is one. A cell of a table, a value of a template or what another program printed may
+    be one as well: routes into it are whatever its reader takes them for.
+    """
 
     @property
     def title(self) -> str:
@@ -127,7 +145,7 @@ class WholeFile:
     title: str = ""
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
-        return Location(self.file, Span(Position(1, 1), Position(1, 1)))
+        return Location(self.file)
 
 
 class Origin(NamedTuple):

@@ -43,7 +43,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     resources = resources_of(plan)
     for tenant in plan.tenants:
         whose = about(tenant)
-        for namespace in tenant.namespaces:
+        for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
             yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose)
             yield Manifest(folder, _resource_quota(tenant, namespace, banned), about=(*whose, *resources))
@@ -59,7 +59,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
-    level = tenant.pod_security.value
+    level = tenant.spec.allow.pod_security.value
     project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
     return {
         "apiVersion": "v1",
@@ -133,7 +133,7 @@ def _keys(unit: Unit) -> tuple[str, ...]:
 
 def _groups_by_role(tenant: Tenant) -> dict[Role, list[str]]:
     groups: dict[Role, set[str]] = {}
-    for member in tenant.members:
+    for member in tenant.spec.members:
         groups.setdefault(member.role, set()).add(member.group)
     return {role: sorted(groups[role]) for role in sorted(groups)}
 

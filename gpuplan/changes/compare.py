@@ -20,6 +20,7 @@ from gpuplan.changes.model import Change, Comparison, ObjectChange
 from gpuplan.changes.nodes import count_by_rule
 from gpuplan.changes.objects import FILE, Key, Objects, differing, order_of
 from gpuplan.changes.operator import operator_changes
+from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.priorities import priority_changes
 from gpuplan.changes.tenants import tenant_changes
@@ -71,6 +72,9 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     found = tuple(differing(cluster, old, new, (counts[0], counts[1]), (about[0], about[1])))
     parts = _parts(old, new)
     changes = [change for told in _told(before, after) if (change := _placed(told, found, parts)).folders]
+    if before is not None and after is not None and changes:
+        edits = Edits(before.plan, after.plan)
+        changes = [change._replace(at=edits.cause(change.at)) for change in changes]
     return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
 
 

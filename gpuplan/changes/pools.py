@@ -8,7 +8,6 @@ from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
-from gpuplan.changes.meaning import meaning, means_same
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
@@ -19,8 +18,8 @@ from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     Allocation,
-    Approval,
     Effect,
+    Guard,
     Mig,
     Mps,
     Plan,
@@ -29,6 +28,7 @@ from gpuplan.planning.plan import (
     Taint,
 )
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 
 _HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
@@ -100,7 +100,7 @@ def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
     yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
     if _is_partitioned_on_arrival(was, pool) or _mps_effect(was, pool):
         yield ChangeClass.REPARTITION
-    if taints := _without(pool.taints, was.taints if was else ()):
+    if taints := _without(pool.spec.taints, was.spec.taints if was else ()):
         yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
 
 
@@ -143,7 +143,7 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
         capacity=capacities(pool, None),
         pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
         needs_drain=is_partitioned,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
 
 
@@ -159,21 +159,24 @@ _DISSOLVED: Final = (
 def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
-    yield from _sharing(before, after, old, new)
-    yield from _leaving(before, after, old, new)
-    yield from _coming(before, after, old, new)
-    yield from _nodes(after, old, new)
-    yield from _placement(after, old, new)
-    yield from _taints(before, after, old, new)
-    yield from _labels(after, old, new)
-    yield from _topology(after, old, new)
-    yield from _disruption(after, old, new)
+    for field, changes in (
+        ("sharing", _sharing(before, after, old, new)),
+        ("nodes", _leaving(before, after, old, new)),
+        ("nodes", _coming(before, after, old, new)),
+        ("nodes", _nodes(after, old, new)),
+        ("placement", _placement(after, old, new)),
+        ("taints", _taints(before, after, old, new)),
+        ("nodeLabels", _labels(after, old, new)),
+        ("topology", _topology(after, old, new)),
+        ("disruption", _disruption(after, old, new)),
+    ):
+        yield from (change._replace(at=change.at / field) for change in changes)
 
 
 def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
     NVIDIA/k8s-device-plugin)."""
-    vanishes = old.name not in device_plugin.data(after) and new.allocation is Allocation.DEVICE_PLUGIN
+    vanishes = old.name not in device_plugin.data(after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
     is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
     takes_turns = _is_label_gone(before, after, old, new)
     effects = [
@@ -212,7 +215,7 @@ def _ordered(was: Pool, to: Pool) -> str:
 
 
 def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.allocation is not new.allocation:
+    if old.spec.allocation is not new.spec.allocation:
         yield _allocation(before, after, old, new)
     for moved in transitions(old, new):
         config, next_config = _mig_config(moved.before), _mig_config(moved.after)
@@ -222,12 +225,12 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
             yield _shared_otherwise(before, after, new, moved)
         elif (between := halves(before, after, moved)).labels_first is not None:
             yield _configured_otherwise(before, after, new, moved, between)
-    if old.allocation is new.allocation and _asked(old) != _asked(new):
+    if old.spec.allocation is new.spec.allocation and _asked(old) != _asked(new):
         yield _asked_otherwise(after, old, new)
 
 
 def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
-    claims = new.allocation is Allocation.DRA
+    claims = new.spec.allocation is Allocation.DRA
     nodes = impact(new.nodes)
     return _change(
         after,
@@ -242,7 +245,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count),
         needs_drain=True,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -262,7 +265,7 @@ def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> C
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
     switches = _modes(moved.before) != _modes(moved.after)
-    may_reboot = switches and after.cluster.gpu_operator.reboots_on_mig_change
+    may_reboot = switches and after.cluster.gpu_operator.spec.reboot_on_mig_change
     effects = []
     if vanishes:
         effects.append(
@@ -291,7 +294,7 @@ def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> C
         pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
         needs_reboot=may_reboot,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -323,7 +326,7 @@ def _configured_otherwise(before: Plan, after: Plan, new: Pool, moved: Transitio
         "the device plugin's configuration of its nodes has another name",
         "; ".join(_between(between)),
         REVERT,
-    )._replace(nodes=moved.nodes, windows=new.disruption.windows)
+    )._replace(nodes=moved.nodes, windows=new.windows)
 
 
 def _repartition_text(moved: Transition) -> str:
@@ -440,7 +443,7 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, mps = leaving.nodes, leaving.to, _mps_effect(old, leaving.to)
-    evicts = to is not None and _evict(_without(to.taints, old.taints))
+    evicts = to is not None and _evict(_without(to.spec.taints, old.spec.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
         change_class = worst(
@@ -472,8 +475,8 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
         needs_drain=is_partitioned or bool(mps) or evicts,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
-        windows=new.disruption.windows,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        windows=new.windows,
     )
 
 
@@ -491,7 +494,7 @@ def _coming(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
 
 def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arrival) -> Change:
     nodes, was = coming.nodes, coming.was
-    evicts = _evict(_without(new.taints, was.taints if was else ()))
+    evicts = _evict(_without(new.spec.taints, was.spec.taints if was else ()))
     is_partitioned = _is_partitioned_on_arrival(was, coming.to)
     takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
     mps = _mps_effect(was, coming.to)
@@ -511,8 +514,8 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         nodes=replace(nodes, are_new=was is None),
         capacity=capacities(old, new),
         needs_drain=is_partitioned or evicts or bool(mps),
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
-        windows=new.disruption.windows,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        windows=new.windows,
     )
 
 
@@ -549,17 +552,20 @@ def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.placement is not new.placement and after.cluster.scheduler.kind in (SchedulerKind.KAI, SchedulerKind.RUNAI):
-        how = new.placement.value if new.placement is not None else "as the scheduler does by itself"
+    if old.spec.placement is not new.spec.placement and after.cluster.scheduler.kind in (
+        SchedulerKind.KAI,
+        SchedulerKind.RUNAI,
+    ):
+        how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         yield _change(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
         )
 
 
 def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
+    gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
     if not gone and not come:
-        if meaning(old.taints) != meaning(new.taints):
+        if old.spec.taints != new.spec.taints:
             yield _change(after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT)
         return
     evicts = _evict(come)
@@ -577,7 +583,7 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
         nodes=impact(new.nodes),
         pods=pods_on(before, old, new.nodes.count) if evicts else 0,
         needs_drain=evicts,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -591,9 +597,9 @@ def _taint(taint: Taint) -> str:
 
 
 def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    gone = [key for key in old.node_labels if key not in new.node_labels]
-    come = [key for key in new.node_labels if key not in old.node_labels]
-    other = [key for key, value in new.node_labels.items() if old.node_labels.get(key, value) != value]
+    gone = [key for key in old.spec.node_labels if key not in new.spec.node_labels]
+    come = [key for key in new.spec.node_labels if key not in old.spec.node_labels]
+    other = [key for key, value in new.spec.node_labels.items() if old.spec.node_labels.get(key, value) != value]
     if not (gone or come or other):
         return
     parts = (("loses", gone), ("changes", other), ("gets", come))
@@ -606,7 +612,7 @@ def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         REVERT,
     )._replace(
         nodes=impact(new.nodes),
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -615,16 +621,16 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
-    if old.topology == new.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if old.spec.topology == new.spec.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
         return
-    change_class = ChangeClass.RECREATE if old.topology else ChangeClass.ADMISSION
+    change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
     if after.cluster.scheduler.kind is SchedulerKind.RUNAI:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
     yield _change(
         after,
         new,
         change_class,
-        f"topology is {names(new.topology)}" if new.topology else "topology is taken away",
+        f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
         "the scheduler's objects of the pool must be deleted and made anew"
         if change_class is ChangeClass.RECREATE
         else "gangs are placed otherwise; those that run stay",
@@ -633,19 +639,16 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other = (meaning(pool.disruption._replace(max_unavailable=0)) for pool in (old, new))
+    one, other = old.spec.disruption, new.spec.disruption
     if one == other:
         return
     texts = []
-    if old.disruption.approval is not new.disruption.approval:
-        texts.append(f"approval is {new.disruption.approval}")
-    if after.cluster.argocd is not None and not means_same(old.disruption.windows, new.disruption.windows):
+    if one.approval is not other.approval:
+        texts.append(f"approval is {other.approval}")
+    if after.cluster.argocd is not None and one.windows != other.windows:
         texts.append("windows change")
-    rest, other_rest = (
-        meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
-        for pool in (old, new)
-    )
-    if after.cluster.argocd is not None and rest != other_rest:
+    is_guarded_otherwise = _guarded(one.guard) != _guarded(other.guard)
+    if after.cluster.argocd is not None and is_guarded_otherwise:
         texts.append("what watches over a disruption changes")
     if not texts:
         return
@@ -657,6 +660,10 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         f"changes of the pool are applied at other times; {NOTHING_RUNS}",
         REVERT,
     )
+
+
+def _guarded(guard: Guard | None) -> tuple[str, int] | None:
+    return (guard.image, seconds(guard.timeout)) if guard else None
 
 
 # --- Parts of all ------------------------------------------------------------------------------------------------

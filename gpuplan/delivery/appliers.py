@@ -48,7 +48,7 @@ def find_applier(plan: Plan, folder: str) -> Applier | None:
     """
     cluster, (stage, _, part) = plan.cluster, folder.partition("/")
     is_synced = cluster.argocd is not None or cluster.flux is not None
-    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = stage == Stage.PARTITIONS and cluster.spec.node_labels is NodeLabels.EXTERNAL
     if not is_synced or stage not in _STAGES or is_external:
         return None
     path = f"{stage}/{ANY_PART}" if Stage(stage).has_parts and not part else folder
@@ -64,10 +64,10 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     name, _, part = folder.partition("/")
     cluster, stage = plan.cluster, Stage(name)
     pool = plan.find_pool(part) if stage.is_by_pool else None
-    windows = pool.disruption.windows if pool and stage is Stage.PARTITIONS else ()
+    windows = pool.windows if pool and stage is Stage.PARTITIONS else ()
     if cluster.flux is not None:
         approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage is Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
+        is_release = stage is Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
         kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
         named = sync_name if part == ANY_PART else folder_name
         return Applier(kind, named(cluster.name, folder), folder, approval, windows, pool)
@@ -81,5 +81,5 @@ def get_applier(plan: Plan, folder: str) -> Applier:
 def _approval(stage: Stage, pool: Pool | None, operator: Approval) -> Approval:
     """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
     if stage is Stage.PARTITIONS:
-        return pool.disruption.approval if pool else Approval.MANUAL
+        return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage is Stage.GPU_OPERATOR else Approval.AUTOMATIC

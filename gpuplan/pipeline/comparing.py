@@ -15,6 +15,7 @@ from gpuplan import outtree
 from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import compare as compare_states
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
+from gpuplan.changes.places import is_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, GpuplanError
@@ -22,6 +23,7 @@ from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
+from gpuplan.patterns import regex
 from gpuplan.pipeline.freshness import Staleness, compare_committed, compare_written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.rendering import Rendered, artifacts, render, scope
@@ -248,7 +250,7 @@ def _count_pods(impacts: Iterable[Impact]) -> int:
 
 # --- Which platforms ---------------------------------------------------------------------------------------------
 
-_SPAN: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+_SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 
 
 def _ends(root: Path, span: str) -> tuple[Side, Side]:
@@ -378,26 +380,13 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
     plan = new or old
     appliers = tuple(found for folder in change.folders if plan and (found := find_applier(plan, folder)))
-    is_earlier = old is not None and id(change.at.source) in _sources(old) and not (new and _has(new, change))
+    is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders = None
     if pods is not None:
         from gpuplan.changes.pods import find_holders
 
         holders = find_holders(change, old, pods) if old is not None else ()
     return Impact(change, is_earlier, appliers, holders)
-
-
-def _has(plan: Plan, change: Change) -> bool:
-    return id(change.at.source) in _sources(plan)
-
-
-def _sources(plan: Plan) -> set[int]:
-    """The documents that a plan is made of."""
-    named = (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.hand_written)
-    origins = [plan.cluster.at, *(part.at for parts in named for part in parts)]
-    origins += [item.at for item in plan.retained]
-    origins += [component.at for component in plan.components if component.at is not None]
-    return {id(at.source) for at in origins}
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

@@ -80,8 +80,7 @@ def _place(use: Use, theme: Theme) -> str:
 
 
 def _location(at: Origin, theme: Theme) -> str:
-    location = at.locate()
-    return f"{theme.path(printable(location.file.path))}:{location.span.start.line}"
+    return printable(theme.place(at.locate()))
 
 
 def _titles(heading: str, changes: Sequence[ConceptChange], theme: Theme) -> str:

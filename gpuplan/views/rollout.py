@@ -201,7 +201,7 @@ def _applies_itself(plan: Plan, pool: Pool, step: RolloutStep) -> bool:
     delivery = plan.cluster.argocd or plan.cluster.flux
     if delivery is None:
         return False
-    return (pool.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
+    return (pool.spec.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
 
 
 def _is_end_of_mix(outcome: RolloutPlan | Refusal, step: RolloutStep) -> bool:
@@ -243,7 +243,7 @@ def _left_over(proposal: Proposal) -> list[str]:
 
 def _apply(plan: Plan, pool: Pool, step: RolloutStep) -> list[str]:
     """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    is_external = plan.cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = plan.cluster.spec.node_labels is NodeLabels.EXTERNAL
     applied = [Stage.GPU_OPERATOR.value]
     if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
         applied.append(f"{Stage.PARTITIONS}/{pool.name}")

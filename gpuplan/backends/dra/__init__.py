@@ -30,7 +30,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     pools = about(*plan.pools)
     yield from (Manifest(Stage.SCHEDULING.value, classes[name], about=pools) for name in sorted(classes))
     for tenant in plan.tenants:
-        for namespace in tenant.namespaces:
+        for namespace in tenant.spec.namespaces:
             granted = {
                 quota.unit.device_class
                 for quota in tenant.quotas

@@ -29,10 +29,10 @@ def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[
     if argocd is None:
         return
     cluster = about(plan.cluster)
-    whole = about(plan.cluster, *(pool for pool in plan.pools if pool.disruption.windows))
+    whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows))
     yield Manifest(_TOP, project.app_project(plan, argocd, folders), about=whole)
     for applier, body in applications.applications(plan, argocd, folders, out):
         yield Manifest(_TOP, body, about=about(applier.pool) if applier.pool else cluster)
     yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd), about=cluster)
-    if plan.cluster.platform is Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
         yield File(health.OPERATOR_FILE, health.operator_patch(), about=cluster)

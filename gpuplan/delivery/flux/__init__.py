@@ -24,6 +24,6 @@ def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     for applier, body in kustomizations.objects(plan, flux, folders):
         yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster)
-    if plan.cluster.gpu_operator.install is Install.HELM:
+    if plan.cluster.gpu_operator.spec.install is Install.HELM:
         yield Manifest("", helm.repository(plan, flux), about=cluster)
         yield Manifest("", helm.release(plan, flux), about=cluster)

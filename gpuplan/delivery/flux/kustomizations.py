@@ -50,7 +50,7 @@ def _objects(
     """
     is_suspended = applier.kind == KUSTOMIZATION and not applier.is_automatic
     match Stage(folder.path.partition("/")[0]):
-        case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.install is Install.OLM:
+        case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.spec.install is Install.OLM:
             yield from _operator_by_olm(plan, flux, folder, is_suspended=is_suspended)
         case Stage.GPU_OPERATOR:
             checks = _operator_health(plan, folder)
@@ -100,7 +100,7 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
     drivers = [identity.name for identity in folder.identities if identity.kind == health.NVIDIA_DRIVER["kind"]]
     if drivers:
         expressions.append(health.NVIDIA_DRIVER)
-    if plan.cluster.gpu_operator.install is not Install.HELM:
+    if plan.cluster.gpu_operator.spec.install is not Install.HELM:
         return {**_WAITS, "healthCheckExprs": expressions}
     checked = [("nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY)]
     checked += [(health.NVIDIA_DRIVER["apiVersion"], health.NVIDIA_DRIVER["kind"], name) for name in drivers]
@@ -172,7 +172,7 @@ def _kustomization(
         "spec": {
             **({"suspend": True} if is_suspended else {}),
             **({"dependsOn": [{"name": other} for other in depends_on]} if depends_on else {}),
-            "interval": flux.interval,
+            "interval": flux.spec.interval,
             "retryInterval": naming.RETRY_INTERVAL,
             "timeout": _OPERATOR_TIMEOUT if folder.path == Stage.GPU_OPERATOR else _TIMEOUT,
             **naming.access(flux),
@@ -188,9 +188,9 @@ def _kustomization(
 
 def _source(flux: Flux) -> dict[str, str]:
     return {
-        "kind": flux.source_kind.value,
-        "name": flux.source_name,
-        **({"namespace": flux.source_namespace} if flux.source_namespace else {}),
+        "kind": flux.spec.source.kind.value,
+        "name": flux.spec.source.name,
+        **({"namespace": flux.spec.source.namespace} if flux.spec.source.namespace else {}),
     }
 
 

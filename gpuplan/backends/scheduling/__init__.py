@@ -19,6 +19,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Stage
 from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -26,15 +27,17 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler), about=about(priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, _system_namespace())
-        for body in (grants_policy(plan), devices_policy(plan), grants_binding(), devices_binding()):
-            yield Manifest(_FOLDER, body)
-        for policy in rules_of(plan.scheduler).policies:
-            manifest = Manifest(_FOLDER, policy())
-            yield manifest
-            yield Manifest(_FOLDER, tenants_binding(manifest.name))
+        cluster = about(plan.cluster)
+        for policy in (grants_policy(plan), devices_policy(plan)):
+            yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
+        for body in (_system_namespace(), grants_binding(), devices_binding()):
+            yield Manifest(_FOLDER, body, about=cluster)
+        for found in rules_of(plan.scheduler).policies:
+            policy = found()
+            for body in (policy, tenants_binding(policy["metadata"]["name"])):
+                yield Manifest(_FOLDER, body, about=cluster)
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:

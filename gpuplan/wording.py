@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from gpuplan.patterns import regex
+
 SHOWN = 4
 """How many of a list a note names before it only counts."""
 
@@ -22,7 +24,7 @@ def joined(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-_PLAIN_CODE = re.compile(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
+_PLAIN_CODE = regex(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
 
 
 def markdown_code(text: str) -> str:
@@ -94,8 +96,8 @@ def _is_typo(word: str, meant: str) -> bool:
 
 
 _SHORT, _LONG = 4, 8
-_DIGITS = re.compile(r"[0-9]+")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_DIGITS = regex(r"[0-9]+")
+_SEPARATORS = regex(r"[^a-z0-9]+")
 
 
 def _distance(word: str, other: str) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.plan import Plan, Platform
 from gpuplan.wording import closest, listing
@@ -30,7 +31,7 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
     if monitoring is None:
         return
     known = [name.value for name in AlertName]
-    for index, name in enumerate(monitoring.disabled_alerts):
+    for index, name in enumerate(monitoring.spec.disabled_alerts):
         if name not in known:
             close = closest(name, known)
             yield Finding(
@@ -42,7 +43,7 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_ALERT_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_ALERT_LABEL = regex(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SET_BY_GPUPLAN = {
     "alertname": "the alert's own name",
     "severity": "each alert has its own",
@@ -55,7 +56,7 @@ _SET_BY_GPUPLAN = {
     ),
 }
 _FUNCTION = r"humanize(1024|Duration|Percentage|Timestamp)?|title|toLower|toUpper"
-_TEMPLATE = re.compile(rf"\{{\{{\s*(\$value|\$(labels|externalLabels)\.\w+)(\s*\|\s*({_FUNCTION}))*\s*\}}\}}", re.ASCII)
+_TEMPLATE = regex(rf"\{{\{{\s*(\$value|\$(labels|externalLabels)\.\w+)(\s*\|\s*({_FUNCTION}))*\s*\}}\}}", re.ASCII)
 
 
 @check("GPU671", "invalid-alert-label")
@@ -75,7 +76,7 @@ def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
-    for name, value in monitoring.alert_labels.items():
+    for name, value in monitoring.spec.alert_labels.items():
         at = monitoring.at / "alertLabels" / name
         if not _ALERT_LABEL.fullmatch(name) or name.startswith("__"):
             yield Finding(
@@ -120,7 +121,7 @@ def invalid_monitoring_label(plan: Plan) -> Iterator[Finding]:
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
-    yield from _label_faults(monitoring.at / "labels", monitoring.labels)
+    yield from _label_faults(monitoring.at / "labels", monitoring.spec.labels)
     yield from _label_faults(monitoring.dashboards.at / "labels", monitoring.dashboards.labels)
 
 
@@ -169,7 +170,11 @@ def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
     """
     cluster = plan.cluster
     monitoring, operator = cluster.monitoring, cluster.gpu_operator
-    if monitoring is None or cluster.platform is not Platform.OPENSHIFT or monitoring.namespace == operator.namespace:
+    if (
+        monitoring is None
+        or cluster.spec.platform is not Platform.OPENSHIFT
+        or monitoring.namespace == operator.namespace
+    ):
         return
     yield Finding(
         monitoring.at / "namespace",

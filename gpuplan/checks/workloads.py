@@ -10,6 +10,7 @@ from string import digits
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
 from gpuplan.planning.plan import (
     Autoscaling,
@@ -99,7 +100,7 @@ def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
     Ask for fewer units, or raise the tenant's `unitsPerContainer`.
     """
     for workload in plan.workloads:
-        most = workload.tenant.units_per_container
+        most = workload.tenant.spec.allow.units_per_container
         if most is not None and workload.fraction is None and workload.spec.count > most:
             yield Finding(
                 workload.at / "count",
@@ -167,17 +168,17 @@ def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name one of the tenant's namespaces, or the tenant that the namespace belongs to.
     """
-    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.namespaces}
+    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     for workload in plan.workloads:
         tenant, owner = workload.tenant, owners.get(workload.namespace)
-        if workload.namespace not in tenant.namespaces:
+        if workload.namespace not in tenant.spec.namespaces:
             yield Finding(
                 workload.at / "namespace",
                 f"namespace `{workload.namespace}` of workload `{workload.name}` is not one of tenant `{tenant.name}`",
                 label=f"belongs to tenant `{owner.name}`" if owner else "belongs to no tenant",
                 related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
-                help=f"write `namespace: {tenant.namespaces[0]}`"
-                if tenant.namespaces
+                help=f"write `namespace: {tenant.spec.namespaces[0]}`"
+                if tenant.spec.namespaces
                 else "name a tenant that has namespaces",
             )
 
@@ -206,7 +207,7 @@ def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 related=(Label((tenant.at / "priorityClasses").key, f"it may name {listing(names) or 'none'}"),),
                 help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
             )
-        elif priority is None and names and not any(found.is_default for found in tenant.priority_classes):
+        elif priority is None and names and not any(found.spec.default for found in tenant.priority_classes):
             yield Finding(
                 name_of(workload.at),
                 f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
@@ -359,7 +360,7 @@ def _out_of_reach(workload: Workload, message: str, label: str, related: tuple[L
 # --- Text that the API server reads ------------------------------------------------------------------------------
 
 # `validSuffixes` and `parseQuantityString` in `pkg/api/resource/{suffix,quantity}.go` of kubernetes/apimachinery.
-_QUANTITY = re.compile(
+_QUANTITY = regex(
     r"(?P<number>[0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
 )
 _BINARY = {f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
@@ -428,7 +429,7 @@ _CONFIG_PATH = "/etc/workload"
 _SYSTEM_PATHS = ("/dev", "/proc", "/sys")
 _LONGEST_KEY = 253
 _MOST_CONFIG = 2**20
-_IS_KEY = re.compile(r"[-._a-zA-Z0-9]+").fullmatch
+_KEY = regex(r"[-._a-zA-Z0-9]+")
 
 
 @check("GPU587", "unusable-file-name")
@@ -472,7 +473,7 @@ def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -
 
 def _flaw_of_key(name: str) -> str:
     """As `IsConfigMapKey` in `pkg/util/validation/validation.go` of kubernetes/apimachinery judges it."""
-    if not _IS_KEY(name):
+    if not _KEY.fullmatch(name):
         return "letters, digits, `-`, `_` and `.` only"
     if name == "." or name.startswith(".."):
         return "is or looks like a folder"
@@ -500,7 +501,7 @@ def _covers(path: str, root: str) -> bool:
 
 # What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). The API
 # server also takes other printable characters since 1.32 (`IsRelaxedEnvVarName`), which shells cannot name.
-_IS_VARIABLE = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
+_VARIABLE = regex(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 @check("GPU588", "unusable-variable")
@@ -526,7 +527,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                     notes=("the device plugin chooses a container's devices",),
                     help="leave it out",
                 )
-            elif not _IS_VARIABLE(name):
+            elif not _VARIABLE.fullmatch(name):
                 yield Finding(
                     at,
                     f"`{name}` of workload `{workload.name}` is not the name of a variable",

@@ -50,8 +50,6 @@ SUITES = (
     "views",
 )
 """Tests of values. Others compare with `out/` or with pages, and `make generate` writes these anew."""
-SCRIPTS = frozenset(("backends/guard/script.py",))
-"""What tests run as a program of its own, as a cluster does."""
 SECONDS = 45.0
 """How long the tests of one mutant may go on, in time of the processor."""
 SECONDS_OF_A_TEST = 60.0
@@ -92,8 +90,7 @@ def changes(packages: Sequence[str]) -> list[tuple[str, int, int]]:
     """All that can be changed in packages or modules."""
     roots = [SOURCES / name for name in packages]
     paths = {path for root in roots for path in (root.rglob("*.py") if root.is_dir() else [root])}
-    files = [path.relative_to(SOURCES).as_posix() for path in sorted(paths)]
-    return [change for file in files if file not in SCRIPTS for change in changes_of(file)]
+    return [change for path in sorted(paths) for change in changes_of(path.relative_to(SOURCES).as_posix())]
 
 
 # --- Which tests ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeGuard
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
 from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import plain
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
@@ -181,14 +182,16 @@ def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mappin
         yield Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
     for field in ("name", "rename"):
         if field in resource and (name or field == "rename") and not _is_resource(resource[field]):
-            message = f"`{resource[field]}` is no name of a resource"
+            message = f"`{plain(resource[field])}` is no name of a resource"
             help_ = "write `nvidia.com/` and at most 52 lower-case letters, digits, `-` and `.`"
             yield Problem((*route, field), message, "cannot be read", help_)
     if "devices" in resource and not _is_choice(resource["devices"]):
         help_ = "remove it: all GPUs are shared"
-        yield Problem((*route, "devices"), f"`devices` cannot be `{resource['devices']}`", "cannot be read", help_)
+        yield Problem(
+            (*route, "devices"), f"`devices` cannot be `{plain(resource['devices'])}`", "cannot be read", help_
+        )
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
-        given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
+        given = "no `replicas`" if replicas is None else f"`replicas: {plain(replicas)}`"
         message = f"`{text(name) or 'resource'}` has {given}"
         help_ = "write 2 or more; to switch sharing off leave `sharing` out"
         yield Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
@@ -374,7 +377,7 @@ def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str,
         yield Problem(place, message, "cannot be read", "write `mig-devices: {}` for none")
     for profile, count in instances.items():
         if count is not None and (not _is_integer(count) or count < 0):
-            message = f"entry `{name}` wants `{count}` of `{profile}`, which is no count"
+            message = f"entry `{name}` wants `{plain(count)}` of `{profile}`, which is no count"
             yield Problem((*place, profile), message, "cannot be read", "write 1 or more")
         elif not count:
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"

@@ -21,7 +21,7 @@ def number(amount: Amount) -> str:
     return f"{amount.normalize():f}" if isinstance(amount, Decimal) else str(amount)
 
 
-def plain(value: object) -> str:
+def in_yaml(value: object) -> str:
     """A value as one would write it: text without quotes, all else as in JSON and YAML."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 

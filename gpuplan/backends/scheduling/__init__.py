@@ -30,9 +30,10 @@ def render(plan: Plan) -> Iterator[Manifest]:
         yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler), about=about(priority))
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
+        yield Manifest(_FOLDER, _system_namespace(), about=cluster)
         for policy in (grants_policy(plan), devices_policy(plan)):
             yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
-        for body in (_system_namespace(), grants_binding(), devices_binding()):
+        for body in (grants_binding(), devices_binding()):
             yield Manifest(_FOLDER, body, about=cluster)
         for found in rules_of(plan.scheduler).policies:
             policy = found()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from string import ascii_lowercase, digits
 from typing import Protocol
 
@@ -32,6 +31,7 @@ from gpuplan.planning.plan import (
     Tenant,
 )
 from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.values import Value
 from gpuplan.wording import listing
 
 LONGEST_LABEL = 63
@@ -41,8 +41,7 @@ _LABEL = regex(DNS_LABEL)
 _SUBDOMAIN = regex(DNS_SUBDOMAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Value):
     """A kind of name; ``carrier`` says what in the cluster has it, and so what it may be."""
 
     what: str

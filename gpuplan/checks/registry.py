@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 CheckFunction = Callable[[Plan], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """A rule and the function that finds where a plan breaks it."""
 
     rule: Rule

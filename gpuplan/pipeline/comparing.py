@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename, dirname
@@ -36,6 +35,7 @@ from gpuplan.pipeline.revisions import (
 )
 from gpuplan.planning.plan import UNREAD, Approval, Install, NodeLabels, Plan, Pool, Stage, Window
 from gpuplan.planning.sync_names import sync_name
+from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ class Impact(NamedTuple):
     holders: tuple[Holder, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Value):
     """All that differs between two platforms, sorted by cluster, worst first.
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about

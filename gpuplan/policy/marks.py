@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -11,15 +12,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Value):
     """What a field is called in a sentence, where the words of its name are not right: `environment` for ``env``."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Keyed:
+class Keyed(Value):
     """What tells the items of a list apart: fields by their names here. Without it an item's place in the list does."""
 
     fields: tuple[str, ...]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from gpuplan.changes.pods import Pod
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Value):
     """Two states of one cluster; ``pods`` are those that hold something in it, None where nobody says which."""
 
     before: Plan
@@ -23,8 +22,7 @@ class Step:
 StepFunction = Callable[[Step], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class StepCheck:
+class StepCheck(Value):
     """A rule and the function that finds where a step breaks it; its places are in the later plan's policies."""
 
     rule: Rule

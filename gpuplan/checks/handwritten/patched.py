@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from gpuplan.checks.handwritten.components import content_under_old_name
@@ -36,11 +35,11 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing, misspelling
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Value):
     """A folder that is delivered by itself, before and after its Components.
 
     ``after`` is what kustomize built, or None where it was not built: it has no Components, or they are in the way.
@@ -70,8 +69,7 @@ class Folder:
         return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(Value):
     """A cluster's folders, those without Components included."""
 
     plan: Plan
@@ -156,8 +154,7 @@ def _plain(body: Mapping[str, object]) -> Mapping[str, object]:
 _Find = Callable[[Patched], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchedCheck:
+class PatchedCheck(Value):
     """A rule and the function that finds where patching breaks it.
 
     ``echo_of`` is the rule of the same matter on what is written by hand, whose findings make this one's idle.

@@ -95,7 +95,7 @@ def _init(owner: type[Value]) -> Callable[..., None]:
         lines.append(f"set_{name}(self, {value})")
     if hasattr(owner, "__post_init__"):
         lines.append("self.__post_init__()")
-    exec(f"def init(self, {', '.join(parameters)}): {'; '.join(lines)}", known)  # noqa: S102 - made of field names
+    exec(f"def init(self, {', '.join(parameters)}): {'; '.join(lines) or 'pass'}", known)  # noqa: S102 - made of field names
     written: Callable[..., None] = known["init"]
     return written
 

@@ -41,6 +41,10 @@ class Pair(Value):
     name: str
 
 
+class Nothing(Value):
+    """Has no fields."""
+
+
 class Machine(Value, eq=False):
     """Something of which there may be several alike."""
 
@@ -54,6 +58,10 @@ def test_fields_are_given_by_order_or_by_name() -> None:
 def test_a_field_without_a_default_is_needed() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'product'"):
         Board()  # type: ignore[call-arg] # what is tested
+
+
+def test_a_class_may_have_no_fields() -> None:
+    assert Nothing() == Nothing()
 
 
 def test_each_value_has_a_default_of_its_own_where_one_is_made() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Dashboards, Plan, Platform
 
@@ -33,11 +33,11 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
     dashboards = monitoring.dashboards
     if not any(label.startswith(_CONSOLE) for label in dashboards.labels):
         return
-    if plan.cluster.platform is not Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is not Platform.OPENSHIFT:
         yield Finding(
             dashboards.at / "labels",
             "labels of OpenShift's console on a dashboard of a cluster without that console",
-            label=f"platform is `{plan.cluster.platform}`",
+            label=f"platform is `{plan.cluster.spec.platform}`",
             help='write the label that Grafana\'s sidecar looks for: `grafana_dashboard: "1"`',
         )
     else:
@@ -59,6 +59,3 @@ def _out_of_the_consoles_sight(dashboards: Dashboards) -> Iterator[Finding]:
             label="not where the console looks",
             help=f"leave it out, or write `namespace: {_NAMESPACE}`",
         )
-
-
-CHECKS: tuple[Check, ...] = (dashboard_nobody_looks_for,)

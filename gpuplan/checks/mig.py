@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu
-from gpuplan.checks import layout_devices, mig_drivers, profiles
 from gpuplan.checks.layouts import (
     instances_at,
     layout_uses,
@@ -16,7 +15,7 @@ from gpuplan.checks.layouts import (
     spell,
     written,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, MigStrategy, Plan
@@ -199,7 +198,7 @@ def single_needs_equal_instances(plan: Plan) -> Iterator[Finding]:
     for pool, mig in mig_pools(plan):
         profiles_used = [unit.name for unit in pool.units if unit.name != "gpu"]
         leaves_whole = len(profiles_used) < len(pool.units)
-        if mig.strategy is MigStrategy.SINGLE and len(pool.units) > 1:
+        if mig.spec.strategy is MigStrategy.SINGLE and len(pool.units) > 1:
             what = f"makes {listing(profiles_used)}{', and leaves some GPUs whole' if leaves_whole else ''}"
             yield Finding(
                 mig.at / "strategy",
@@ -238,17 +237,3 @@ def layout_leaves_room(plan: Plan) -> Iterator[Finding]:
 
 def _one_more(entry: LayoutEntry, name: str) -> dict[str, int]:
     return {**positive(entry), name: entry.instances[name] + 1}
-
-
-CHECKS: tuple[Check, ...] = (
-    mig_not_supported,
-    mig_model_incomplete,
-    layout_of_another_gpu,
-    layout_does_not_fit,
-    *profiles.CHECKS,
-    no_instances,
-    *layout_devices.CHECKS,
-    single_needs_equal_instances,
-    layout_leaves_room,
-    *mig_drivers.CHECKS,
-)

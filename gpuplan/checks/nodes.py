@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import (
@@ -18,7 +18,7 @@ from gpuplan.planning.node_patterns import (
     parse,
 )
 from gpuplan.planning.plan import Plan, Pool
-from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
 _SUBDOMAIN = regex(DNS_SUBDOMAIN)
@@ -319,15 +319,3 @@ _ENDS_AS_GLOB = regex(r"[A-Za-z0-9-]\*$")
 
 def _times(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-CHECKS: tuple[Check, ...] = (
-    node_in_two_pools,
-    unreadable_name_pattern,
-    pattern_matches_no_node,
-    pattern_matches_too_few_nodes,
-    node_count_differs,
-    node_named_twice,
-    names_and_pattern,
-    invalid_node_name,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
@@ -216,7 +216,7 @@ def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
     Use the current name, and pin the driver with `gpuOperator.driver.version` so that it stays the one that nodes
     report. `nvidia-smi mig -lgip` on a node shows its names.
     """
-    pinned = plan.cluster.gpu_operator.driver_version
+    pinned = plan.cluster.gpu_operator.spec.driver.version
     for line in _lines(plan):
         legacy = line.gpu.legacy_names.get(line.name)
         if legacy is not None and not line.gpu.find_profile(line.name):
@@ -341,16 +341,3 @@ def instance_count_below_one(plan: Plan) -> Iterator[Finding]:
                 notes=("mig-parted never finds a GPU that has this",) if line.count == 0 else (),
                 help=f"remove `{line.name}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    profile_of_another_gpu,
-    unreadable_profile,
-    compute_instance_profile,
-    long_profile_name,
-    too_many_instances,
-    media_engines_exceeded,
-    media_instance_beside_plain,
-    instance_count_below_one,
-    profile_renamed_by_driver,
-)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
 from gpuplan.checks.losses import losses, uncounted_profiles
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.uses import Use, uses
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -46,7 +46,7 @@ def limit_not_allowed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or write `cap: limit`: then tenants may use more, and guarantees hold as far as the caps fit.
     """
-    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
         yield from _losses(plan, "limit", place="cap")
 
 
@@ -393,7 +393,7 @@ def no_admission_policies(plan: Plan) -> Iterator[Finding]:
     if plan.tenants and not has_admission_policies(plan.cluster):
         yield Finding(
             plan.cluster.at / "kubernetes",
-            f"Kubernetes {plan.cluster.kubernetes} cannot keep tenants to their own pools and priority classes",
+            f"Kubernetes {plan.cluster.spec.kubernetes} cannot keep tenants to their own pools and priority classes",
             label="admission policies came with 1.30",
             notes=(
                 "written for tenants: Namespaces, ResourceQuotas and RoleBindings",
@@ -443,25 +443,3 @@ def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
     kind = plan.cluster.scheduler.kind.value
     asked = ((concept, uses(plan, concept.id)) for concept in concepts() if concept.capabilities[kind].needs is needs)
     return [(concept, found) for concept, found in asked if found]
-
-
-CHECKS: tuple[Check, ...] = (
-    parent_does_not_bound,
-    limit_not_allowed,
-    lendable_not_kept,
-    surplus_not_divided,
-    protection_not_kept,
-    unit_unknown_to_scheduler,
-    tenant_tree_too_deep,
-    no_admission_policies,
-    namespaces_counted_apart,
-    units_counted_together,
-    priority_across_tenants,
-    never_evicted_not_kept,
-    fraction_does_not_grow,
-    gang_not_kept,
-    topology_not_kept,
-    placement_not_kept,
-    claims_not_counted,
-    scheduler_needs_configuration,
-)

@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
@@ -426,7 +426,9 @@ def _may_evict(workload: Workload, other: Workload) -> bool:
     """
     mine, its = workload.priority_class, other.priority_class
     is_shared = _is_divided(other) and workload.tenant is other.tenant
-    return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
+    return (
+        is_shared and mine is not None and its is not None and its.spec.preemptible and mine.spec.value > its.spec.value
+    )
 
 
 def _is_divided(workload: Workload) -> bool:
@@ -441,13 +443,13 @@ def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Worklo
     highest: dict[str, int] = {}
     for workload in workloads:
         if workload.priority_class is not None:
-            name, value = workload.tenant.name, workload.priority_class.value
+            name, value = workload.tenant.name, workload.priority_class.spec.value
             highest[name] = max(value, highest.get(name, value))
     standing: list[Workload] = []
     lower: dict[tuple[str, str], list[Workload]] = {}
     for workload in workloads:
         tenant, rank = workload.tenant.name, workload.priority_class
-        if rank is not None and rank.preemptible and rank.value < highest[tenant]:
+        if rank is not None and rank.spec.preemptible and rank.spec.value < highest[tenant]:
             lower.setdefault((tenant, rank.name), []).append(workload)
         else:
             standing.append(workload)
@@ -481,7 +483,7 @@ def _reach(use: _Use) -> Amount:
 
 def _cap_field(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
-    is_limit = plan.cluster.scheduler.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 
@@ -503,7 +505,9 @@ def _at_once(workloads: Iterable[Workload]) -> list[Workload]:
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
-    return [found for found in workloads if found.priority_class is not None and not found.priority_class.preemptible]
+    return [
+        found for found in workloads if found.priority_class is not None and not found.priority_class.spec.preemptible
+    ]
 
 
 def _amount(workload: Workload) -> Amount:
@@ -552,14 +556,3 @@ def _pods_at(workload: Workload) -> Origin:
     if not isinstance(work, Training) and work.autoscaling and field == "maxReplicas":
         return workload.work_at / "autoscaling" / field
     return workload.work_at / field
-
-
-CHECKS: tuple[Check, ...] = (
-    workload_without_quota,
-    workloads_over_quota,
-    lasting_work_over_guarantee,
-    workloads_on_borrowed_units,
-    pod_larger_than_node,
-    pods_do_not_fit_pool,
-    workload_makes_room,
-)

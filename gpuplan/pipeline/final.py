@@ -11,12 +11,13 @@ from posixpath import normpath
 from typing import Any
 
 from gpuplan import kustomize
-from gpuplan.checks.handwritten import OBJECT_CHECKS
-from gpuplan.checks.handwritten.components import remote_references, remote_resource
+from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
+from gpuplan.checks.handwritten.components import content_under_old_name, remote_references, remote_resource
 from gpuplan.checks.handwritten.objects import label_selects_nothing, unprotected_node
-from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
+from gpuplan.checks.handwritten.patched import ECHOES, Folder, Patched, content_changed, origin_of
 from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
 from gpuplan.checks.handwritten.references import find_doubt
+from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Scratch
@@ -369,9 +370,9 @@ def _names(finding: Finding) -> set[str]:
 
 def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], said: _Said) -> Iterator[Diagnostic]:
     changes: set[Origin] = set()
-    for check in PATCHED_CHECKS:
+    for check in (*PATCHED_CHECKS, Check(content_under_old_name.rule, content_changed)):
         for item in check.run(patched):
-            if not (check.echo_of and said.has(item, check.echo_of)):
+            if not (item.rule in ECHOES and said.has(item, ECHOES[item.rule].code)):
                 changes.add(_document(item))
                 yield item
     results = [(folder, manifest) for folder in patched.built_folders for manifest in _results(folder)]
@@ -417,7 +418,7 @@ def _misfits(
     patched: Patched, results: Sequence[tuple[Folder, Manifest]], crds: Path | None, unchecked: set[str]
 ) -> Iterator[Diagnostic]:
     folders = {id(manifest): folder for folder, manifest in results}
-    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.kubernetes, crds)
+    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.spec.kubernetes, crds)
     unchecked.update(checked.unchecked_kinds)
     for problem in checked.problems:
         at = patched.place(folders[id(problem.manifest)], problem.manifest.identity) / problem.path
@@ -426,7 +427,9 @@ def _misfits(
             (at / unknown[1]).key if unknown else at,
             f"{problem.manifest.identity} does not fit its schema: {problem.text}",
             label=problem.message,
-            notes=(f"Kubernetes {patched.plan.cluster.kubernetes}; the object is judged with all patches applied",),
+            notes=(
+                f"Kubernetes {patched.plan.cluster.spec.kubernetes}; the object is judged with all patches applied",
+            ),
             help="correct the field",
         )
         yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(patched.plan.cluster.name,))

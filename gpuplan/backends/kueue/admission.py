@@ -67,7 +67,7 @@ def _priority_class_granted(plan: Plan) -> AdmissionRule:
     A label says no number: what is harmless in one are the policy's own classes up to there. What was let in may be
     updated, so that its controllers can finish it when a class is withdrawn.
     """
-    default = max((priority.value for priority in plan.priority_classes if priority.is_default), default=0)
+    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     return AdmissionRule(
         f"""
         variables.priorityClass in variables.priorityClasses || (variables.isWorkload
@@ -90,5 +90,5 @@ def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
     Where a class `default` exists Kueue's webhook gives it to all that names none (`ApplyDefaultWorkloadPriorityClass`
     in `pkg/controller/jobframework/defaults.go`): it is judged by its number if it is not the policy's own.
     """
-    values = {"": most, "default": most} | {priority.name: priority.value for priority in plan.priority_classes}
+    values = {"": most, "default": most} | {priority.name: priority.spec.value for priority in plan.priority_classes}
     return (name for name, value in values.items() if value <= most)

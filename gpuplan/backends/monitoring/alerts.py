@@ -39,7 +39,9 @@ from gpuplan.planning.sync_names import sync_name
 def group(plan: Plan, monitoring: Monitoring) -> Group:
     """The alerts that this plan can raise and that the policy has not disabled, by name."""
     alerts = sorted(_alerts(plan, monitoring), key=lambda alert: alert.name)
-    return Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.disabled_alerts))
+    return Group(
+        "gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.spec.disabled_alerts)
+    )
 
 
 def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
@@ -50,7 +52,7 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
     if not uses_claims(plan):
         yield _device_plugin_no_devices()
     if plan.pools:
-        yield _pool_labels_absent(plan.cluster.platform)
+        yield _pool_labels_absent(plan.cluster.spec.platform)
         yield _units_drift()
         yield _pool_below_plan()
     if partitioned := [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]:
@@ -59,7 +61,7 @@ def _alerts(plan: Plan, monitoring: Monitoring) -> Iterator[Alert]:
         yield _mig_layout_drift(partitioned)
     if len(resources := _mig_resources(plan)) > 1:
         yield _fragmentation(resources)
-    if any(tenant.namespaces for tenant in plan.tenants):
+    if any(tenant.spec.namespaces for tenant in plan.tenants):
         yield _quota_saturated()
     if plan.cluster.argocd:
         yield _plan_out_of_sync(plan, plan.cluster.argocd)
@@ -258,7 +260,7 @@ def _mig_resources(plan: Plan) -> list[str]:
         {
             sanitized(item.resource)
             for pool in plan.parts
-            if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED
+            if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
             for item in published(pool)
             if item.resource.startswith("nvidia.com/mig-")
         }
@@ -327,6 +329,6 @@ def _applications(plan: Plan) -> list[str]:
     has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
     by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if has_queues else [])]
     pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
-    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})
     return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces, *workloads)]

@@ -137,7 +137,7 @@ def _utilization(plan: Plan, monitoring: Monitoring) -> Iterator[Recording]:
     yield Recording(metrics.POOL_ENGINE_ACTIVE, f"avg by {of_pools} (\n{_devices(engine)}\n)")
     yield Recording(metrics.POOL_DRAM_ACTIVE, f"avg by {of_pools} (\n{_devices(dram)}\n)")
     yield Recording(metrics.POOL_MEMORY_USED, f"sum by {of_pools} (\n{_devices(memory)}\n) * {_MIB}")
-    if any(tenant.namespaces for tenant in plan.tenants):
+    if any(tenant.spec.namespaces for tenant in plan.tenants):
         of_tenants = "(tenant, pool, profile)"
         tenants = [_devices_of_tenants(plan, monitoring, metric) for metric in (engine, dram, memory)]
         yield Recording(metrics.TENANT_ENGINE_ACTIVE, f"avg by {of_tenants} (\n{tenants[0]}\n)")

@@ -246,7 +246,7 @@ def _no_higher_priority(plan: Plan) -> AdmissionRule:
     one, and lets nobody write another number by hand (`plugin/pkg/admission/priority/admission.go`). A class that is
     not the tenant's is let through up to the priority that a pod without a class has: it gives no power over others.
     """
-    default = max((priority.value for priority in plan.priority_classes if priority.is_default), default=0)
+    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     return AdmissionRule(
         f"""
         variables.priorityClass == '' || variables.priorityClass in variables.priorityClasses ||

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import name_of_cluster
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
-from gpuplan.changes.clusters import MOVES
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.changes.checks.step import Step
+from gpuplan.changes.clusters import home
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.plan import Install
 
 
-@step_check("GPU712", "operator-moves")
+@check("GPU712", "operator-moves", family=Family.STEP)
 def operator_moves(step: Step) -> Iterator[Finding]:
     """The GPU Operator is installed in another way, or in another namespace, over the one that is there.
 
@@ -25,7 +26,7 @@ def operator_moves(step: Step) -> Iterator[Finding]:
     """
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     for field, one, other in (
-        ("install", str(old.install), str(new.install)),
+        ("install", str(old.spec.install), str(new.spec.install)),
         ("namespace", old.namespace, new.namespace),
     ):
         if one != other:
@@ -39,7 +40,7 @@ def operator_moves(step: Step) -> Iterator[Finding]:
             return
 
 
-@step_check("GPU713", "second-cluster-policy")
+@check("GPU713", "second-cluster-policy", family=Family.STEP)
 def second_cluster_policy(step: Step) -> Iterator[Finding]:
     """The ClusterPolicy gets another name while the old one is there.
 
@@ -53,8 +54,8 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
     then.
     """
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    is_same_operator = old.install is new.install and old.namespace == new.namespace
-    if is_same_operator and new.install is not Install.HELM and old.cluster_policy != new.cluster_policy:
+    is_same_operator = old.spec.install is new.spec.install and old.namespace == new.namespace
+    if is_same_operator and new.spec.install is not Install.HELM and old.cluster_policy != new.cluster_policy:
         yield Finding(
             new.at / "clusterPolicy",
             f"the operator ignores ClusterPolicy `{new.cluster_policy}` while `{old.cluster_policy}` is there",
@@ -64,7 +65,7 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
         )
 
 
-@step_check("GPU714", "sync-taken-away", Severity.WARNING)
+@check("GPU714", "sync-taken-away", Severity.WARNING, family=Family.STEP)
 def sync_taken_away(step: Step) -> Iterator[Finding]:
     """What syncs the cluster goes, or leads elsewhere.
 
@@ -92,13 +93,10 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
                 label=f"it had `{field}`",
                 help=f"take its objects away first so that what they applied stays: {away}",
             )
-        elif any(getattr(old, name, None) != getattr(new, name, None) for name in MOVES):
+        elif home(old) != home(new):
             yield Finding(
                 new.at.key,
                 f"{tool} syncs cluster `{after.name}` from another namespace, or syncs another one",
                 label="its objects are made anew",
                 help=f"take the old objects away first so that what they applied stays: {away}",
             )
-
-
-CHECKS: tuple[StepCheck, ...] = (operator_moves, second_cluster_policy, sync_taken_away)

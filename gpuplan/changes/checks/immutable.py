@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.backends import BACKENDS
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.kinds import locked_fields, value_of
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Origin
+from gpuplan.diagnostics import Family, Finding, Origin
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import Route
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
@@ -18,7 +19,7 @@ from gpuplan.wording import joined
 Body = Mapping[str, Any]
 
 
-@step_check("GPU705", "immutable-field-changes")
+@check("GPU705", "immutable-field-changes", family=Family.STEP)
 def immutable_field_changes(step: Step) -> Iterator[Finding]:
     """A field of a Kubernetes object changes that cannot be changed.
 
@@ -66,7 +67,10 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):
-            found[Manifest("", item.what.manifest, is_foreign=True).identity] = item.what.manifest, item.what.at
+            found[Manifest("", item.what.spec.manifest, is_foreign=True).identity] = (
+                item.what.spec.manifest,
+                item.what.at,
+            )
     for document in plan.hand_written:
         identity = _identity(document.body)
         if identity is not None and isinstance(document.body, Mapping) and identity not in found:
@@ -97,9 +101,6 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
         names = (item.at for item in plan.workloads if (item.namespace, item.name) == (identity.namespace, workload))
         found = next(names, None)
     else:
-        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.namespaces)
+        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
         found = next((tenant.at / "namespaces" for tenant in tenants), None)
     return found if found is not None else name_of(plan.cluster.at)
-
-
-CHECKS: tuple[StepCheck, ...] = (immutable_field_changes,)

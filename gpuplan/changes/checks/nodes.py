@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.pools import pairs
 from gpuplan.changes.wording import division, from_to, verb
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -26,6 +27,7 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Taint,
+    with_places,
 )
 from gpuplan.wording import listing
 
@@ -34,7 +36,7 @@ RETAIN: Final = "gpuplan retain --write"
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
 
-@step_check("GPU700", "layout-edited-in-use")
+@check("GPU700", "layout-edited-in-use", family=Family.STEP)
 def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout is edited while nodes are divided by it.
 
@@ -60,7 +62,7 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
             )
 
 
-@step_check("GPU701", "layout-removed-in-use")
+@check("GPU701", "layout-removed-in-use", family=Family.STEP)
 def layout_removed_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout leaves the policies in the same step as the nodes that are divided by it move to another one.
 
@@ -121,7 +123,7 @@ def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
 
 def _labels_stay(plan: Plan) -> bool:
     """Node objects that leave Git are not pruned, nor are labels on them."""
-    return plan.cluster.node_labels is NodeLabels.NODE
+    return plan.cluster.spec.node_labels is NodeLabels.NODE
 
 
 def _find_edited(layout: Layout, after: Plan) -> Layout | None:
@@ -133,7 +135,7 @@ def _users(pools: Sequence[str]) -> str:
     return f"pool `{pools[0]}` uses" if len(pools) == 1 else f"pools {listing(pools)} use"
 
 
-@step_check("GPU702", "plugin-config-removed-in-use")
+@check("GPU702", "plugin-config-removed-in-use", family=Family.STEP)
 def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     """A configuration of the device plugin vanishes while nodes name it.
 
@@ -150,7 +152,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     told: set[str] = set()
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-        claims = Allocation.DRA in (part.allocation, heir.allocation if heir is not None else None)
+        claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
         if key not in known and key not in told and not claims:
             told.add(key)
             yield Finding(
@@ -176,7 +178,7 @@ NVIDIA/k8s-device-plugin), as it does once a pool's file has gone by the operato
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
 
-@step_check("GPU704", "node-labels-vanish")
+@check("GPU704", "node-labels-vanish", family=Family.STEP)
 def node_labels_vanish(step: Step) -> Iterator[Finding]:
     """Nodes lose the labels that say how their GPUs are shared.
 
@@ -234,16 +236,16 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
     notes = (_DISSOLVED if is_partitioned else _UNCONFIGURED,)
     if not pools:
         return
-    if old.node_labels is not new.node_labels:
+    if old.spec.node_labels is not new.spec.node_labels:
         yield Finding(
             new.at / "nodeLabels",
-            f"nodes lose their labels with what puts them there: it was `{old.node_labels}`",
-            label=f"`{new.node_labels}` from now on",
+            f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`",
+            label=f"`{new.spec.node_labels}` from now on",
             notes=notes,
             help=_DRAINED,
             severity=severity,
         )
-    elif old.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
+    elif old.spec.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
         yield Finding(
             new.gpu_operator.at / "nfd",
             "nodes lose their labels with Node Feature Discovery, which is no longer installed",
@@ -256,7 +258,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
 
 def _loses_nfd(old: Cluster, new: Cluster) -> bool:
     """Whether it goes while the operator stays; where that moves, more goes than labels."""
-    stays = old.gpu_operator.install is new.gpu_operator.install
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
     return stays and writes_nfd(old) and not writes_nfd(new)
 
 
@@ -267,7 +269,7 @@ def _is_partitioned(pool: Pool) -> bool:
 # --- Who may be on them ------------------------------------------------------------------------------------------
 
 
-@step_check("GPU710", "taint-evicts", Severity.WARNING)
+@check("GPU710", "taint-evicts", Severity.WARNING, family=Family.STEP)
 def taint_evicts(step: Step) -> Iterator[Finding]:
     """A pool gets a taint that evicts what runs on its nodes.
 
@@ -281,11 +283,11 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
     for old, new in pairs(step.before, step.after):
         if old is None or new is None or not old.nodes.count or (there := pods_on(step, old)) == 0:
             continue
-        known = {_identity(taint) for taint in old.taints}
-        for taint in new.taints:
+        known = {_identity(taint) for taint in old.spec.taints}
+        for at, taint in with_places(new.at / "taints", new.spec.taints):
             if taint.effect is Effect.NO_EXECUTE and _identity(taint) not in known:
                 yield Finding(
-                    taint.at / "effect",
+                    at / "effect",
                     f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
                     label="at once",
                     notes=pods_note(there),
@@ -297,7 +299,7 @@ def _identity(taint: Taint) -> tuple[str, str, Effect]:
     return taint.key, taint.value, taint.effect
 
 
-@step_check("GPU717", "allocation-switched-in-use")
+@check("GPU717", "allocation-switched-in-use", family=Family.STEP)
 def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     """Devices of a pool are handed out in another way while pods hold some.
 
@@ -310,23 +312,13 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     on the nodes there is no finding.
     """
     for old, new in pairs(step.before, step.after):
-        if old is None or new is None or old.allocation is new.allocation or not old.nodes.count:
+        if old is None or new is None or old.spec.allocation is new.spec.allocation or not old.nodes.count:
             continue
         if (there := pods_on(step, old)) != 0:
             yield Finding(
                 new.at / "allocation",
                 f"devices of pool `{new.name}` that pods hold are handed out a second time",
-                label=f"it was `{old.allocation}`",
+                label=f"it was `{old.spec.allocation}`",
                 notes=pods_note(there),
                 help="drain the nodes first, and say so: `# gpuplan: ignore[GPU717] REASON`",
             )
-
-
-CHECKS: tuple[StepCheck, ...] = (
-    layout_edited_in_use,
-    layout_removed_in_use,
-    plugin_config_removed_in_use,
-    node_labels_vanish,
-    taint_evicts,
-    allocation_switched_in_use,
-)

@@ -8,17 +8,18 @@ from typing import Final
 from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.wording import counted
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Manifest
 from gpuplan.planning import kai
 from gpuplan.planning.plan import Plan, RetainedObject, SchedulerKind, Tenant
 from gpuplan.wording import listing
 
 
-@step_check("GPU703", "queue-removed-in-use")
+@check("GPU703", "queue-removed-in-use", family=Family.STEP)
 def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     """A queue is removed while work may be in it.
 
@@ -69,7 +70,7 @@ def _cluster_queues(plan: Plan) -> set[str]:
 
 def _retained_queues(plan: Plan) -> set[str]:
     bodies = (
-        Manifest("", item.what.manifest, is_foreign=True)
+        Manifest("", item.what.spec.manifest, is_foreign=True)
         for item in plan.retained
         if isinstance(item.what, RetainedObject)
     )
@@ -79,7 +80,7 @@ def _retained_queues(plan: Plan) -> set[str]:
 def _place(step: Step, tenant: Tenant) -> Origin:
     """The tenant that stays, or else the one that has its namespaces, or else the cluster."""
     for later in step.after.tenants:
-        if later.name == tenant.name or not set(later.namespaces).isdisjoint(tenant.namespaces):
+        if later.name == tenant.name or not set(later.spec.namespaces).isdisjoint(tenant.spec.namespaces):
             return name_of(later.at)
     return name_of_cluster(step)
 
@@ -114,7 +115,7 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
 _NAMES: Final = {SchedulerKind.KUEUE: "Kueue", SchedulerKind.KAI: "KAI-Scheduler"}
 
 
-@step_check("GPU711", "scheduler-left-with-work")
+@check("GPU711", "scheduler-left-with-work", family=Family.STEP)
 def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
     """The cluster gets another scheduler while work is in the queues of the one that it has.
 
@@ -149,6 +150,3 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
 def _with_kai_queue(plan: Plan) -> list[Tenant]:
     named = {queue.tenant.name for queue in kai.queues(plan) if queue.takes_work}
     return [tenant for tenant in plan.tenants if tenant.name in named]
-
-
-CHECKS: tuple[StepCheck, ...] = (queue_removed_in_use, scheduler_left_with_work)

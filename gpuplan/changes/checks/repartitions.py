@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Transition, transitions
 from gpuplan.changes.pools import is_partitioned_anew, pairs
 from gpuplan.changes.wording import amount, counted
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Family, Finding, Label, Severity
 from gpuplan.planning.plan import (
     Exclusive,
     Fraction,
@@ -25,7 +26,7 @@ from gpuplan.planning.plan import (
 from gpuplan.wording import joined
 
 
-@step_check("GPU708", "too-many-nodes-at-once")
+@check("GPU708", "too-many-nodes-at-once", family=Family.STEP)
 def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
     """More nodes of a pool are partitioned anew at once than it may do without.
 
@@ -42,7 +43,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
     that are listed with `--pods` are looked up: where nothing runs on the nodes there is no finding.
     """
     for away in _away(step):
-        allowed = away.after.disruption.max_unavailable
+        allowed = away.after.spec.disruption.max_unavailable
         if away.nodes <= allowed:
             continue
         short = [
@@ -52,7 +53,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
             sharing_of(away.moves[0].after),
             f"{away.nodes} nodes of pool `{away.after.name}` are partitioned anew at once, and {allowed} may be away",
             label="all in one sync",
-            related=(Label(away.after.disruption.at / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
+            related=(Label(away.after.at / "disruption" / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
             notes=(
                 *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
                 *pods_note(away.pods),
@@ -62,7 +63,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
         )
 
 
-@step_check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING)
+@check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING, family=Family.STEP)
 def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
     """While nodes are partitioned anew, the others have less than what is guaranteed before and afterwards.
 
@@ -76,7 +77,7 @@ def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
     takes.
     """
     for away in _away(step):
-        if away.nodes > away.after.disruption.max_unavailable:
+        if away.nodes > away.after.spec.disruption.max_unavailable:
             continue
         for total, left in _short(step, away):
             holders = [(tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed]
@@ -156,14 +157,11 @@ def _target(pool: Pool) -> str:
     match pool.sharing:
         case Mig(layout=layout):
             return "LAYOUT" if layout.is_inline else layout.name
-        case TimeSlicing(replicas=replicas):
-            return f"time-slicing={replicas}"
-        case Mps(replicas=replicas):
-            return f"mps={replicas}"
+        case TimeSlicing(spec=spec):
+            return f"time-slicing={spec.replicas}"
+        case Mps(spec=spec):
+            return f"mps={spec.replicas}"
         case Exclusive():
             return "exclusive"
         case Fraction():
             return "LAYOUT"
-
-
-CHECKS: tuple[StepCheck, ...] = (too_many_nodes_at_once, guarantees_uncovered_meanwhile)

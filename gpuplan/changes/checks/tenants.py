@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator
 
 from gpuplan.changes.capacity import quotas
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.pods import Pod, held
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.tenants import pairs
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.plan import Amount, Quota, SchedulerKind, Tenant
 from gpuplan.wording import listing
 
 
-@step_check("GPU706", "guarantee-below-use", Severity.WARNING)
+@check("GPU706", "guarantee-below-use", Severity.WARNING, family=Family.STEP)
 def guarantee_below_use(step: Step) -> Iterator[Finding]:
     """A guarantee falls below what its tenant uses.
 
@@ -44,7 +45,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
                 )
 
 
-@step_check("GPU707", "limit-below-use", Severity.WARNING)
+@check("GPU707", "limit-below-use", Severity.WARNING, family=Family.STEP)
 def limit_below_use(step: Step) -> Iterator[Finding]:
     """A limit falls below what runs.
 
@@ -60,7 +61,7 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
         return
     is_plain = step.after.cluster.scheduler.kind is SchedulerKind.KUBERNETES
     for tenant, old, new in _lowered(step):
-        spaces = tenant.namespaces if is_plain else (None,)
+        spaces = tenant.spec.namespaces if is_plain else (None,)
         for namespace in spaces:
             most, allowed = (_most(quota, namespace) for quota in (old, new))
             if allowed is None or (most is not None and allowed >= most):
@@ -119,7 +120,7 @@ def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None
 
 
 def _counts(tenant: Tenant, namespace: str | None) -> Callable[[Pod], bool]:
-    spaces = tenant.namespaces if namespace is None else (namespace,)
+    spaces = tenant.spec.namespaces if namespace is None else (namespace,)
     return lambda pod: pod.namespace in spaces
 
 
@@ -130,7 +131,7 @@ def _source(step: Step) -> str:
 # --- What goes ---------------------------------------------------------------------------------------------------
 
 
-@step_check("GPU715", "namespace-removed", Severity.WARNING)
+@check("GPU715", "namespace-removed", Severity.WARNING, family=Family.STEP)
 def namespace_removed(step: Step) -> Iterator[Finding]:
     """A namespace is no tenant's any more.
 
@@ -143,10 +144,10 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
     Move what is needed first, and say in a comment that the namespace is empty. Where it is to stay, leave it with a
     tenant.
     """
-    kept = {name for tenant in step.after.tenants for name in tenant.namespaces}
+    kept = {name for tenant in step.after.tenants for name in tenant.spec.namespaces}
     stay = {tenant.name: tenant for tenant in step.after.tenants}
     for tenant in step.before.tenants:
-        gone = [name for name in tenant.namespaces if name not in kept]
+        gone = [name for name in tenant.spec.namespaces if name not in kept]
         if gone:
             there = None
             if step.pods is not None:
@@ -162,7 +163,7 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
             )
 
 
-@step_check("GPU716", "priority-class-removed-in-use", Severity.WARNING)
+@check("GPU716", "priority-class-removed-in-use", Severity.WARNING, family=Family.STEP)
 def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
     """A priority class is removed that tenants may name.
 
@@ -188,11 +189,3 @@ def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
 
 def _classes(tenant: Tenant) -> set[str]:
     return {item.name for item in tenant.priority_classes}
-
-
-CHECKS: tuple[StepCheck, ...] = (
-    guarantee_below_use,
-    limit_below_use,
-    namespace_removed,
-    priority_class_removed_in_use,
-)

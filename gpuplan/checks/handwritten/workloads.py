@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Tenant
@@ -68,7 +68,7 @@ def resource_not_handed_out(plan: Plan) -> Iterator[Finding]:
     if plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.namespaces}
+    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     for ask in _asks(plan):
         namespace = ask.of.metadata.get("namespace")
         tenant = tenants.get(namespace) if isinstance(namespace, str) else None
@@ -114,6 +114,3 @@ def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) 
                     if _GPU.fullmatch(resource):
                         at = found.place(*route, field, index, "resources", kind, resource)
                         yield _Ask(found, at.key, resource, amount, limits, is_limit=kind == "limits")
-
-
-CHECKS: tuple[Check, ...] = (gpu_request_without_limit, resource_not_handed_out)

@@ -67,12 +67,16 @@ class Value(metaclass=_Declaration):
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self)._compared)
         return f"{type(self).__name__}({fields})"
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)
+    def __reduce__(self) -> tuple[Callable[..., Value], tuple[object, ...]]:
+        return _restore, (type(self), {name: getattr(self, name) for name in type(self).__match_args__})
 
 
 def _key(value: Value) -> tuple[object, ...]:
     return tuple(getattr(value, name) for name in type(value)._compared)
+
+
+def _restore(owner: type[Value], fields: Mapping[str, object]) -> Value:
+    return owner(**fields)
 
 
 @cache
@@ -85,22 +89,23 @@ def _fields(owner: type[Value]) -> Mapping[str, Field[Any]]:
 def _init(owner: type[Value]) -> Callable[..., None]:
     """What one would write by hand, as dataclasses and named tuples have it: nothing else is as fast."""
     known: dict[str, Any] = {"missing": MISSING}
-    parameters, lines = [], []
+    parameters, keywords, lines = ["self"], ["*"], []
     for name in owner.__match_args__:
-        default, factory = _default(owner, name)
+        declared = _field(owner._defaults.get(name, MISSING))
+        default, factory = declared.default, declared.default_factory
         known |= {f"set_{name}": getattr(owner, name).__set__, f"default_{name}": default, f"make_{name}": factory}
         is_needed = default is factory is MISSING
-        parameters.append(name if is_needed else f"{name}=default_{name}")
+        among = keywords if declared.kw_only is True else parameters
+        among.append(name if is_needed else f"{name}=default_{name}")
         value = name if factory is MISSING else f"make_{name}() if {name} is missing else {name}"
         lines.append(f"set_{name}(self, {value})")
     if hasattr(owner, "__post_init__"):
         lines.append("self.__post_init__()")
-    exec(f"def init(self, {', '.join(parameters)}): {'; '.join(lines) or 'pass'}", known)  # noqa: S102 - made of field names
+    given = ", ".join((*parameters, *(keywords if keywords[1:] else ())))
+    exec(f"def init({given}): {'; '.join(lines) or 'pass'}", known)  # noqa: S102 - made of field names
     written: Callable[..., None] = known["init"]
     return written
 
 
-def _default(owner: type[Value], name: str) -> tuple[object, object]:
-    """A field's default and what makes one; at most one of them is not missing."""
-    default = owner._defaults.get(name, MISSING)
-    return (default.default, default.default_factory) if isinstance(default, Field) else (default, MISSING)
+def _field(default: Any) -> Field[Any]:  # noqa: ANN401 - any value can be a default
+    return default if isinstance(default, Field) else field(default=default)

@@ -20,6 +20,7 @@ class Board(Value):
     slots: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     source: str = field(default="", compare=False)
+    maker: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "product", self.product.upper())
@@ -53,6 +54,12 @@ class Machine(Value, eq=False):
 
 def test_fields_are_given_by_order_or_by_name() -> None:
     assert Board("a100", slots=(1, 2)).slots == (1, 2)
+
+
+def test_a_field_may_be_given_by_name_alone() -> None:
+    assert Board("a100", maker="somebody").maker == "somebody"
+    with pytest.raises(TypeError, match="takes from 2 to 5 positional arguments"):
+        Board("a100", (), {}, "", "somebody")  # type: ignore[call-arg] # what is tested
 
 
 def test_a_field_without_a_default_is_needed() -> None:
@@ -105,7 +112,7 @@ def test_what_is_costly_is_computed_once() -> None:
 
 
 def test_a_value_shows_what_it_is_made_of() -> None:
-    assert repr(Board("a100", source="hidden")) == "Board(product='A100', slots=(), labels={})"
+    assert repr(Board("a100", source="hidden")) == "Board(product='A100', slots=(), labels={}, maker='')"
 
 
 def test_dataclasses_take_a_value_for_one_of_theirs() -> None:

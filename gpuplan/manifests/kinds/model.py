@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from gpuplan.manifests.kinds.classes import ChangeClass
+from gpuplan.disturbance import ChangeClass
 from gpuplan.values import Value
 
 Route = tuple[str, ...]

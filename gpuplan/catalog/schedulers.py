@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from gpuplan.values import Value
 
 
 class Support(StrEnum):
@@ -27,8 +28,7 @@ class Needs(StrEnum):
     CONFIGURATION = "configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Value):
     """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing.
 
     ``lost`` names the places that lose it, where those are not all that ask for it. ``setting`` is what the scheduler
@@ -46,8 +46,7 @@ class Capability:
     is_uncertain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Value):
     """Something that a policy can ask of a scheduler; ``field`` is where it says so."""
 
     id: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
+from gpuplan.values import Value
 
 
 class Context(Protocol):
@@ -23,8 +23,7 @@ class Context(Protocol):
 C = TypeVar("C", bound=Context)
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[C]):
+class Check(Value, Generic[C]):
     """A rule and the function that finds where a context breaks it."""
 
     rule: Rule
@@ -58,7 +57,7 @@ def check(
 
 def only_if(applies: Callable[[C], bool]) -> Callable[[Check[C]], Check[C]]:
     """Say what a context must be for the rule of a check to say anything of it."""
-    return lambda one: replace(one, applies=applies)
+    return lambda one: Check(one.rule, one.find, applies)
 
 
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuplan.catalog.schedulers import Capability, capability
 from gpuplan.policy.models import SchedulerKind
+from gpuplan.values import Value
 
 
 class Evicts(StrEnum):
@@ -31,8 +31,7 @@ class Protects(StrEnum):
     EACH_POOL = "each-pool"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerTraits:
+class SchedulerTraits(Value):
     """One scheduler; every field must be given. What it keeps of a policy is data (`gpuplan.catalog.schedulers`).
 
     ``title`` is what people call it. ``pod_schedulers`` are what pods may name as `schedulerName`, ``namespaces`` its

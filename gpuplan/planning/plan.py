@@ -643,10 +643,10 @@ def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:
-    """What a part of the plan says, by name: each field of its spec, and what is resolved or computed.
+    """What a part of the plan says, by name, places aside: the fields of its spec, and what is resolved or computed.
 
-    What is resolved takes the place of the spec's field of the same name: a default that depends on other things is in
-    the one and not in the other.
+    What is resolved stands for the spec's field of the same name: a default that depends on other things is in the one
+    and not in the other.
     """
     if isinstance(part, BaseModel):
         yield from part
@@ -655,7 +655,8 @@ def said(part: object) -> Iterator[tuple[str, object]]:
     spec = getattr(part, "spec", None)
     if isinstance(spec, BaseModel):
         yield from (item for item in spec if item[0] not in names)
-    yield from ((name, getattr(part, name)) for name in names if name != "spec")
+    resolved = ((name, getattr(part, name)) for name in names if name != "spec")
+    yield from (item for item in resolved if not isinstance(item[1], Origin))
 
 
 # What readers of a plan need of the policy language.

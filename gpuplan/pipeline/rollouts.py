@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple
 
 from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
@@ -442,29 +442,10 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
         return dict(spec["sharing"])
     if pool.rollout and sharing is pool.rollout.moved.sharing:
         return dict(spec["rollout"]["sharing"])
-    match sharing:
-        case Exclusive():
-            return {"exclusive": {}}
-        case Fraction():
-            return {"fraction": {}}
-        case TimeSlicing():
-            return {"timeSlicing": _time_slicing(sharing)}
-        case Mps():
-            return {"mps": {"replicas": sharing.spec.replicas, **({} if sharing.spec.rename else {"rename": False})}}
-        case Mig():
-            strategy = {} if sharing.spec.strategy is MigStrategy.MIXED else {"strategy": sharing.spec.strategy.value}
-            return {"mig": {"layout": sharing.layout.name, **strategy}}
-        case _:
-            assert_never(sharing)
-
-
-def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
-    said: dict[str, Any] = {"replicas": sharing.spec.replicas}
-    if not sharing.spec.rename:
-        said["rename"] = False
-    if not sharing.spec.fail_requests_greater_than_one:
-        said["failRequestsGreaterThanOne"] = False
-    return said
+    kind = type(sharing).__name__
+    if isinstance(sharing, Exclusive | Fraction):
+        return {kind.lower(): {}}
+    return {kind[0].lower() + kind[1:]: sharing.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
 
 
 def _kept_name(pool: Pool) -> str:

@@ -139,8 +139,8 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
     keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
-    target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
-    outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
+    sharing = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
+    outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
     if wish.to and isinstance(outcome, Rollout):
         _refuse_wrong_target(plan, pool, outcome, wish)
     edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, Rollout) else ()
@@ -165,13 +165,13 @@ def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
 
 
 def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
-    there = {unit.name for unit in target.units}
+    handed_out = {unit.name for unit in target.units}
     for tenant in plan.tenants:
         for quota in tenant.quotas:
-            if quota.pool is pool and quota.unit.name not in there:
+            if quota.pool is pool and quota.unit.name not in handed_out:
                 yield LeftOver("Tenant", tenant.name, quota.unit.name)
     for workload in plan.workloads:
-        if workload.pool is pool and workload.unit.name not in there:
+        if workload.pool is pool and workload.unit.name not in handed_out:
             yield LeftOver("Workload", workload.name, workload.unit.name)
 
 
@@ -311,10 +311,10 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -
     if first is None or first.state.rollout is None:
         return
     home = pool.parts[0]._replace(nodes=pool.nodes)
-    there = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
-    moved = replace(plan, pools=tuple(there if other is pool else other for other in plan.pools))
+    between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
+    plan_between = replace(plan, pools=tuple(between if other is pool else other for other in plan.pools))
     known = {(item.code, item.finding.message) for item in checks.run(plan)}
-    for item in checks.run(moved):
+    for item in checks.run(plan_between):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
                 f"`--to {wish.to}` would be an error: {item.finding.message}",

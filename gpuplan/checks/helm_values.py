@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog.operators import (
     DECIDED_ENVIRONMENT,
@@ -18,6 +17,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]
@@ -47,7 +47,7 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
         yield Finding(
             _at(operator.at, route).key,
             f"chart gpu-operator {operator.version} reads no value `{'.'.join(route)}`",
-            label=_similar(route, known, "did you mean `{}`?") or "ignored without a word",
+            label=_similar(route, known, "did you mean `{}`") or "ignored without a word",
             notes=tuple(_notes_on_releases(operator.version, route, is_read=chart.is_read)),
             help=_similar(route, known, "write `{}`") or _elsewhere(route[-1], chart.keys) or "remove it",
             severity=None if chart.is_read else Severity.WARNING,
@@ -221,8 +221,7 @@ _NFD_CHART = "node-feature-discovery"
 # --- Components that the plan needs ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Switch:
+class _Switch(Value):
     """A value that takes away what the plan builds on."""
 
     route: Route

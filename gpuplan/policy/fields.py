@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from pydantic import BaseModel
@@ -13,13 +12,14 @@ from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
-from gpuplan.policy.models import KINDS, Model, complete
+from gpuplan.policy.documentation import document
+from gpuplan.policy.models import KINDS, Model
+from gpuplan.values import Value
 
 _INDEX = regex(r"\[[0-9]*\]")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDoc:
+class FieldDoc(Value):
     """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`."""
 
     path: str
@@ -78,7 +78,8 @@ def _find_kind(name: str) -> type[Model] | None:
 
 
 def _document_kind(model: type[Model]) -> FieldDoc:
-    complete(model)
+    # Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
+    model.model_rebuild()
     name = model.__name__
     return FieldDoc(
         name,
@@ -92,6 +93,7 @@ def _document_kind(model: type[Model]) -> FieldDoc:
 
 
 def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
+    document(model)
     return tuple(_document_field(field, f"{path}.{field.alias or name}") for name, field in model.model_fields.items())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from gpuplan.checks.handwritten.components import (
@@ -28,6 +27,7 @@ from gpuplan.checks.handwritten.reading import (
     value_at,
 )
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Family, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
@@ -40,11 +40,11 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing, misspelling
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Value):
     """A folder that is delivered by itself, before and after its Components.
 
     ``after`` is what kustomize built, or None where it was not built: it has no Components, or they are in the way.
@@ -74,8 +74,7 @@ class Folder:
         return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(Value):
     """A cluster's folders, those without Components included."""
 
     plan: Plan
@@ -322,7 +321,7 @@ def _changed_label(place: Origin, before: Manifest, key: str, old: object, new: 
     return Finding(
         place / route,
         f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
-        label=f"`{key}` is gone" if new is None else f"`{key}: {new}` instead of `{old}`",
+        label=f"`{key}` is gone" if new is None else f"`{key}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
         notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
         help="change the pool in the policy instead",
         severity=None if key in _SWITCHES else Severity.WARNING,
@@ -363,7 +362,9 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                 yield Finding(
                     place / key,
                     f"generated {before.identity} {'loses' if key not in new else 'gets another'} `{key}`",
-                    label=f"`{key}` is gone" if key not in new else f"`{key}: {new[key]}` instead of `{value}`",
+                    label=f"`{key}` is gone"
+                    if key not in new
+                    else f"`{key}: {in_yaml(new[key])}` instead of `{in_yaml(value)}`",
                     notes=("the number is the tenant's by the policy, and counted in no other",),
                     help="change `quotas` of the tenant instead",
                 )
@@ -425,7 +426,7 @@ def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin
             yield Finding(
                 place / "spec" / route,
                 f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
-                label=f"`{field}` is gone" if new is None else f"`{field}: {new}` instead of `{old}`",
+                label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
                 notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
                 help="leave it out of the patch",
             )
@@ -472,9 +473,7 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
                     "patch matches no object",
                     label=_nearest(target, kinds, names),
                     notes=("kustomize says nothing of a target that matches nothing",),
-                    help=f"write one of {listing(names or kinds, 8, 'or')}"
-                    if kinds
-                    else "remove it: no object is here",
+                    help=f"write {listing(names or kinds, 8, 'or')}" if kinds else "remove it: no object is here",
                 )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpuplan.changes.model import Change, ChangeClass, ObjectChange, worst
+from gpuplan.changes.model import Change, ChangeClass, ObjectChange, change_of, worst
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
-from gpuplan.manifests import Subject
 from gpuplan.planning.plan import Inference, Plan, Stage, Training, Workload
 from gpuplan.policy.differences import changed_fields
 from gpuplan.wording import joined
@@ -44,7 +43,7 @@ def _classes(found: Iterable[ObjectChange]) -> dict[str, list[ChangeClass]]:
 
 
 def _added(after: Plan, new: Workload) -> Change:
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.QUOTA,
@@ -55,7 +54,7 @@ def _added(after: Plan, new: Workload) -> Change:
 
 
 def _removed(before: Plan, old: Workload) -> Change:
-    return _change(
+    return change_of(
         before,
         old,
         ChangeClass.DESTRUCTIVE,
@@ -67,12 +66,14 @@ def _removed(before: Plan, old: Workload) -> Change:
 
 def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass, what: str) -> Change:
     if found is not ChangeClass.RECREATE:
-        return _change(after, new, found, what, f"more or fewer pods; {NOTHING_RUNS}", REVERT)
+        return change_of(after, new, found, what, f"more or fewer pods; {NOTHING_RUNS}", REVERT)
     if isinstance(new.work, Training):
         effect = "its Job is another one: the pods end, and the new ones start from the beginning"
     else:
         effect = "its pods are made anew, one after the other"
-    return _change(after, new, found, what, effect, "reverting makes them anew once more")._replace(pods=old.most_pods)
+    return change_of(after, new, found, what, effect, "reverting makes them anew once more")._replace(
+        pods=old.most_pods
+    )
 
 
 def _pods(workload: Workload) -> str:
@@ -100,15 +101,3 @@ def _differences(old: Workload, new: Workload) -> str:
     found += [word for name, word in _MEANT.items() if _name(old, name) != _name(new, name)]
     words = [*dict.fromkeys(found)]
     return f"changes: {joined(words)}" if words else ""
-
-
-def _change(plan: Plan, workload: Workload, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("Workload", workload.name),
-        what,
-        effect,
-        undo,
-        workload.at,
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Origin
@@ -10,6 +9,7 @@ from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
 from gpuplan.planning.plan import Amount, Plan, Window
 from gpuplan.planning.subjects import Part, subject_of
+from gpuplan.values import Value
 
 __all__ = [
     "CapacityChange",
@@ -25,8 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
+class NodeImpact(Value):
     """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
 
     ``are_new`` says that they come to a pool; those that were in another one before are not meant.

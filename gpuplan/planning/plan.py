@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
 from gpuplan.policy.models import (
@@ -116,6 +117,10 @@ class Scheduler(NamedTuple):
     @property
     def runai_cluster_id(self) -> str | None:
         return self.spec.runai.cluster_id if self.spec.runai else None
+
+    @property
+    def traits(self) -> SchedulerTraits:
+        return traits_of(self.kind)
 
 
 class Argocd(NamedTuple):
@@ -590,6 +595,10 @@ class Plan(Value):
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
 
+    @property
+    def scheduler(self) -> SchedulerTraits:
+        return self.cluster.scheduler.traits
+
     @cached_property
     def tree(self) -> Tree:
         return Tree(self.tenants)
@@ -672,7 +681,6 @@ __all__ = [
     "Platform",
     "PodSecurity",
     "Role",
-    "SchedulerKind",
     "Taint",
     "Training",
     "Window",

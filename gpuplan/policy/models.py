@@ -24,6 +24,7 @@ from gpuplan.policy.names import (
     ServiceAccount,
     StorageClass,
     TenantName,
+    Titled,
 )
 from gpuplan.policy.texts import (
     Duration,
@@ -1004,7 +1005,7 @@ class Cluster(Document):
 
     kind: Literal["Cluster"]
     """Always `Cluster`."""
-    metadata: Annotated[Metadata, names.CLUSTER]
+    metadata: Annotated[Metadata, Titled(names.CLUSTER)]
     """The cluster's name; its overlay folder has the same."""
     spec: ClusterSpec
     """The cluster."""
@@ -1015,7 +1016,7 @@ class Pool(Document):
 
     kind: Literal["Pool"]
     """Always `Pool`."""
-    metadata: Annotated[Metadata, names.POOL]
+    metadata: Annotated[Metadata, Titled(names.POOL)]
     """The pool's name; nodes carry it as the label `gpuplan.dev/pool`."""
     spec: PoolSpec
     """The pool."""
@@ -1026,7 +1027,7 @@ class MigLayout(Document):
 
     kind: Literal["MigLayout"]
     """Always `MigLayout`."""
-    metadata: Annotated[Metadata, names.LAYOUT]
+    metadata: Annotated[Metadata, Titled(names.LAYOUT)]
     """The layout's name."""
     spec: MigLayoutSpec
     """The layout."""
@@ -1037,7 +1038,7 @@ class PriorityClass(Document):
 
     kind: Literal["PriorityClass"]
     """Always `PriorityClass`."""
-    metadata: Annotated[Metadata, names.PRIORITY_CLASS]
+    metadata: Annotated[Metadata, Titled(names.PRIORITY_CLASS)]
     """The class's name, which pods give as `priorityClassName`."""
     spec: PriorityClassSpec
     """The class."""
@@ -1048,7 +1049,7 @@ class Tenant(Document):
 
     kind: Literal["Tenant"]
     """Always `Tenant`."""
-    metadata: Annotated[Metadata, names.TENANT]
+    metadata: Annotated[Metadata, Titled(names.TENANT)]
     """The tenant's name."""
     spec: TenantSpec
     """The tenant."""
@@ -1059,7 +1060,7 @@ class Workload(Document):
 
     kind: Literal["Workload"]
     """Always `Workload`."""
-    metadata: Annotated[Metadata, names.WORKLOAD]
+    metadata: Annotated[Metadata, Titled(names.WORKLOAD)]
     """The workload's name, which its objects have too."""
     spec: WorkloadSpec
     """The workload."""
@@ -1070,7 +1071,7 @@ class Retained(Document):
 
     kind: Literal["Retained"]
     """Always `Retained`."""
-    metadata: Annotated[Metadata, names.RETAINED]
+    metadata: Annotated[Metadata, Titled(names.RETAINED)]
     """The document's name, which nothing refers to."""
     spec: RetainedSpec
     """What is retained, and until when."""

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
-from gpuplan.backends.scheduling.grants import grants_binding, grants_policy
-from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
+from gpuplan.backends.scheduling.policies import policies
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
@@ -28,13 +26,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
         yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind))
     if has_admission_policies(plan.cluster):
         yield Manifest(_FOLDER, _system_namespace())
-        for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(_FOLDER, policy)
-        for binding in (grants_binding(), devices_binding()):
-            yield Manifest(_FOLDER, binding)
-        if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-            yield Manifest(_FOLDER, jobs_policy())
-            yield Manifest(_FOLDER, tenants_binding(JOBS_POLICY))
+        yield from (Manifest(_FOLDER, body) for body in policies(plan))
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:

@@ -40,7 +40,12 @@ confidential issue on GitLab.
 """
 
 _CONTACT = re.compile(r"(?<=<!-- contact -->\n).*?(?=<!-- /contact -->)", re.DOTALL)
-_EXPECTATION = re.compile(r"[ \t]*# (?:error|warning|note): GPU\d{3}.*")
+_EXPECTATION = re.compile(r"[ \t]*# (?:error|warning|note|related): GPU\d{3}.*")
+_DETAILS = re.compile(
+    r"(?m)^[ \t]*(?:# )?\| \w+: .*\n|[ \t]*# related: GPU\d{3}[^;\n]*$|(?<=# )related: GPU\d{3}[^;\n]*; "
+    r"| \| \w+: .*?(?=; (?:error|warning|note): GPU\d{3}|$)"
+)
+"""What a case states beside places and messages; `tests/checks/marks.py` reads it."""
 
 
 def documents() -> dict[str, str]:
@@ -74,8 +79,9 @@ def with_contact(page: str, contact: str) -> str:
 
 
 def find_example(cases: Path) -> Example:
-    """A rule's first failing case, and its nearest legal neighbour: the first that is fine."""
-    return Example(_first(cases, "fail-*"), _EXPECTATION.sub("", _first(cases, "ok-*")))
+    """A rule's first failing case with its messages, and its nearest legal neighbour: the first that is fine."""
+    refused, accepted = (_DETAILS.sub("", _first(cases, pattern)) for pattern in ("fail-*", "ok-*"))
+    return Example(refused, _EXPECTATION.sub("", accepted))
 
 
 def _first(cases: Path, pattern: str) -> str:

@@ -8,8 +8,8 @@ from gpuplan.changes import folders
 from gpuplan.changes.capacity import pods_of
 from gpuplan.changes.model import Change, ChangeClass, Subject
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
+from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
-from gpuplan.planning.queues import evicts_within
 
 
 def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:

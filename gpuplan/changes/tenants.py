@@ -12,8 +12,8 @@ from gpuplan.changes.model import Change, ChangeClass, GrantChange, Subject
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
 from gpuplan.planning.grants import grants as granted
+from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, Quota, SchedulerKind, Tenant
-from gpuplan.planning.queues import evicts_within
 
 _HAS_QUEUES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 _HAS_TREES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI, SchedulerKind.RUNAI))

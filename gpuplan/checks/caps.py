@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpuplan.checks.wording import add
-from gpuplan.planning.plan import Amount, Cap, Plan, Quota, Tenant
-
-Key = tuple[str, str]
-"""A pool's name and a unit's."""
+from gpuplan.planning.plan import Amount, Cap, Plan, Quota, Tenant, UnitKey
 
 
 class Grant(NamedTuple):
@@ -18,15 +15,6 @@ class Grant(NamedTuple):
     tenant: Tenant
     quota: Quota
     cap: Amount | None
-
-
-class Part(NamedTuple):
-    """A quota that lies within one of an ancestor for the same unit."""
-
-    tenant: Tenant
-    quota: Quota
-    parent: Tenant
-    parent_quota: Quota
 
 
 class Envelope(NamedTuple):
@@ -49,10 +37,6 @@ def each_quota(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
             yield tenant, quota
 
 
-def key_of(quota: Quota) -> Key:
-    return quota.pool.name, quota.unit.name
-
-
 def cap_field(plan: Plan) -> str:
     """The field of a quota that a plain ResourceQuota caps on this cluster."""
     return plan.cluster.scheduler.cap.value
@@ -63,16 +47,16 @@ def cap_of(plan: Plan, quota: Quota) -> Amount | None:
     return quota.limit if plan.cluster.scheduler.cap is Cap.LIMIT else quota.guaranteed
 
 
-def grants_by_unit(plan: Plan) -> dict[Key, list[Grant]]:
+def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
-    found: dict[Key, list[Grant]] = {}
+    found: dict[UnitKey, list[Grant]] = {}
     caps_limits = plan.cluster.scheduler.cap is Cap.LIMIT
     for tenant in plan.tenants:
         for quota in tenant.quotas if tenant.namespaces else ():
             cap = quota.limit if caps_limits else quota.guaranteed
             if quota.split:
                 cap = add([part or 0 for part in quota.caps.values()])
-            found.setdefault((quota.pool.name, quota.unit.name), []).append(Grant(tenant, quota, cap))
+            found.setdefault(quota.key, []).append(Grant(tenant, quota, cap))
     return found
 
 
@@ -118,37 +102,11 @@ def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
                 yield resource, together
 
 
-def parts(plan: Plan) -> Iterator[Part]:
-    """Each quota that lies within one of the nearest ancestor that states the same unit."""
-    if all(tenant.parent is None for tenant in plan.tenants):
-        return
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    quotas = {(tenant.name, key_of(quota)): quota for tenant in plan.tenants for quota in tenant.quotas}
-    for tenant in plan.tenants:
-        if tenant.parent is not None:
-            for quota in tenant.quotas:
-                for ancestor in ancestors(tenant, tenants):
-                    parent_quota = quotas.get((ancestor.name, key_of(quota)))
-                    if parent_quota is not None:
-                        yield Part(tenant, quota, ancestor, parent_quota)
-                        break
-
-
 def envelopes(plan: Plan) -> tuple[Envelope, ...]:
     """The quotas that others lie within, in the order of their first child."""
-    found: dict[tuple[str, Key], Envelope] = {}
-    for part in parts(plan):
-        key = part.parent.name, key_of(part.quota)
-        envelope = found.setdefault(key, Envelope(part.parent, part.parent_quota, []))
+    found: dict[tuple[str, UnitKey], Envelope] = {}
+    for part in plan.tree.parts:
+        key = part.holder.name, part.quota.key
+        envelope = found.setdefault(key, Envelope(part.holder, part.whole, []))
         envelope.children.append((part.tenant, part.quota))
     return tuple(found.values())
-
-
-def ancestors(tenant: Tenant, tenants: dict[str, Tenant]) -> Iterator[Tenant]:
-    """The parent, its parent and so on; a cycle ends where it began."""
-    seen = {tenant.name}
-    parent = tenant.parent
-    while parent is not None and parent in tenants and parent not in seen:
-        yield tenants[parent]
-        seen.add(parent)
-        parent = tenants[parent].parent

@@ -101,7 +101,7 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
         is_known = tenant.name not in plan.broken.incomplete_tenants
         if tenant.namespaces and classes and is_known and not any(found.preemptible for found in classes):
             for quota in tenant.quotas:
-                if quota.limit is None or quota.limit > quota.guaranteed:
+                if quota.may_borrow:
                     yield _out_of_reach(tenant.name, quota, classes)
 
 

@@ -13,9 +13,8 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, counted_resource
+from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource, evicts_within
 from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
-from gpuplan.planning.queues import ROOT_COHORT, evicts_within, parents
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
@@ -263,18 +262,16 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename the tenant.
     """
-    divided = parents(plan.tenants) if _is_kueue(plan) else frozenset[str]()
-    for tenant in plan.tenants:
-        if tenant.name == ROOT_COHORT and tenant.name in divided:
+    for tenant in plan.tenants if _is_kueue(plan) else ():
+        if tenant.name == ROOT_COHORT and plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"parent `{tenant.name}` has the name of the cohort that all tenants are in",
                 label="taken by the root of the tree",
                 related=tuple(
                     Label(child.at / "parent", f"`{child.name}` is part of it")
-                    for child in plan.tenants
-                    if child.parent == tenant.name
-                )[:3],
+                    for child in plan.tree.children(tenant)[:3]
+                ),
                 help=f"rename it, for example to `{ROOT_COHORT}-tenants`",
             )
 

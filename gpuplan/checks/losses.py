@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from gpuplan.catalog.schedulers import Support, capability
 from gpuplan.checks import uses
 from gpuplan.checks.caps import (
-    Key,
-    ancestors,
     cap_field,
     cap_of,
     each_quota,
@@ -17,12 +15,12 @@ from gpuplan.checks.caps import (
     granted_together,
     grants_by_unit,
     is_bounded,
-    key_of,
     shortfalls,
 )
 from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
+from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import (
     Allocation,
     Amount,
@@ -36,9 +34,9 @@ from gpuplan.planning.plan import (
     Tenant,
     Training,
     Unit,
+    UnitKey,
 )
 from gpuplan.planning.projects import ranks, seconds
-from gpuplan.planning.queues import evicts_within
 from gpuplan.wording import listing
 
 
@@ -54,7 +52,7 @@ def losses(plan: Plan, concept: str, kind: SchedulerKind) -> tuple[Use, ...]:
     return tuple(find(plan))
 
 
-def contended(plan: Plan) -> frozenset[Key]:
+def contended(plan: Plan) -> frozenset[UnitKey]:
     """The units of which tenants may together use more than there are.
 
     On others everybody finds what it may use, whoever came first: nothing has to be lent, weighed or taken back.
@@ -87,9 +85,8 @@ def _exceeded_parents(plan: Plan) -> Iterator[Use]:
     A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
     form a circle, that is reported for itself.
     """
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
     for envelope in envelopes(plan):
-        if any(above.parent == envelope.tenant.name for above in ancestors(envelope.tenant, tenants)):
+        if any(above.parent == envelope.tenant.name for above in plan.tree.above(envelope.tenant)):
             continue
         bound = cap_of(plan, envelope.quota)
         own = [bound] if envelope.tenant.namespaces else []
@@ -110,9 +107,8 @@ def _exceeded(plan: Plan, parent: Tenant, quota: Quota, bound: Amount, used: Amo
 
 def _below_departments(plan: Plan) -> Iterator[Use]:
     """Tenants whose parent has a parent itself."""
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
     for tenant in plan.tenants:
-        if tenant.parent is not None and len(list(ancestors(tenant, tenants))) > 1:
+        if len(plan.tree.path(tenant)) > 2:
             yield Use(tenant.at / "parent", f"`{tenant.name}` is part of `{tenant.parent}`, which has a parent itself")
 
 
@@ -133,12 +129,11 @@ def _borrowers(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
     if not tenants:
         return
     keys = contended(plan)
-    by_name = {tenant.name: tenant for tenant in plan.tenants}
     wanted = {
-        name
+        above.name
         for tenant, quota in each_quota(plan)
-        if key_of(quota) in keys and uses.may_borrow(quota)
-        for name in (tenant.name, *(above.name for above in ancestors(tenant, by_name)))
+        if quota.key in keys and quota.may_borrow
+        for above in plan.tree.path(tenant)
     }
     for tenant in tenants:
         if tenant.name in wanted:
@@ -193,7 +188,7 @@ def _concerned(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
     """Those of the tenants that have a quota on a contended unit."""
     keys = contended(plan) if tenants else frozenset()
     for tenant in tenants:
-        if any(key_of(quota) in keys for quota in tenant.quotas):
+        if any(quota.key in keys for quota in tenant.quotas):
             yield tenant
 
 
@@ -213,7 +208,7 @@ def _mixed_units(plan: Plan) -> Iterator[Use]:
     """Units of one pool that one number counts together, and that no ResourceQuota keeps to their guarantees."""
     for tenant in plan.tenants:
         for quotas in uses.several_units(tenant):
-            if not tenant.namespaces or any(uses.may_borrow(quota) for quota in quotas):
+            if not tenant.namespaces or any(quota.may_borrow for quota in quotas):
                 yield uses.units(tenant, quotas)
 
 
@@ -231,7 +226,7 @@ def _limits_not_given(plan: Plan) -> Iterator[Use]:
         return
     keys = contended(plan)
     for tenant, quota in each_quota(plan):
-        if uses.may_borrow(quota) and key_of(quota) in keys:
+        if quota.may_borrow and quota.key in keys:
             yield uses.limit(tenant, quota)
 
 
@@ -241,12 +236,12 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
     if not bounded:
         return
     keys = contended(plan)
-    borrowers: dict[Key, set[str]] = {}
+    borrowers: dict[UnitKey, set[str]] = {}
     for tenant, quota in each_quota(plan):
-        if tenant.namespaces and uses.may_borrow(quota) and key_of(quota) in keys:
-            borrowers.setdefault(key_of(quota), set()).add(tenant.name)
+        if tenant.namespaces and quota.may_borrow and quota.key in keys:
+            borrowers.setdefault(quota.key, set()).add(tenant.name)
     for tenant, quota in bounded:
-        if borrowers.get(key_of(quota), set()) - {tenant.name}:
+        if borrowers.get(quota.key, set()) - {tenant.name}:
             yield uses.lending_bound(tenant, quota)
 
 
@@ -257,7 +252,7 @@ def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
     evictors = [found for found in plan.priority_classes if found.preempts]
     keys = contended(plan) if evictors else frozenset()
-    held = {tenant.name: {key_of(quota) for quota in tenant.quotas} & keys for tenant in plan.tenants}
+    held = {tenant.name: {quota.key for quota in tenant.quotas} & keys for tenant in plan.tenants}
     sharers = [tenant for tenant in plan.tenants if tenant.namespaces and held[tenant.name]]
     lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
     for found in evictors:
@@ -272,9 +267,11 @@ def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
             yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(victims)}")
 
 
-def _users_by_key(found: PriorityClass, tenants: list[Tenant], held: Mapping[str, set[Key]]) -> Mapping[Key, set[str]]:
+def _users_by_key(
+    found: PriorityClass, tenants: list[Tenant], held: Mapping[str, set[UnitKey]]
+) -> Mapping[UnitKey, set[str]]:
     """The tenants that may name a class, by the units that they have a quota on; two of them are enough."""
-    users: dict[Key, set[str]] = {}
+    users: dict[UnitKey, set[str]] = {}
     for tenant in tenants:
         if any(item.name == found.name for item in tenant.priority_classes):
             for key in held[tenant.name]:

@@ -8,7 +8,7 @@ from gpuplan.checks import node_labels, nodes
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit
 from gpuplan.wording import listing, misspelling
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
@@ -194,27 +194,14 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
     for pool in plan.pools:
         for kind in pool.workload_types:
             serving.setdefault(kind, []).append(pool)
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
     for tenant in plan.tenants:
-        used = {quota.pool.name: quota.pool for quota in _usable(tenant, tenants)}
+        used = {quota.pool.name: quota.pool for above in plan.tree.path(tenant) for quota in above.quotas}
         if any(not pool.workload_types for pool in (used.values() if used else plan.pools)):
             continue
         served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.workload_types}
         for index, kind in enumerate(tenant.workload_types):
             if kind not in served:
                 yield _not_served(tenant, index, list(used), serving)
-
-
-def _usable(tenant: Tenant, tenants: Mapping[str, Tenant]) -> list[Quota]:
-    """The tenant's quotas and those of the tenants that it is part of."""
-    quotas = list(tenant.quotas)
-    seen = {tenant.name}
-    parent = tenants.get(tenant.parent or "")
-    while parent is not None and parent.name not in seen:
-        seen.add(parent.name)
-        quotas += parent.quotas
-        parent = tenants.get(parent.parent or "")
-    return quotas
 
 
 def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[str, list[Pool]]) -> Finding:

@@ -10,7 +10,6 @@ from gpuplan.catalog.schedulers import keepers
 from gpuplan.checks.caps import (
     Envelope,
     Grant,
-    Key,
     Shortfall,
     cap_field,
     cap_of,
@@ -19,8 +18,6 @@ from gpuplan.checks.caps import (
     granted_together,
     grants_by_unit,
     is_bounded,
-    key_of,
-    parts,
     shortfalls,
 )
 from gpuplan.checks.registry import Check, check
@@ -42,6 +39,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
     Unit,
+    UnitKey,
 )
 from gpuplan.wording import SHOWN, joined, listing
 
@@ -156,7 +154,7 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
-    promised = {(total.pool.name, total.unit.name): total for total in plan.totals if total.free >= 0}
+    promised = {total.key: total for total in plan.totals if total.free >= 0}
     for key, grants in grants_by_unit(plan).items():
         total = promised.get(key)
         short = tuple(shortfalls(grants, total.unit.capacity)) if total and len(grants) > 1 else ()
@@ -310,9 +308,9 @@ def duplicate_quota(plan: Plan) -> Iterator[Finding]:
     Write one quota with the number that is meant.
     """
     for tenant in plan.tenants:
-        seen: dict[Key, Quota] = {}
+        seen: dict[UnitKey, Quota] = {}
         for quota in tenant.quotas:
-            first = seen.setdefault(key_of(quota), quota)
+            first = seen.setdefault(quota.key, quota)
             if first is not quota:
                 yield Finding(
                     quota.at,
@@ -360,13 +358,11 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
         capacity = quota.unit.capacity
         if capacity and quota.limit is not None and quota.limit > max(capacity, quota.guaranteed):
             yield _out_of_reach(tenant, quota, quota.limit, capacity, "pool has", quota.pool.nodes.at / "count")
-    for part in parts(plan):
-        bound = part.parent_quota.limit
-        if bound is not None and part.quota.limit is not None and part.quota.limit > max(bound, part.quota.guaranteed):
-            held_by = f"parent `{part.parent.name}` may use"
-            yield _out_of_reach(
-                part.tenant, part.quota, part.quota.limit, bound, held_by, part.parent_quota.at / "limit"
-            )
+    for part in plan.tree.parts:
+        bound, limit = part.whole.limit, part.quota.limit
+        if bound is not None and limit is not None and limit > max(bound, part.quota.guaranteed):
+            holder = f"parent `{part.holder.name}` may use"
+            yield _out_of_reach(part.tenant, part.quota, limit, bound, holder, part.whole.at / "limit")
 
 
 def _out_of_reach(tenant: Tenant, quota: Quota, limit: Amount, bound: Amount, holder: str, at: Origin) -> Finding:
@@ -457,8 +453,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
         return
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
-    parents = {tenant.parent for tenant in plan.tenants}
-    used = {key_of(quota) for tenant, quota in each_quota(plan) if tenant.namespaces or tenant.name not in parents}
+    used = {quota.key for tenant, quota in each_quota(plan) if tenant.namespaces or not plan.tree.is_divided(tenant)}
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):

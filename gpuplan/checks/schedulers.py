@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
-from gpuplan.checks.caps import ancestors
 from gpuplan.checks.losses import losses, uncounted_profiles
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.uses import Use, uses
@@ -362,9 +361,8 @@ def tenant_tree_too_deep(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.RUNAI:
         return
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
     for tenant in plan.tenants:
-        above = list(ancestors(tenant, tenants))
+        above = list(plan.tree.above(tenant))
         if len(above) > 1:
             route = " -> ".join(f"`{name}`" for name in (tenant.name, *(item.name for item in above)))
             yield Finding(

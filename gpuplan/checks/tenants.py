@@ -25,9 +25,8 @@ def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
     """
     if plan.broken.tenants:
         return  # one of them may be a child
-    parents = {tenant.parent for tenant in plan.tenants}
     for tenant in plan.tenants:
-        if not tenant.namespaces and tenant.name not in parents:
+        if not tenant.namespaces and not plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"tenant `{tenant.name}` has no namespace",

@@ -171,13 +171,8 @@ def guarantee(tenant: Tenant, quota: Quota) -> Use:
 def limits(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
         for quota in tenant.quotas:
-            if may_borrow(quota):
+            if quota.may_borrow:
                 yield limit(tenant, quota)
-
-
-def may_borrow(quota: Quota) -> bool:
-    """Whether the tenant may use more than its guarantee."""
-    return quota.limit is None or quota.limit > quota.guaranteed
 
 
 def limit(tenant: Tenant, quota: Quota) -> Use:

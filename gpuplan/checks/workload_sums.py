@@ -8,7 +8,6 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from gpuplan.checks.caps import Key, ancestors, key_of
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import add, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -23,6 +22,7 @@ from gpuplan.planning.plan import (
     SchedulerKind,
     Tenant,
     Training,
+    UnitKey,
     Workload,
 )
 from gpuplan.wording import joined
@@ -55,7 +55,8 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
     Run the workload on a pool and unit that the tenant has a quota on, or grant the tenant the unit.
     """
     for workload in plan.workloads:
-        tenant, quota = workload.tenant, _find_quota(workload)
+        tenant = workload.tenant
+        quota = plan.tree.find_quota(tenant, workload.key)
         if quota is None:
             if tenant.name not in plan.broken.incomplete_tenants:
                 yield _without_quota(workload)
@@ -246,12 +247,12 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
         return
-    promised = {(total.pool.name, total.unit.name): total.guaranteed for total in plan.totals}
+    promised = {total.key: total.guaranteed for total in plan.totals}
     for use in _uses(plan):
         quota = use.quota
         own = _own(use)
         used = min(_total(own), _reach(use))
-        safe = max(quota.unit.capacity - (promised[key_of(quota)] - quota.guaranteed), quota.guaranteed)
+        safe = max(quota.unit.capacity - (promised[quota.key] - quota.guaranteed), quota.guaranteed)
         is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
         if used > safe and not is_reported:
             yield _borrowed(plan, use, used, safe)
@@ -263,7 +264,7 @@ def _borrowed(plan: Plan, use: _Use, used: Amount, safe: Amount) -> Finding:
         Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
         for tenant in plan.tenants
         for other in tenant.quotas
-        if tenant is not use.holder and other.guaranteed and key_of(other) == key_of(quota)
+        if tenant is not use.holder and other.guaranteed and other.key == quota.key
     ]
     return Finding(
         _pods_at(own[_crossing(own, safe)]),
@@ -460,26 +461,16 @@ def _uses(plan: Plan) -> Iterator[_Use]:
     """Every quota that workloads count within, children before their parents."""
     if not plan.workloads:
         return
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    found: dict[tuple[str, Key], list[Workload]] = {}
-    quotas: dict[tuple[str, Key], Quota] = {}
-    for tenant in plan.tenants:
-        for quota in tenant.quotas:
-            quotas.setdefault((tenant.name, key_of(quota)), quota)
+    tree = plan.tree
+    found: dict[tuple[str, UnitKey], list[Workload]] = {}
     for workload in plan.workloads:
-        key = workload.pool.name, workload.unit.name
-        if (workload.tenant.name, key) in quotas:
-            for holder in (workload.tenant, *ancestors(workload.tenant, tenants)):
-                if (holder.name, key) in quotas:
-                    found.setdefault((holder.name, key), []).append(workload)
-    depth = {name: len(list(ancestors(tenants[name], tenants))) for name, _ in found}
-    for held in sorted(found, key=lambda held: -depth[held[0]]):
-        yield _Use(tenants[held[0]], quotas[held], found[held])
-
-
-def _find_quota(workload: Workload) -> Quota | None:
-    key = workload.pool.name, workload.unit.name
-    return next((quota for quota in workload.tenant.quotas if key_of(quota) == key), None)
+        if tree.find_quota(workload.tenant, workload.key):
+            for holder in tree.path(workload.tenant):
+                found.setdefault((holder.name, workload.key), []).append(workload)
+    holders = {tenant.name: tenant for tenant in plan.tenants}
+    for name, key in sorted(found, key=lambda held: -len(tree.path(holders[held[0]]))):
+        if quota := tree.find_quota(holders[name], key):
+            yield _Use(holders[name], quota, found[name, key])
 
 
 def _reach(use: _Use) -> Amount:

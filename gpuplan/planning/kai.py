@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import Final, NamedTuple
 
 from gpuplan.planning.plan import Allocation, Amount, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.tree import Tree
 
 # https://github.com/kai-scheduler/KAI-Scheduler/blob/main/pkg/common/constants/constants.go
 SCHEDULER_NAME: Final = "kai-scheduler"
@@ -52,8 +53,11 @@ def queues(plan: Plan) -> tuple[Queue, ...]:
     A tenant that others are part of has a queue for all of them. Where it has namespaces of its own it has a second one
     below, for its own work, with what its guarantee leaves when theirs are taken off.
     """
-    tree = _Tree(plan)
-    return tuple(queue for pool in plan.pools for queue in tree.queues(pool))
+    held: dict[str, dict[str, list[Quota]]] = {pool.name: {} for pool in plan.pools}
+    for name, quotas in plan.tree.together.items():
+        for quota in quotas:
+            held[quota.pool.name].setdefault(name, []).append(quota)
+    return tuple(queue for pool in plan.pools for queue in _queues(plan.tree, pool, held[pool.name]))
 
 
 def weight(pool: Pool, unit: Unit) -> Ratio:
@@ -64,91 +68,39 @@ def weight(pool: Pool, unit: Unit) -> Ratio:
     return Ratio(1) if pool.allocation is Allocation.DRA else unit.gpu_weight
 
 
-class _Subtree(NamedTuple):
-    """The queues of a tenant and of those below it, and what they have together of each unit."""
-
-    queues: tuple[Queue, ...]
-    guaranteed: Mapping[str, Ratio]
-    limits: Mapping[str, Ratio | None]
-
-
-class _Tree:
-    """The tenants of a plan by their parent. Tenants in a circle hang from no root, and have no queues."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.children: dict[str | None, list[Tenant]] = {}
-        self.quotas: dict[tuple[str, str], list[Quota]] = {}
-        for tenant in plan.tenants:
-            self.children.setdefault(tenant.parent, []).append(tenant)
-            for quota in tenant.quotas:
-                self.quotas.setdefault((tenant.name, quota.pool.name), []).append(quota)
-
-    def queues(self, pool: Pool) -> Iterator[Queue]:
-        for root in self.children.get(None, ()):
-            if subtree := self._subtree(root, pool, "", 0):
-                yield from subtree.queues
-
-    def _subtree(self, tenant: Tenant, pool: Pool, parent: str, depth: int) -> _Subtree | None:
-        """None where neither the tenant nor anyone below it has a quota in the pool."""
-        own = self.quotas.get((tenant.name, pool.name), ())
-        name = queue_name(tenant.name, pool.name)
+def _queues(tree: Tree, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iterator[Queue]:
+    """Those of one pool. ``held`` is what each tenant has there with all that are part of it, the upper ones first."""
+    wholes: dict[str, Queue] = {}
+    for tenant in filter(None, map(tree.find, held)):
+        own = [quota for quota in tenant.quotas if quota.pool.name == pool.name]
+        above = wholes.get(tenant.parent or "")
+        name, depth = queue_name(tenant.name, pool.name), above.depth + 1 if above else 0
+        is_divided = any(child.name in held for child in tree.children(tenant))
         works_itself = bool(tenant.namespaces and own)
-        # No name of a tenant or a pool has a dot, so that no other queue is called so.
-        inner = f"{name}.all" if works_itself else name
-        found = (self._subtree(child, pool, inner, depth + 1) for child in self.children.get(tenant.name, ()))
-        below = [subtree for subtree in found if subtree]
-        guaranteed = {held.unit.name: _gpus(held, held.guaranteed) for held in own}
-        limits = {held.unit.name: None if held.limit is None else _gpus(held, held.limit) for held in own}
-        if not below:
-            if not own:
-                return None
-            quota, limit = _sum(guaranteed.values()), _bound(limits.values())
-            leaf = Queue(name, parent, depth, tenant, pool, quota, limit, takes_work=True)
-            return _Subtree((leaf,), guaranteed, limits)
-        promised = _merge(subtree.guaranteed for subtree in below)
-        allowed = _merge_limits(subtree.limits for subtree in below)
-        whole = _Subtree((), promised | guaranteed, allowed | limits)
-        # A tenant without a quota bounds nobody: those below it have limits of their own.
-        limit = _bound(whole.limits.values()) if own else None
-        quota = _sum(whole.guaranteed.values())
-        queues = [Queue(inner, parent, depth, tenant, pool, quota, limit, takes_work=False)]
-        if works_itself:
-            rest = _sum(max(amount - promised.get(unit, Ratio(0)), Ratio(0)) for unit, amount in guaranteed.items())
-            limit = _bound(limits.values())
-            queues.append(Queue(name, inner, depth + 1, tenant, pool, rest, limit, takes_work=True))
-        queues += (queue for subtree in below for queue in subtree.queues)
-        return whole._replace(queues=tuple(queues))
+        whole = Queue(
+            # No name of a tenant or a pool has a dot, so that no other queue is called so.
+            name=f"{name}.all" if is_divided and works_itself else name,
+            parent=above.name if above else "",
+            depth=depth,
+            tenant=tenant,
+            pool=pool,
+            quota=_gpus((quota, quota.guaranteed) for quota in held[tenant.name]),
+            # A tenant without a quota bounds nobody: those below it have limits of their own.
+            limit=_limit(held[tenant.name]) if own else None,
+            takes_work=not is_divided,
+        )
+        wholes[tenant.name] = whole
+        yield whole
+        if is_divided and works_itself:
+            rest = _gpus((quota, tree.left_over(tenant, quota.key)) for quota in own)
+            yield Queue(name, whole.name, depth + 1, tenant, pool, rest, _limit(own), takes_work=True)
 
 
-def _gpus(quota: Quota, amount: Amount) -> Ratio:
-    return weight(quota.pool, quota.unit) * Ratio(amount)
+def _gpus(amounts: Iterable[tuple[Quota, Amount]]) -> Ratio:
+    return sum((weight(quota.pool, quota.unit) * Ratio(amount) for quota, amount in amounts), Ratio(0))
 
 
-def _sum(amounts: Iterable[Ratio]) -> Ratio:
-    return sum(amounts, Ratio(0))
-
-
-def _bound(limits: Iterable[Ratio | None]) -> Ratio | None:
+def _limit(quotas: Sequence[Quota]) -> Ratio | None:
     """The sum of limits; None as soon as one of them is unbounded."""
-    total = Ratio(0)
-    for limit in limits:
-        if limit is None:
-            return None
-        total += limit
-    return total
-
-
-def _merge(parts: Iterable[Mapping[str, Ratio]]) -> dict[str, Ratio]:
-    merged: dict[str, Ratio] = {}
-    for part in parts:
-        for unit, amount in part.items():
-            merged[unit] = merged.get(unit, Ratio(0)) + amount
-    return merged
-
-
-def _merge_limits(parts: Iterable[Mapping[str, Ratio | None]]) -> dict[str, Ratio | None]:
-    merged: dict[str, Ratio | None] = {}
-    for part in parts:
-        for unit, amount in part.items():
-            merged[unit] = _bound((merged.get(unit, Ratio(0)), amount))
-    return merged
+    known = [(quota, quota.limit) for quota in quotas if quota.limit is not None]
+    return _gpus(known) if len(known) == len(quotas) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.plan import Allocation, Pool, Unit
+from gpuplan.planning.plan import Allocation, Pool, Tenant, Unit
 
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/constants/constants.go
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -16,6 +16,9 @@ ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 
 DEFAULT_QUEUE: Final = "default"
 """The LocalQueue of each namespace; one of that name takes workloads that name none (`DefaultLocalQueueName` there)."""
+
+ROOT_COHORT: Final = "gpuplan"
+"""The cohort that all others, and the queues of tenants without a parent, are in."""
 
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 """An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
@@ -41,3 +44,11 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 def counted_units(pool: Pool) -> tuple[Unit, ...]:
     """The units that Kueue can count."""
     return tuple(unit for unit in pool.units if counted_resource(pool, unit))
+
+
+def evicts_within(tenant: Tenant) -> bool:
+    """Whether one of a tenant's classes may evict another: a queue of Kueue has one answer for all of them."""
+    classes = tenant.priority_classes
+    return any(
+        higher.preempts and lower.preemptible and lower.value < higher.value for higher in classes for lower in classes
+    )

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
+from functools import cached_property
 from typing import NamedTuple
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import (
     Allocation,
     Approval,
@@ -42,6 +44,9 @@ from gpuplan.policy.models import (
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
+
+UnitKey = tuple[str, str]
+"""The names of a pool and of a unit that it hands out."""
 
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
@@ -435,6 +440,15 @@ class Quota(NamedTuple):
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
 
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
+    def may_borrow(self) -> bool:
+        """Whether the tenant may use more than its guarantee."""
+        return self.limit is None or self.limit > self.guaranteed
+
 
 class Member(NamedTuple):
     """A group with a role in the tenant's namespaces."""
@@ -474,6 +488,10 @@ class Total(NamedTuple):
     guaranteed: Amount
     limit: Amount | None
     quotas: tuple[tuple[Tenant, Quota], ...]
+
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
 
     @property
     def free(self) -> Amount:
@@ -516,6 +534,10 @@ class Workload(NamedTuple):
     @property
     def work_at(self) -> Origin:
         return self.at / ("inference" if self.spec.training is None else "training")
+
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
 
     @property
     def most_pods(self) -> int:
@@ -616,7 +638,7 @@ class Broken:
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
 
@@ -635,6 +657,10 @@ class Plan:
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.tenants)
 
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
@@ -730,6 +756,7 @@ __all__ = [
     "Total",
     "Training",
     "Unit",
+    "UnitKey",
     "Window",
     "Workload",
 ]

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
+from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, SchedulerKind, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
-from gpuplan.planning.queues import evicts_within
 
 
 class Mechanism(StrEnum):
@@ -136,7 +136,7 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
 
 
 class _Actor(NamedTuple):
-    """A party with what decides its lot. ``may_borrow`` says that its tenant can use more than its guarantee."""
+    """A party with what decides its lot."""
 
     party: Party
     tenant: Tenant
@@ -147,29 +147,21 @@ class _Actor(NamedTuple):
     has_guarantee: bool
 
     @property
-    def may_borrow(self) -> bool:
-        return self.quota.limit is None or self.quota.limit > self.quota.guaranteed
-
-    @property
     def may_share(self) -> bool:
         """Whether it has a part in the surplus by weight."""
-        return self.may_borrow and self.tenant.surplus_weight > 0
+        return self.quota.may_borrow and self.tenant.surplus_weight > 0
 
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
     default = next((found for found in plan.priority_classes if found.is_default), None)
-    guaranteed = {
-        tenant.name
-        for tenant in plan.tenants
-        if (quota := _find_quota(tenant, pool, unit)) is not None and quota.guaranteed > 0
-    }
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    tree, key = plan.tree, (pool.name, unit.name)
     for tenant in plan.tenants:
-        quota = _find_quota(tenant, pool, unit)
+        quota = tree.find_quota(tenant, key)
         if quota is None or all(cap == 0 for cap in quota.caps.values()):
             continue
-        has_guarantee = any(above in guaranteed for above in _path(tenant, tenants))
+        holders = (tree.find_quota(above, key) for above in tree.path(tenant))
+        has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
         classes = sorted(tenant.priority_classes, key=lambda found: (-found.value, found.name))
         for found in classes or (None,):
             # Pods without a class have the default one; without that, the value 0, as the API server gives it.
@@ -183,22 +175,6 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
                 preempts=in_effect is None or in_effect.preempts,
                 has_guarantee=has_guarantee,
             )
-
-
-def _find_quota(tenant: Tenant, pool: Pool, unit: Unit) -> Quota | None:
-    return next(
-        (quota for quota in tenant.quotas if quota.pool.name == pool.name and quota.unit.name == unit.name), None
-    )
-
-
-def _path(tenant: Tenant, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:
-    """The tenant's name and those of all that it is part of, the top one first; a circle ends where it began."""
-    found = [tenant.name]
-    parent = tenant.parent
-    while parent is not None and parent in tenants and parent not in found:
-        found.append(parent)
-        parent = tenants[parent].parent
-    return tuple(reversed(found))
 
 
 def _parties(actors: Iterable[_Actor]) -> tuple[Party, ...]:
@@ -242,7 +218,7 @@ def _by_kueue(place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Evic
     """
     ordered = [own for own in _by_tenant(actors) if evicts_within(own[0].tenant)]
     yield from _within(place, [(own, own, None) for own in ordered])
-    borrowers = [actor for actor in actors if actor.may_borrow]
+    borrowers = [actor for actor in actors if actor.quota.may_borrow]
     yield from _across(place, [actor for actor in actors if actor.has_guarantee], borrowers, Mechanism.RECLAIM, None)
     yield from _across(place, borrowers, borrowers, Mechanism.FAIR_SHARE, None)
 
@@ -317,18 +293,15 @@ def _kai_protection(plan: Plan) -> _Protection:
 
     (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`.)
     """
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    preempt = {tenant.name: tenant.protect_preempt for tenant in plan.tenants}
-    reclaim = {tenant.name: tenant.protect_reclaim for tenant in plan.tenants}
-    paths = {tenant.name: _path(tenant, tenants) for tenant in plan.tenants}
+    paths = {tenant.name: plan.tree.path(tenant) for tenant in plan.tenants}
     return _Protection(
-        {name: _nearest(path, preempt) for name, path in paths.items()},
-        {name: _nearest(path, reclaim) for name, path in paths.items()},
+        {name: _first(tenant.protect_preempt for tenant in path) for name, path in paths.items()},
+        {name: _first(tenant.protect_reclaim for tenant in path) for name, path in paths.items()},
     )
 
 
-def _nearest(path: Sequence[str], stated: Mapping[str, str | None]) -> str | None:
-    return next((value for name in reversed(path) if (value := stated[name]) is not None), None)
+def _first(stated: Iterable[str | None]) -> str | None:
+    return next((value for value in stated if value is not None), None)
 
 
 def _runai_protection(plan: Plan, pool: Pool) -> _Protection:
@@ -350,7 +323,7 @@ def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Pr
         ],
     )
     preemptible = [actor for actor in actors if actor.preemptible]
-    borrowers = [actor for actor in preemptible if actor.may_borrow]
+    borrowers = [actor for actor in preemptible if actor.quota.may_borrow]
     sharing = [actor for actor in preemptible if actor.may_share]
     guaranteed = [actor for actor in actors if actor.has_guarantee]
     for evictors, mechanism in ((guaranteed, Mechanism.RECLAIM), (sharing, Mechanism.FAIR_SHARE)):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
 from typing import Final, NamedTuple
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
-from gpuplan.planning.queues import left_over
+from gpuplan.planning.tree import Tree
 
 PROJECT_LABEL: Final = "runai/queue"
 """What makes an existing namespace that of a project
@@ -48,68 +49,49 @@ class Project(NamedTuple):
 
 def departments(plan: Plan) -> tuple[Department, ...]:
     """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
-    children: dict[str | None, list[Tenant]] = {}
-    names = {tenant.name for tenant in plan.tenants}
-    for tenant in plan.tenants:
-        children.setdefault(tenant.parent if tenant.parent in names else None, []).append(tenant)
     return tuple(
-        Department(tenant, {pool.name: _whole(tenant, pool, children) for pool in plan.pools})
-        for tenant in children.get(None, ())
+        Department(
+            tenant, {pool.name: _together(_in_pool(plan.tree.together[tenant.name], pool)) for pool in plan.pools}
+        )
+        for tenant in plan.tree.roots
     )
 
 
 def projects(plan: Plan) -> tuple[Project, ...]:
     """In the order of tenants and of their namespaces."""
-    tenants = {tenant.name: tenant for tenant in plan.tenants}
-    left = left_over(plan.tenants)
     return tuple(
         Project(
             namespace,
             tenant,
-            _top(tenant, tenants),
-            {pool.name: _part(tenant, namespace, pool, left) for pool in plan.pools},
+            plan.tree.path(tenant)[-1].name,
+            {pool.name: _of_namespace(plan.tree, tenant, namespace, pool) for pool in plan.pools},
         )
         for tenant in plan.tenants
         for namespace in tenant.namespaces
     )
 
 
-def _top(tenant: Tenant, tenants: Mapping[str, Tenant]) -> str:
-    seen = {tenant.name}
-    while tenant.parent is not None and tenant.parent in tenants and tenant.parent not in seen:
-        tenant = tenants[tenant.parent]
-        seen.add(tenant.name)
-    return tenant.name
-
-
 # --- Numbers -----------------------------------------------------------------------------------------------------
 
 
-def _whole(tenant: Tenant, pool: Pool, children: Mapping[str | None, Sequence[Tenant]]) -> Grant:
-    return _sum(_of_unit(tenant, pool, unit.name, children) for unit in pool.units)
+def _together(quotas: Iterable[Quota]) -> Grant:
+    return _sum(_grant(quota, quota.guaranteed, quota.limit) for quota in quotas)
 
 
-def _of_unit(tenant: Tenant, pool: Pool, unit: str, children: Mapping[str | None, Sequence[Tenant]]) -> Grant:
-    own = [quota for quota in _quotas(tenant, pool) if quota.unit.name == unit]
-    if own:
-        return _sum(_grant(quota, quota.guaranteed, quota.limit) for quota in own)
-    return _sum(_of_unit(child, pool, unit, children) for child in children.get(tenant.name, ()))
-
-
-def _part(tenant: Tenant, namespace: str, pool: Pool, left: Mapping[tuple[str, str, str], Amount]) -> Grant:
+def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, pool: Pool) -> Grant:
     """A namespace's part of what its tenant leaves to none of those that are part of it."""
     return _sum(
         _grant(
             quota,
-            portion(quota, tenant.namespaces, namespace, left[tenant.name, pool.name, quota.unit.name]),
+            portion(quota, tenant.namespaces, namespace, tree.left_over(tenant, quota.key)),
             None if quota.limit is None else portion(quota, tenant.namespaces, namespace, quota.limit),
         )
-        for quota in _quotas(tenant, pool)
+        for quota in _in_pool(tenant.quotas, pool)
     )
 
 
-def _quotas(tenant: Tenant, pool: Pool) -> list[Quota]:
-    return [quota for quota in tenant.quotas if quota.pool.name == pool.name]
+def _in_pool(quotas: Iterable[Quota], pool: Pool) -> list[Quota]:
+    return [quota for quota in quotas if quota.pool.name == pool.name]
 
 
 def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
@@ -153,8 +135,6 @@ def portion_of(amount: int, weights: Mapping[str, Ratio], total: Ratio) -> Mappi
 
 
 def _hundredths(number: int) -> Amount:
-    from decimal import Decimal
-
     return Decimal(number) / 100
 
 
@@ -186,7 +166,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
     asked = [
         duration
         for tenant in plan.tenants
-        if _quotas(tenant, pool)
+        if _in_pool(tenant.quotas, pool)
         for duration in (tenant.protect_preempt, tenant.protect_reclaim)
         if duration is not None
     ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from gpuplan.planning.plan import Amount, Pool, Quota, Tenant, Total
-
-Key = tuple[str, str]
+from gpuplan.planning.plan import Amount, Pool, Quota, Tenant, Total, UnitKey
+from gpuplan.planning.tree import Tree
 
 
 def add_up(pools: Sequence[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ...]:
@@ -15,36 +14,15 @@ def add_up(pools: Sequence[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ...
     A tenant counts within the nearest ancestor that states a quota of its own for the unit: its guarantee is then a
     part of the ancestor's, and must not be counted again.
     """
-    grants = _grants(tenants)
-    by_name = {tenant.name: tenant for tenant in tenants}
-    totals = []
-    for pool in pools:
-        for unit in pool.units:
-            held = grants.get((pool.name, unit.name), ())
-            holders = frozenset(tenant.name for tenant, _ in held)
-            counted = tuple((t, q) for t, q in held if not _is_within(t, holders, by_name))
-            totals.append(Total(pool, unit, _sum_guaranteed(counted), _sum_limits(counted), counted))
-    return tuple(totals)
-
-
-def _grants(tenants: Sequence[Tenant]) -> dict[Key, list[tuple[Tenant, Quota]]]:
-    grants: dict[Key, list[tuple[Tenant, Quota]]] = {}
-    for tenant in tenants:
-        for quota in tenant.quotas:
-            grants.setdefault((quota.pool.name, quota.unit.name), []).append((tenant, quota))
-    return grants
-
-
-def _is_within(tenant: Tenant, holders: frozenset[str], by_name: Mapping[str, Tenant]) -> bool:
-    """Whether an ancestor holds a quota for the same unit; a cycle of parents ends the search."""
-    seen = {tenant.name}
-    parent = tenant.parent
-    while parent is not None and parent not in seen and parent in by_name:
-        if parent in holders:
-            return True
-        seen.add(parent)
-        parent = by_name[parent].parent
-    return False
+    counted: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
+    for tenant, quota in Tree(tenants).outermost:
+        counted.setdefault(quota.key, []).append((tenant, quota))
+    return tuple(
+        Total(pool, unit, _sum_guaranteed(found), _sum_limits(found), tuple(found))
+        for pool in pools
+        for unit in pool.units
+        for found in [counted.get((pool.name, unit.name), [])]
+    )
 
 
 def _sum_guaranteed(counted: Sequence[tuple[Tenant, Quota]]) -> Amount:

@@ -1,8 +1,7 @@
 """Every rule has a case that fails as marked and a nearest legal neighbour that passes.
 
-A case is a YAML file that is put as `overlays/test/case.yaml`, or a folder that is a whole repository. A comment
-`# error: GPU203 part of the message` marks the line of a finding; a folder may list its findings in a file `expected`
-instead, one `path:line:column severity CODE part of the message` a line.
+A case is a YAML file that is put as `overlays/test/case.yaml`, or a folder that is a whole repository. `marks.py` says
+how it states what is found.
 
 A case of a rule on steps is a folder with two of these, `earlier` and `later`, and may have the pods that run meanwhile
 as `pods.json`; the later one is marked.
@@ -12,7 +11,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from gpuplan.pipeline import rules, validate
 from gpuplan.pipeline.retired import RETIRED
 from gpuplan.pipeline.steps import judge_step
 from tests import kustomizing
+from tests.checks.marks import RELATED, Mark, Text, computed, describe, read_marks, shape
 from tests.plans import CLUSTER
 
 HERE = Path(__file__).parent
@@ -40,22 +41,6 @@ SHOWN_ELSEWHERE = frozenset(
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`."""
 ON_RESULTS = frozenset(f"GPU{number}" for number in range(681, 690))
 """Rules on what kustomize makes of hand-written files: they need the program."""
-MARK = re.compile(r"(?:^|\s|;\s)(error|warning|note): (GPU[0-9]{3})([^;]*)")
-
-
-@dataclass(frozen=True)
-class Expected:
-    place: str
-    severity: str
-    code: str
-    part: str
-
-    def matches(self, found: Diagnostic) -> bool:
-        location = found.finding.at.locate()
-        line, column = location.span.start.line, location.span.start.column
-        places = (f"{location.file.path}:{line}", f"{location.file.path}:{line}:{column}")
-        same = (self.severity, self.code) == (found.severity.value, found.code)
-        return same and self.place in places and self.part in found.finding.message
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
@@ -64,17 +49,13 @@ def test_case(case: Path, tmp_path: Path) -> None:
     wanted = read_expected(case, later)
     if case.parent.name in ON_RESULTS or any(expected.code in ON_RESULTS for expected in wanted):
         kustomizing.need()
-    found = [item for item in judged(case, later) if item.code != "GPU680"]
-    missing = []
-    for expected in wanted:
-        match = next((item for item in found if expected.matches(item)), None)
-        if match is None:
-            missing.append(expected)
-        else:
-            found.remove(match)
-    assert ([describe(item) for item in found], missing) == ([], [])
+    found = judged(case, later)
+    left, missing = compare(wanted, found)
+    assert ([describe(item) for item in left], [str(expected) for expected in missing]) == ([], [])
     is_about_its_rule = case.parent.name in {expected.code for expected in wanted}
     assert is_about_its_rule == case.name.startswith("fail-")
+    for item in found:
+        assert item.code != case.parent.name or unstated(item) == [], "no case states this: python -m tests.checks"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +129,7 @@ def judged(case: Path, later: Path) -> tuple[Diagnostic, ...]:
     """What is wrong with a repository, or with the step to it where there is an earlier one."""
     earlier, pods = later.parent / "earlier", case / "pods.json"
     if later.name != "later":
-        return validate(later).diagnostics
+        return tuple(item for item in validate(later).diagnostics if item.code != "GPU680")
     if not pods.is_file():
         return validate(later, against=str(earlier), kustomize="off").diagnostics
     before, after = (validate(root, kustomize="off") for root in (earlier, later))
@@ -179,30 +160,35 @@ def put(case: Path, root: Path) -> None:
         (overlay / "cluster.yaml").write_text(CLUSTER)
 
 
-def read_expected(case: Path, root: Path) -> list[Expected]:
-    listed = case / "expected"
-    if listed.is_file():
-        return [_listed(line) for line in listed.read_text().splitlines() if line.strip()]
+def read_expected(case: Path, root: Path) -> list[Mark]:
+    if (case / "expected").is_file():
+        return read_marks(case / "expected", "")
     files = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix in (".yaml", ".yml"))
-    return [expected for path in files for expected in _marked(path, path.relative_to(root).as_posix())]
+    return [mark for path in files for mark in read_marks(path, path.relative_to(root).as_posix())]
 
 
-def _listed(line: str) -> Expected:
-    place, severity, code, *part = line.split(" ", 3)
-    return Expected(place, severity, code, part[0] if part else "")
+def compare(wanted: Iterable[Mark], found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Mark]]:
+    """What nothing states, and what is stated and not found."""
+    missing, left = [], list(found)
+    for mark in wanted:
+        among = found if mark.severity == RELATED else left
+        match = next((item for item in among if mark.matches(item) and mark.states_truth(item)), None)
+        if match is None:
+            missing.append(mark)
+        elif mark.severity != RELATED:
+            left.remove(match)
+    return left, missing
 
 
-def _marked(path: Path, name: str) -> list[Expected]:
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    return [
-        Expected(f"{name}:{number}", severity, code, part.strip())
-        for number, line in enumerate(lines, start=1)
-        if "#" in line
-        for severity, code, part in MARK.findall(line[line.index("#") :])
-    ]
+def unstated(found: Diagnostic) -> list[Text]:
+    """Texts with names or numbers that no case of the rule states, in these words at least."""
+    stated = {shape(text) for text in stated_texts(found.code)}
+    return [text for text in computed(found.finding) if shape(text) not in stated]
 
 
-def describe(found: Diagnostic) -> str:
-    location = found.finding.at.locate()
-    start = location.span.start
-    return f"{location.file.path}:{start.line}:{start.column} {found.severity} {found.code} {found.finding.message}"
+@cache
+def stated_texts(code: str) -> frozenset[Text]:
+    files = [path for path in (HERE / code).rglob("*") if path.is_file()]
+    return frozenset(
+        text for path in files for mark in read_marks(path, "") if mark.code == code for text in mark.states()
+    )

@@ -51,6 +51,18 @@ def test_the_example_of_a_rule_is_its_first_case(generate: ModuleType, tmp_path:
     assert (example.refused, example.accepted) == ("first: 1 # error: GPU001 no\n", "fine: 1\n")
 
 
+def test_an_example_shows_messages_and_not_what_else_a_case_states(generate: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "fail-a.yaml").write_text(
+        "a: 1 # related: GPU001 there; error: GPU001 no | help: write 2; note: GPU002 so\n"
+        "# | label: a | b\n"
+        "  # | help: write 3\n"
+        "b: 2 # related: GPU001 here\n"
+        "c: 3 # text\n"
+    )
+
+    assert generate.find_example(tmp_path).refused == "a: 1 # error: GPU001 no; note: GPU002 so\nb: 2\nc: 3 # text\n"
+
+
 def test_a_case_of_several_files_names_them(generate: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "fail-a/policies").mkdir(parents=True)
     (tmp_path / "fail-a/policies/a.yaml").write_text("a: 1\n")

@@ -21,18 +21,17 @@ from gpuplan.backends.kueue.quotas import (
     shared_cells,
 )
 from gpuplan.manifests import quantity
-from gpuplan.planning.kueue import DEFAULT_QUEUE, counted_resource
+from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, evicts_within
 from gpuplan.planning.plan import Plan, Tenant
-from gpuplan.planning.queues import ROOT_COHORT, evicts_within, left_over, parents
+from gpuplan.planning.tree import Tree
 
 
 def cohorts(plan: Plan) -> Iterator[dict[str, Any]]:
     """The root with what is nobody's, and a cohort for each parent."""
     yield _cohort(ROOT_COHORT, None, free_cells(plan), None)
-    divided, left = parents(plan.tenants), left_over(plan.tenants)
     for tenant in plan.tenants:
-        if tenant.name in divided:
-            yield _cohort(tenant.name, _above(tenant, divided), shared_cells(tenant, left), tenant)
+        if plan.tree.is_divided(tenant):
+            yield _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
@@ -50,13 +49,12 @@ def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) 
 
 def cluster_queues(plan: Plan) -> Iterator[dict[str, Any]]:
     """A queue for each tenant that may run something that is counted."""
-    divided, left = parents(plan.tenants), left_over(plan.tenants)
-    for tenant in plan.tenants:
-        if _has_queue(tenant):
-            if tenant.name in divided:
-                yield _cluster_queue(tenant, tenant.name, rest_cells(tenant, left), {})
-            else:
-                yield _cluster_queue(tenant, _above(tenant, divided), own_cells(tenant, left), _fair_sharing(tenant))
+    tree = plan.tree
+    for tenant in filter(_has_queue, plan.tenants):
+        if tree.is_divided(tenant):
+            yield _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
+        else:
+            yield _cluster_queue(tenant, _above(tree, tenant), own_cells(tree, tenant), _fair_sharing(tenant))
 
 
 def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +104,9 @@ def _has_queue(tenant: Tenant) -> bool:
     return bool(tenant.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
 
 
-def _above(tenant: Tenant, divided: frozenset[str]) -> str:
-    return tenant.parent if tenant.parent in divided and tenant.parent is not None else ROOT_COHORT
+def _above(tree: Tree, tenant: Tenant) -> str:
+    parent = tree.find(tenant.parent)
+    return parent.name if parent else ROOT_COHORT
 
 
 def _fair_sharing(tenant: Tenant) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gpuplan.manifests import quantity
 from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import Amount, Plan, Tenant
-from gpuplan.planning.queues import Held
+from gpuplan.planning.tree import Tree
 
 
 class Cell(NamedTuple):
@@ -57,21 +57,21 @@ class _Grant(NamedTuple):
         return None if self.lendable >= self.guaranteed else self.lendable
 
 
-def own_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+def own_cells(tree: Tree, tenant: Tenant) -> Cells:
     """The quotas of a tenant that divides nothing."""
-    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tenant, left).items()}
+    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tree, tenant).items()}
 
 
-def rest_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+def rest_cells(tree: Tree, tenant: Tenant) -> Cells:
     """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
-    return {key: Cell(grant.left) for key, grant in _grants(tenant, left).items()}
+    return {key: Cell(grant.left) for key, grant in _grants(tree, tenant).items()}
 
 
-def shared_cells(tenant: Tenant, left: Mapping[Held, Amount]) -> Cells:
+def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
     return {
         key: Cell(0 if tenant.namespaces else grant.left, grant.beyond, grant.lent)
-        for key, grant in _grants(tenant, left).items()
+        for key, grant in _grants(tree, tenant).items()
     }
 
 
@@ -86,16 +86,14 @@ def free_cells(plan: Plan) -> Cells:
     return {key: Cell(amount) for key, amount in free.items()}
 
 
-def _grants(tenant: Tenant, left: Mapping[Held, Amount]) -> Mapping[Key, _Grant]:
+def _grants(tree: Tree, tenant: Tenant) -> Mapping[Key, _Grant]:
     """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
     found: dict[Key, _Grant] = {}
     for quota in tenant.quotas:
         resource = counted_resource(quota.pool, quota.unit)
         if resource is not None:
             key = quota.pool.name, resource
-            grant = _Grant(
-                quota.guaranteed, quota.limit, quota.lendable, left[tenant.name, quota.pool.name, quota.unit.name]
-            )
+            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, tree.left_over(tenant, quota.key))
             found[key] = _add(found[key], grant) if key in found else grant
     return found
 

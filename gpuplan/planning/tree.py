@@ -1,0 +1,149 @@
+"""The tree of tenants: who is part of whom, and whose guarantee lies within whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from gpuplan.planning.plan import Amount, Quota, Tenant, UnitKey
+
+_Place = tuple[str, "UnitKey"]
+"""A tenant's name, and a unit that it has a quota on."""
+
+
+class Part(NamedTuple):
+    """A quota that lies within the one of the nearest ancestor that has one on the same unit."""
+
+    tenant: Tenant
+    quota: Quota
+    holder: Tenant
+    whole: Quota
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Tenants by their parents. A parent that is none of them counts as none.
+
+    Parents that form a circle have no top: whoever walks up ends before the tenant that it began with, or before the
+    first one that it meets again, and whoever walks down from `roots` meets none of them.
+    """
+
+    tenants: Sequence[Tenant]
+
+    # --- Who is part of whom
+
+    def find(self, name: str | None) -> Tenant | None:
+        return self._by_name.get(name) if name is not None else None
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Tenant]:
+        return {tenant.name: tenant for tenant in self.tenants}
+
+    @cached_property
+    def _children(self) -> Mapping[str | None, Sequence[Tenant]]:
+        found: dict[str | None, list[Tenant]] = {}
+        for tenant in self.tenants:
+            found.setdefault(tenant.parent if tenant.parent in self._by_name else None, []).append(tenant)
+        return found
+
+    @property
+    def roots(self) -> Sequence[Tenant]:
+        return self._children.get(None, ())
+
+    def children(self, tenant: Tenant) -> Sequence[Tenant]:
+        return self._children.get(tenant.name, ())
+
+    def is_divided(self, tenant: Tenant) -> bool:
+        """Whether others are part of it."""
+        return tenant.name in self._children
+
+    def above(self, tenant: Tenant) -> Iterator[Tenant]:
+        """The parent, its parent and so on."""
+        seen = {tenant.name}
+        found = self.find(tenant.parent)
+        while found is not None and found.name not in seen:
+            yield found
+            seen.add(found.name)
+            found = self.find(found.parent)
+
+    def path(self, tenant: Tenant) -> tuple[Tenant, ...]:
+        """The tenant and all that it is part of, the top one last."""
+        return (tenant, *self.above(tenant))
+
+    @cached_property
+    def downward(self) -> Sequence[Tenant]:
+        """Each after the one that it is part of, and directly before those that are part of it."""
+        found: list[Tenant] = []
+        waiting = list(reversed(self.roots))
+        while waiting:
+            tenant = waiting.pop()
+            found.append(tenant)
+            waiting.extend(reversed(self.children(tenant)))
+        return found
+
+    # --- Whose guarantee lies within whose
+
+    @cached_property
+    def _quotas(self) -> Mapping[_Place, Quota]:
+        """The first that a tenant has on a unit; a second one is reported for itself."""
+        found: dict[_Place, Quota] = {}
+        for tenant in self.tenants:
+            for quota in tenant.quotas:
+                found.setdefault((tenant.name, quota.key), quota)
+        return found
+
+    def find_quota(self, tenant: Tenant, unit: UnitKey) -> Quota | None:
+        return self._quotas.get((tenant.name, unit))
+
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """Every quota that lies within another, in the order of tenants and of their quotas."""
+        return tuple(
+            Part(tenant, quota, *holder)
+            for tenant in self.tenants
+            if tenant.parent is not None
+            for quota in tenant.quotas
+            if (holder := self._holder_above(tenant, quota.key))
+        )
+
+    def _holder_above(self, tenant: Tenant, unit: UnitKey) -> tuple[Tenant, Quota] | None:
+        for above in self.above(tenant):
+            if quota := self.find_quota(above, unit):
+                return above, quota
+        return None
+
+    @cached_property
+    def outermost(self) -> Sequence[tuple[Tenant, Quota]]:
+        """The quotas that lie within no other: what all of them promise is counted once."""
+        within = {id(part.quota) for part in self.parts}
+        return tuple((tenant, quota) for tenant in self.tenants for quota in tenant.quotas if id(quota) not in within)
+
+    @cached_property
+    def together(self) -> Mapping[str, Sequence[Quota]]:
+        """What each tenant has with all that are part of it: its own quotas, and the outermost below of other units."""
+        found: dict[str, Sequence[Quota]] = {}
+        for tenant in reversed(self.downward):
+            own = {quota.key for quota in tenant.quotas}
+            below = [quota for child in self.children(tenant) for quota in found[child.name] if quota.key not in own]
+            found[tenant.name] = (*tenant.quotas, *below)
+        return {tenant.name: found[tenant.name] for tenant in self.downward}
+
+    def left_over(self, tenant: Tenant, unit: UnitKey) -> Amount:
+        """What remains of a guarantee when those that lie within it are taken off; never less than nothing.
+
+        So what remains to all tenants adds up to what all tenants are guaranteed.
+        """
+        return max(self._left.get((tenant.name, unit), 0), 0)
+
+    @cached_property
+    def _left(self) -> Mapping[_Place, Amount]:
+        left: dict[_Place, Amount] = {}
+        for tenant in self.tenants:
+            for quota in tenant.quotas:
+                left[tenant.name, quota.key] = left.get((tenant.name, quota.key), 0) + quota.guaranteed
+        for part in self.parts:
+            left[part.holder.name, part.quota.key] -= part.quota.guaranteed
+        return left

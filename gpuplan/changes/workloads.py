@@ -9,10 +9,10 @@ from gpuplan.backends import workloads
 from gpuplan.changes import folders
 from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.objects import Objects, differing
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT
 from gpuplan.planning.plan import WORKLOAD_LABEL, Inference, Plan, Training, Workload
 from gpuplan.policy.differences import changed_fields
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 _Key = tuple[str, str]
 
@@ -45,7 +45,7 @@ def _added(after: Plan, new: Workload) -> Change:
         after,
         new,
         ChangeClass.QUOTA,
-        f"workload is added: {counted(new.most_pods, 'pod')} at most",
+        f"workload is added: {count(new.most_pods, 'pod')} at most",
         f"its pods take units of its tenant's quota; {NOTHING_RUNS}",
         "reverting removes it, and ends its pods",
     )

@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Location, Position, Rule, Severity, Span
-from gpuplan.views.text import cells, count, printable
+from gpuplan.views.text import cells, printable
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
+from gpuplan.wording import count
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report

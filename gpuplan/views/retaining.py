@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import count, printable
+from gpuplan.views.text import printable
+from gpuplan.wording import count
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.retaining import Retention

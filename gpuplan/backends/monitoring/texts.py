@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -72,7 +72,7 @@ class Texts:
             yield Alert(AlertName(row["name"]), expression, row["for"], row["severity"], *texts)
 
 
-def _values(plan: Plan, monitoring: Monitoring) -> Mapping[str, str]:
+def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     workload = workload_labels(plan.cluster, monitoring)
     resources = {sanitized(item.resource) for pool in plan.pools for item in published(pool)}
     allowlist = f"--metric-labels-allowlist=nodes=[{','.join(NODE_LABELS)}]"

@@ -9,7 +9,7 @@ from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
 from gpuplan.changes.checks.registry import Step, StepCheck, step_check
 from gpuplan.changes.nodes import Transition, transitions
 from gpuplan.changes.pools import is_partitioned_anew, pairs
-from gpuplan.changes.wording import amount, counted
+from gpuplan.changes.wording import amount
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import (
@@ -22,7 +22,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
 )
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 
 @step_check("GPU708", "too-many-nodes-at-once")
@@ -82,7 +82,7 @@ def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
             holders = [(tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed]
             yield Finding(
                 sharing_of(away.moves[0].after),
-                f"while {counted(away.nodes, 'node')} of pool `{away.after.name}` "
+                f"while {count(away.nodes, 'node')} of pool `{away.after.name}` "
                 f"{'is' if away.nodes == 1 else 'are'} away, {amount(left)} `{total.unit.name}` are left of "
                 f"{amount(total.guaranteed)} guaranteed",
                 label="partitioned anew",

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement.arrangement import Arrangement, Instance, Key, arrange, arrangements, one_by_one
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 _WAYS_SHOWN = 4
 _ENGINES = {"dec": "decoders", "enc": "encoders", "jpeg": "JPEG engines", "ofa": "optical flow engines"}
@@ -169,8 +169,8 @@ def _other(last: Profile, rest: list[Profile]) -> str:
 
 
 def _where(profile: Profile) -> str:
-    slices = "memory slice" if profile.memory_slices == 1 else "memory slices"
-    return f"`{profile.name}` takes {profile.memory_slices} {slices} and can start only at {_starts(profile)}"
+    slices = count(profile.memory_slices, "memory slice")
+    return f"`{profile.name}` takes {slices} and can start only at {_starts(profile)}"
 
 
 def _starts(profile: Profile) -> str:

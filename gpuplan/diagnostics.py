@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
 from typing import Final, NamedTuple, Protocol
+
+from gpuplan.patterns import regex
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""
@@ -22,7 +23,7 @@ MOST_REMARKS: Final = 50
 """How many second places and notes a finding has."""
 
 _START_OF_VALUE: Final = 100
-_LONG_VALUE: Final = re.compile(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
+_LONG_VALUE: Final = regex(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
 
 
 def shortened(text: str) -> str:

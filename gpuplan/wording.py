@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from gpuplan.patterns import regex
+
 SHOWN = 4
 """How many of a list a note names before it only counts."""
 
@@ -27,7 +29,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-_MARKUP = re.compile(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_MARKUP = regex(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 
 def markdown_escaped(text: str) -> str:
@@ -35,7 +37,7 @@ def markdown_escaped(text: str) -> str:
     return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
-_PLAIN_CODE = re.compile(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
+_PLAIN_CODE = regex(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
 
 
 def markdown_code(text: str) -> str:
@@ -103,8 +105,8 @@ def _is_typo(word: str, meant: str) -> bool:
 
 
 _SHORT, _LONG = 4, 8
-_DIGITS = re.compile(r"[0-9]+")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_DIGITS = regex(r"[0-9]+")
+_SEPARATORS = regex(r"[^a-z0-9]+")
 
 
 def _distance(word: str, other: str) -> int:

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gpuplan.patterns import regex
+
 _ATTRIBUTE = r"[A-Za-z](?:[A-Za-z0-9.]*[A-Za-z0-9])?"
-_PATTERN = re.compile(
+_PATTERN = regex(
     rf"(?:(?P<c>[0-9]+)c\.)?(?P<g>[0-9]+)g\.(?P<gb>[0-9]+)gb"
     rf"(?:\+(?P<plus>{_ATTRIBUTE}(?:,{_ATTRIBUTE})*)|-(?P<minus>{_ATTRIBUTE}(?:,{_ATTRIBUTE})*))?"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,10 +11,12 @@ from typing import Any, Final, Union
 
 import yaml
 
+from gpuplan.patterns import regex
+
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
 
-_VERSION: Final = re.compile(r"v?([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.-]+)?")
+_VERSION: Final = regex(r"v?([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.-]+)?")
 
 
 def parse_version(text: str) -> Version | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
 from gpuplan.catalog.models import Gpu
+from gpuplan.patterns import regex
 
 _LIMIT = 4
 _LEAST_LIKENESS = 0.6
 _SPREAD = 0.1
-_SHARING_SUFFIX = re.compile(r"-(shared|mig-.*)$")
-_NUMBERED = re.compile(r"[a-z]*[0-9]+")
-_WORD = re.compile(r"[a-z0-9]+")
+_SHARING_SUFFIX = regex(r"-(shared|mig-.*)$")
+_NUMBERED = regex(r"[a-z]*[0-9]+")
+_WORD = regex(r"[a-z0-9]+")
 
 
 def suggest(name: str, gpus: Iterable[Gpu]) -> tuple[str, ...]:

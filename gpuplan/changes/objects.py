@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +13,7 @@ from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_gro
 from gpuplan.changes.nodes import count_by_rule
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity
+from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Stage
 
 Objects = Mapping[tuple[str, Identity], Body]
@@ -156,7 +156,7 @@ def _pairs(before: Objects, after: Objects) -> Iterator[_Pair]:
     yield from (_Pair(*key, body, after[key]) for key, body in before.items() if key in after)
 
 
-_HASHED: Final = re.compile(r"-[0-9a-f]{8}$")
+_HASHED: Final = regex(r"-[0-9a-f]{8}$")
 
 
 def _parent(body: Body) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,6 +9,7 @@ from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.plan import Install, Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
 
@@ -64,10 +64,10 @@ def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
 
 # --- The repository ----------------------------------------------------------------------------------------------
 
-_IN_PATTERNS = re.compile(r"^!|[*?\\{}\[\]]")
+_IN_PATTERNS = regex(r"^!|[*?\\{}\[\]]")
 """What the AppProject takes for a pattern (`globMatch` in Argo CD's `app_project_types.go`), and reads otherwise."""
 
-_SCP_LIKE = re.compile(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
+_SCP_LIKE = regex(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
 _SCHEMES = frozenset(("https", "http", "ssh", "git"))
 
 
@@ -173,7 +173,7 @@ def output_outside_repository(plan: Plan) -> Iterator[Finding]:
         )
 
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @check("GPU653", "revision-is-a-commit")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpuplan.catalog.schedulers import Support, capability
@@ -20,6 +19,7 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
+from gpuplan.patterns import regex
 from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import (
     Allocation,
@@ -351,7 +351,7 @@ def _evicting_all_the_same(
 
 # KAI-Scheduler reads a MIG resource's size from its name; what it cannot read costs nothing
 # (`pkg/scheduler/api/common_info/resources/mig.go`).
-_KAI_COUNTS = re.compile(r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb").fullmatch
+_KAI_COUNTS = regex(r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb")
 
 
 def uncounted_profiles(pool: Pool) -> tuple[Unit, ...]:
@@ -359,7 +359,7 @@ def uncounted_profiles(pool: Pool) -> tuple[Unit, ...]:
     if not isinstance(pool.sharing, Mig) or pool.sharing.time_slicing:
         return ()
     named = [(unit, unit.resource) for unit in pool.units if unit.resource and "/mig-" in unit.resource]
-    return tuple(unit for unit, resource in named if not _KAI_COUNTS(resource))
+    return tuple(unit for unit, resource in named if not _KAI_COUNTS.fullmatch(resource))
 
 
 def _uncounted_mig(plan: Plan) -> Iterator[Use]:

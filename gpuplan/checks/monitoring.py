@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.plan import Plan, Platform
 from gpuplan.wording import closest, listing
@@ -42,7 +43,7 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_ALERT_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_ALERT_LABEL = regex(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SET_BY_GPUPLAN = {
     "alertname": "the alert's own name",
     "severity": "each alert has its own",
@@ -55,7 +56,7 @@ _SET_BY_GPUPLAN = {
     ),
 }
 _FUNCTION = r"humanize(1024|Duration|Percentage|Timestamp)?|title|toLower|toUpper"
-_TEMPLATE = re.compile(rf"\{{\{{\s*(\$value|\$(labels|externalLabels)\.\w+)(\s*\|\s*({_FUNCTION}))*\s*\}}\}}", re.ASCII)
+_TEMPLATE = regex(rf"\{{\{{\s*(\$value|\$(labels|externalLabels)\.\w+)(\s*\|\s*({_FUNCTION}))*\s*\}}\}}", re.ASCII)
 
 
 @check("GPU671", "invalid-alert-label")

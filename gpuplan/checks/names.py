@@ -12,6 +12,7 @@ from typing import Protocol
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import (
@@ -36,8 +37,8 @@ from gpuplan.wording import listing
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
 
-_IS_LABEL = re.compile(DNS_LABEL).fullmatch
-_IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
+_LABEL = regex(DNS_LABEL)
+_SUBDOMAIN = regex(DNS_SUBDOMAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class _Kind:
         return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
 
     def is_spelt(self, name: str) -> bool:
-        return bool(_IS_SUBDOMAIN(name) if self.is_subdomain else _IS_LABEL(name))
+        return bool(_SUBDOMAIN.fullmatch(name) if self.is_subdomain else _LABEL.fullmatch(name))
 
 
 _CLUSTER = _Kind("cluster", "the folders `overlays/<name>/` and `out/<name>/` are called so")

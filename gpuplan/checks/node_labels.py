@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.patterns import regex
 from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.node_patterns import LONGEST_NAME
 from gpuplan.planning.plan import (
@@ -88,13 +88,13 @@ def _own_value(pool: Pool, key: str) -> str | None:
     return None if is_unset else pool.labels[key]
 
 
-_DISCOVERED = re.compile(
+_DISCOVERED = regex(
     r"nvidia\.com/(gpu\.(product|family|memory|count|replicas|compute\.(major|minor)|machine|mode|sharing-strategy|clique)"
     r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+|gpu\.present)"
 )
 """What GPU feature discovery (k8s-device-plugin `internal/lm`), mig-manager and the operator write on nodes."""
 
-_PAUSED = re.compile(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
+_PAUSED = regex(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
 """What mig-manager sets to `paused-for-mig-change` and back (`pkg/mig/reconfigure` in NVIDIA/mig-parted)."""
 
 
@@ -232,8 +232,8 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
 
 # --- Keys and values ---------------------------------------------------------------------------------------------
 
-_IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
-_NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_SUBDOMAIN = regex(DNS_SUBDOMAIN)
+_NAME_PART = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _KEY_HELP = (
     "a key is a name of letters, digits, `-`, `_` and `.`, with an optional domain before it: `example.com/rack`"
 )
@@ -244,7 +244,7 @@ _LONGEST_PART = 63
 def key_fault(key: str) -> str:
     """Why the key is not a qualified name as Kubernetes has them (`IsQualifiedName`), or an empty text."""
     prefix, slash, name = key.rpartition("/")
-    if slash and not (len(prefix) <= LONGEST_NAME and _IS_SUBDOMAIN(prefix)):
+    if slash and not (len(prefix) <= LONGEST_NAME and _SUBDOMAIN.fullmatch(prefix)):
         return "its prefix is not a DNS subdomain"
     if not name:
         return "it has no name"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import (
     LONGEST_NAME,
     NodePattern,
@@ -21,7 +21,7 @@ from gpuplan.planning.plan import Plan, Pool
 from gpuplan.policy.models import DNS_SUBDOMAIN
 from gpuplan.wording import count, listing
 
-_IS_SUBDOMAIN = re.compile(DNS_SUBDOMAIN).fullmatch
+_SUBDOMAIN = regex(DNS_SUBDOMAIN)
 
 
 @check("GPU140", "node-in-two-pools")
@@ -278,7 +278,7 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for index, name in enumerate(pool.nodes.names):
-            if len(name) > LONGEST_NAME or not _IS_SUBDOMAIN(name):
+            if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
                 yield Finding(
                     pool.nodes.at / "names" / index,
                     f"`{name}` is not a node name",
@@ -313,8 +313,8 @@ def _instead_of_glob(pool: Pool) -> str:
     return f"`*` repeats the character before it; for any rest of a name write `{better}`"
 
 
-_GLOB = re.compile(r"(?:^|(?<=[A-Za-z0-9-]))[*?](?![*?])")
-_ENDS_AS_GLOB = re.compile(r"[A-Za-z0-9-]\*$")
+_GLOB = regex(r"(?:^|(?<=[A-Za-z0-9-]))[*?](?![*?])")
+_ENDS_AS_GLOB = regex(r"[A-Za-z0-9-]\*$")
 
 
 CHECKS: tuple[Check, ...] = (

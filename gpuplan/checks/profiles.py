@@ -10,6 +10,7 @@ from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
 from gpuplan.planning.plan import LayoutEntry, Plan
 from gpuplan.wording import joined, listing, misspelling
@@ -127,13 +128,13 @@ def unreadable_profile(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_LOOSE = re.compile(
+_LOOSE = regex(
     r"(?:nvidia\.com/)?(?:mig-|all-)?(?:(\d+)c)?\W*(\d+)g\W*(\d+)\W*(?:gi?b?)?(?:([.+_-])(me\.all|me|gfx))?",
     re.IGNORECASE | re.ASCII,
 )
 
 
-_MEMORY = re.compile(r"(\d+) *g(?:i?b)?", re.IGNORECASE | re.ASCII)
+_MEMORY = regex(r"(\d+) *g(?:i?b)?", re.IGNORECASE | re.ASCII)
 
 
 def _respell(gpu: Gpu, name: str) -> str | None:
@@ -151,7 +152,7 @@ def _respell(gpu: Gpu, name: str) -> str | None:
     return of_these_numbers[0] if len(of_these_numbers) == 1 else misspelling(name, names)
 
 
-_NUMBERS = re.compile(r"[0-9]+")
+_NUMBERS = regex(r"[0-9]+")
 
 
 @check("GPU206", "compute-instance-profile")

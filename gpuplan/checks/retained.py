@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from gpuplan.checks.handwritten.configs import is_label_value, plugin_errors
+from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Severity
@@ -70,7 +70,7 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
     names = [(what.at / "configName", what.config_name, MIG_CONFIG_LABEL) for what in _layouts(plan)]
     names += ((what.at / "key", what.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in _configs(plan))
     for at, name, label in names:
-        if not is_label_value(name):
+        if not LABEL_VALUE.fullmatch(name):
             yield Finding(
                 at,
                 f"no node can have the label `{label}: {name}`",

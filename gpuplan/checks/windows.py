@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpuplan.patterns import regex
 from gpuplan.wording import closest
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -114,15 +115,15 @@ def find_duration_fault(duration: str) -> Fault | None:
 
 # --- Time zones --------------------------------------------------------------------------------------------------
 
-_AREAS = re.compile(
+_AREAS = regex(
     "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US"
 )
-_WITHOUT_AREA = re.compile(
+_WITHOUT_AREA = regex(
     r"CET|CST6CDT|Cuba|EET|EST|EST5EDT|Egypt|Eire|GB|GB-Eire|GMT|GMT\+0|GMT-0|GMT0|Greenwich|HST|Hongkong|Iceland|Iran"
     r"|Israel|Jamaica|Japan|Kwajalein|Libya|MET|MST|MST7MDT|NZ|NZ-CHAT|Navajo|PRC|PST8PDT|Poland|Portugal|ROC|ROK"
     r"|Singapore|Turkey|UCT|UTC|Universal|W-SU|WET|Zulu"
 )
-_CITY = re.compile(r"[A-Z][A-Za-z_-]*(/[A-Z][A-Za-z_-]*)?|(GMT|UTC|UCT|GMT0|GMT[+-][0-9]{1,2})|[EMCP]ST[0-9][EMCP]DT")
+_CITY = regex(r"[A-Z][A-Za-z_-]*(/[A-Z][A-Za-z_-]*)?|(GMT|UTC|UCT|GMT0|GMT[+-][0-9]{1,2})|[EMCP]ST[0-9][EMCP]DT")
 
 
 def is_time_zone(name: str) -> bool:

@@ -10,6 +10,7 @@ from string import digits
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
 from gpuplan.planning.plan import (
     Autoscaling,
@@ -359,7 +360,7 @@ def _out_of_reach(workload: Workload, message: str, label: str, related: tuple[L
 # --- Text that the API server reads ------------------------------------------------------------------------------
 
 # `validSuffixes` and `parseQuantityString` in `pkg/api/resource/{suffix,quantity}.go` of kubernetes/apimachinery.
-_QUANTITY = re.compile(
+_QUANTITY = regex(
     r"(?P<number>[0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
 )
 _BINARY = {f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
@@ -428,7 +429,7 @@ _CONFIG_PATH = "/etc/workload"
 _SYSTEM_PATHS = ("/dev", "/proc", "/sys")
 _LONGEST_KEY = 253
 _MOST_CONFIG = 2**20
-_IS_KEY = re.compile(r"[-._a-zA-Z0-9]+").fullmatch
+_KEY = regex(r"[-._a-zA-Z0-9]+")
 
 
 @check("GPU587", "unusable-file-name")
@@ -472,7 +473,7 @@ def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -
 
 def _flaw_of_key(name: str) -> str:
     """As `IsConfigMapKey` in `pkg/util/validation/validation.go` of kubernetes/apimachinery judges it."""
-    if not _IS_KEY(name):
+    if not _KEY.fullmatch(name):
         return "letters, digits, `-`, `_` and `.` only"
     if name == "." or name.startswith(".."):
         return "is or looks like a folder"
@@ -500,7 +501,7 @@ def _covers(path: str, root: str) -> bool:
 
 # What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). The API
 # server also takes other printable characters since 1.32 (`IsRelaxedEnvVarName`), which shells cannot name.
-_IS_VARIABLE = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*").fullmatch
+_VARIABLE = regex(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 @check("GPU588", "unusable-variable")
@@ -526,7 +527,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                     notes=("the device plugin chooses a container's devices",),
                     help="leave it out",
                 )
-            elif not _IS_VARIABLE(name):
+            elif not _VARIABLE.fullmatch(name):
                 yield Finding(
                     at,
                     f"`{name}` of workload `{workload.name}` is not the name of a variable",

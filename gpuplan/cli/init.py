@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -12,8 +11,9 @@ import click
 
 from gpuplan.cli.commands import Reader, option
 from gpuplan.cli.terminal import Terminal
+from gpuplan.patterns import regex
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME = regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _README = "README.md"
 _OURS = ("policies", "overlays", ".gpuplan")
 """What the starter brings along whole, and would not be a starter beside something else."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -10,11 +9,12 @@ import click
 from gpuplan.cli.commands import Verb, format_option, option
 from gpuplan.cli.options import cluster_option, complete_pool, write_findings
 from gpuplan.cli.terminal import Terminal
+from gpuplan.patterns import regex
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.rollouts import Proposal
 
-_SHARE = re.compile(r"[1-9][0-9]{0,5}|(100|[1-9]?[0-9])%")
+_SHARE = regex(r"[1-9][0-9]{0,5}|(100|[1-9]?[0-9])%")
 
 
 def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> str:

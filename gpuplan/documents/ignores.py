@@ -29,6 +29,7 @@ from gpuplan.documents.rules import MALFORMED_IGNORE
 from gpuplan.documents.scalars import shortened
 from gpuplan.documents.stretches import Stretch
 from gpuplan.documents.text import check_text
+from gpuplan.patterns import regex
 
 EXAMPLE = "# gpuplan: ignore[GPU203] reason"
 
@@ -71,9 +72,9 @@ def find_malformed(file: SourceFile) -> Iterator[Diagnostic]:
             yield MALFORMED_IGNORE.report(Finding(at, problem, "silences nothing", help=f"write `{EXAMPLE}`"))
 
 
-_MARKER = re.compile(r"(?<!\S)#\s*gpuplan:\s*(?P<instruction>.*)")
-_IGNORE = re.compile(r"ignore\s*(?:\[(?P<codes>[^\]]*)\])?[\s:]*(?P<reason>.*)")
-_CODE = re.compile(r"GPU[0-9]{3}")
+_MARKER = regex(r"(?<!\S)#\s*gpuplan:\s*(?P<instruction>.*)")
+_IGNORE = regex(r"ignore\s*(?:\[(?P<codes>[^\]]*)\])?[\s:]*(?P<reason>.*)")
+_CODE = regex(r"GPU[0-9]{3}")
 
 
 class _Instruction(NamedTuple):

@@ -27,6 +27,7 @@ from gpuplan.documents.remarks import Remarks, UnreadableError
 from gpuplan.documents.repair import Trials
 from gpuplan.documents.scalars import read_plain
 from gpuplan.documents.stretches import Stretch
+from gpuplan.patterns import regex
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000
@@ -318,7 +319,7 @@ class _Reader:
 
 _FIRST_KEYS = frozenset(("apiVersion", "kind"))
 _HEADING = frozenset(("kind", "metadata"))
-_TOP_LINE = re.compile(r"^(kind|metadata|---)(?=:|[ \t\r\n]|\Z)", re.MULTILINE)
+_TOP_LINE = regex(r"^(kind|metadata|---)(?=:|[ \t\r\n]|\Z)", re.MULTILINE)
 
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float")}
 

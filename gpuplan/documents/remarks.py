@@ -40,6 +40,7 @@ from gpuplan.documents.scalars import Doubt, quoted, shortened
 from gpuplan.documents.stretches import Stretch, whole
 from gpuplan.documents.syntax import explain
 from gpuplan.documents.text import check_text
+from gpuplan.patterns import regex
 
 MAX_FINDINGS = 1_000
 
@@ -242,8 +243,8 @@ class Remarks:
         return Span(Position(row + 1, start + 1), Position(row + 1, end + 1))
 
 
-_ANCHOR = re.compile(r"&[\w-]+")
-_TAG = re.compile(r"!(?:<[^>\s]*>|[^\s,\[\]{}]*)")
+_ANCHOR = regex(r"&[\w-]+")
+_TAG = regex(r"!(?:<[^>\s]*>|[^\s,\[\]{}]*)")
 
 
 def _line(diagnostic: Diagnostic) -> int:

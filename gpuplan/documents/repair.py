@@ -20,6 +20,7 @@ from gpuplan.documents.events import (
     event_source,
 )
 from gpuplan.documents.scalars import CURLY_QUOTES
+from gpuplan.patterns import regex
 
 MAX_LENGTH = 16 * 1024
 """Of a document that is worth the trial of edits; one written by hand has a tenth of it."""
@@ -212,13 +213,13 @@ def _indentation(line: str) -> int:
 _MOST_TRIALS = 12  # of one kind for one line
 
 _CLOSERS = {"{": "}", "[": "]"}
-_HEAD = re.compile(r"(apiVersion|kind|metadata|spec):")  # which a document has, and has at the left edge
-_TABBED = re.compile(r" *\t[ \t]*")
-_CURLY = re.compile(f"[{CURLY_QUOTES}]")
-_ONLY_DASHES = re.compile("\\s*[-\u2013\u2014]{1,6}\\s*")
-_NO_COLON = re.compile(r"(\s*(?:- +)*\w[\w./-]*)((?:\s+[^\s:].*)?\s*)")
-_NO_SPACE = re.compile(r"(\s*(?:- +)*\w[\w./-]*:)([^\s/].*)")
-_BARE_TEXT = re.compile(r"""(\s*(?:- +)*\w[\w./-]*:\s+|\s*- +)([^\s"'#\[{|>].*)""")
+_HEAD = regex(r"(apiVersion|kind|metadata|spec):")  # which a document has, and has at the left edge
+_TABBED = regex(r" *\t[ \t]*")
+_CURLY = regex(f"[{CURLY_QUOTES}]")
+_ONLY_DASHES = regex("\\s*[-\u2013\u2014]{1,6}\\s*")
+_NO_COLON = regex(r"(\s*(?:- +)*\w[\w./-]*)((?:\s+[^\s:].*)?\s*)")
+_NO_SPACE = regex(r"(\s*(?:- +)*\w[\w./-]*:)([^\s/].*)")
+_BARE_TEXT = regex(r"""(\s*(?:- +)*\w[\w./-]*:\s+|\s*- +)([^\s"'#\[{|>].*)""")
 
 
 # --- What a text says --------------------------------------------------------------------------------------------

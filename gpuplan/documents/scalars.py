@@ -7,12 +7,12 @@ The core schema is section 10.3.2 of https://yaml.org/spec/1.2.2/; YAML 1.1 is w
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Rule
 from gpuplan.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, CURLY_QUOTE, NUMBER_OUT_OF_RANGE
+from gpuplan.patterns import regex
 
 Plain = str | int | float | bool | None
 """What a scalar can be in JSON."""
@@ -78,16 +78,16 @@ _NOT_FINITE = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
 
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = regex(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
-_LEGACY_FLOAT = re.compile(r"(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?")
-_LEGACY_NUMBER = re.compile(
+_LEGACY_FLOAT = regex(r"(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?")
+_LEGACY_NUMBER = regex(
     r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)"
     r"|(?:[-+]?[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?"
 )
-_LEGACY_SIXTIES = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-_LEGACY_TIME = re.compile(
+_LEGACY_SIXTIES = regex(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_LEGACY_TIME = regex(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?"
     r"(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?"

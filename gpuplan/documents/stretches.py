@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpuplan.documents.scalars import CURLY_QUOTES
+from gpuplan.patterns import regex
 
 SEPARATOR = "---"
 
@@ -72,13 +73,13 @@ def _last_separator(text: str, start: int, end: int) -> int:
     return start
 
 
-_BOUNDARY = re.compile(r"(?:^%.*\n)*^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_BOUNDARY = regex(r"(?:^%.*\n)*^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 """Where a document begins: at `---`, or at the directives above it."""
 
 _QUOTE = f"[\"'{CURLY_QUOTES}]?"
 _WORD = rf"{_QUOTE}([\w.-]+){_QUOTE}[ \t]*(?:#.*)?\r?$"
-_KIND = re.compile(rf"^[ \t]{{0,2}}kind:?[ \t]*{_WORD}", re.MULTILINE)
-_NAME = re.compile(
+_KIND = regex(rf"^[ \t]{{0,2}}kind:?[ \t]*{_WORD}", re.MULTILINE)
+_NAME = regex(
     rf"^[ \t]{{0,2}}metadata:?[ \t]*(?:\r?\n[ \t]+name:?[ \t]*{_WORD}|\{{.*?\bname:?[ \t]*{_QUOTE}([\w.-]+))",
     re.MULTILINE,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.kustomize.confinement import find_confinement
 from gpuplan.kustomize.running import Ended, environment, out_of_time, run
 from gpuplan.kustomize.scratch import Scratch, Sources, laid_out
+from gpuplan.patterns import regex
 
 __all__ = [
     "LONGEST_BUILD",
@@ -146,7 +146,7 @@ def _shortened(said: str) -> str:
     return said if len(said) <= 2 * _LONGEST_HALF else f"{said[:_LONGEST_HALF]} … {said[-_LONGEST_HALF:]}"
 
 
-_IN_LOG: Final = re.compile(r'err=("(?:[^"\\]|\\.)*")')
+_IN_LOG: Final = regex(r'err=("(?:[^"\\]|\\.)*")')
 
 
 def _refusal(said: str) -> str:

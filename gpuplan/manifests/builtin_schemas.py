@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests.model import Gvk
+from gpuplan.patterns import regex
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, Registry
 
 Schema = Mapping[str, Any]
 
-_FOLDER: Final = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict")
+_FOLDER: Final = regex(r"v(\d+)\.(\d+)\.\d+-local-strict")
 _DEFINITIONS: Final = "https://kubernetes.io/api/_definitions.json"
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 OBJECT_META: Final[Schema] = {"$ref": f"{_DEFINITIONS}#/$defs/{_OBJECT_META}"}

@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 from typing import Final
 
+from gpuplan.patterns import regex
+
 MAX_BYTES: Final = 32 * 2**20
 """The largest file of definitions that a chart brings has about 5 MiB."""
 MAX_DEPTH: Final = 200
 """How deep values may be nested in a file; libyaml's composer overflows the stack at some ten thousand levels."""
 
-_SUSPICIOUS_PREFIX: Final = re.compile(rf"^[ ?\-\t]{{{MAX_DEPTH},}}", re.MULTILINE)
-_BRACKET: Final = re.compile(r"[\[{}\]]")
+_SUSPICIOUS_PREFIX: Final = regex(rf"^[ ?\-\t]{{{MAX_DEPTH},}}", re.MULTILINE)
+_BRACKET: Final = regex(r"[\[{}\]]")
 
 
 class UnreadableCrdError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,12 +12,13 @@ from gpuplan.manifests.kustomization import FILE_NAME, component_paths, kustomiz
 from gpuplan.manifests.model import File, Identity, Manifest
 from gpuplan.manifests.rules import FILE_WRITTEN_TWICE, OBJECT_WRITTEN_TWICE
 from gpuplan.manifests.yamltext import to_yaml
+from gpuplan.patterns import regex
 
 HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gpuplan build.\n"
 """The first line of every file. It names no version and no date: the same input gives the same bytes."""
 
-_PORTABLE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
-_BETWEEN_WORDS: Final = re.compile(r"[^a-z0-9]+")
+_PORTABLE: Final = regex(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_BETWEEN_WORDS: Final = regex(r"[^a-z0-9]+")
 _LONGEST_STEM: Final = 132
 """With a suffix this stays below the 143 bytes that encrypted home folders (eCryptfs) leave to a file name."""
 

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_WORDS: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+from gpuplan.patterns import regex
+
+_WORDS: Final = regex(r"[A-Za-z_/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _NOT_WORDS: Final = frozenset(
     ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"]
 )
 """Words that some reader takes for a boolean, a number or nothing, in any case."""
 
-_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE: Final = regex("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON leaves as it is and YAML does not allow, or takes for a line end, or for a byte order mark."""
 
-_INEXACT_IN_BLOCK: Final = re.compile(
+_INEXACT_IN_BLOCK: Final = regex(
     "[^\t\n -~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"  # needs an escape
     "|[ \t](?:\n|\\Z)"  # blanks at the end of a line, which editors remove
     "|(?:\\A|\n)\t"  # a tab at the start of a line, which some readers take for indentation

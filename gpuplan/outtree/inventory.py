@@ -9,7 +9,6 @@ files. The inventories of earlier releases have no ``policies``, and say nothing
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,13 +19,14 @@ from typing import Any, Final, TypeGuard
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.paths import STATE, check_paths
+from gpuplan.patterns import regex
 
 INVENTORY: Final = f"{STATE}/inventory"
 _HINT: Final = (
     f"restore it with `git checkout -- out/{INVENTORY}`; after a merge take one side's `out/`, then run build"
 )
 
-_DIGEST: Final = re.compile(r"[0-9A-Za-z:]*")
+_DIGEST: Final = regex(r"[0-9A-Za-z:]*")
 """What is written again as it was read; a build of some clusters keeps the lines of the others."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import filterfalse
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.patterns import regex
 
 STATE: Final = ".gpuplan"
 """The folder that gpuplan keeps for itself; no other name may start with a dot."""
@@ -23,7 +23,7 @@ LEFTOVERS: Final = (f"{STATE}/lock", TEMPORARY)
 """What builds that were killed have left, those of earlier releases too."""
 
 _NAME: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
-_PATH: Final = re.compile(rf"{_NAME}(?:/{_NAME})*")
+_PATH: Final = regex(rf"{_NAME}(?:/{_NAME})*")
 _LONGEST: Final = 1024
 """Bytes of a path on macOS, on Linux four times that; ours have fewer than half."""
 

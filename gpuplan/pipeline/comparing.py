@@ -22,6 +22,7 @@ from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
+from gpuplan.patterns import regex
 from gpuplan.pipeline.freshness import Staleness, compare_committed, compare_written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.revisions import (
@@ -267,7 +268,7 @@ def _count_pods(impacts: Iterable[Impact]) -> int:
 
 # --- Which platforms ---------------------------------------------------------------------------------------------
 
-_SPAN: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+_SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 
 
 def _ends(root: Path, span: str) -> tuple[Side, Side]:

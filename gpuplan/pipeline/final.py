@@ -21,6 +21,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Scratch
 from gpuplan.manifests import Identity, Manifest, check_schemas
+from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
@@ -259,13 +260,13 @@ def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies | str]
     return {**found}
 
 
-_ID = re.compile(
+_ID = regex(
     r"(?P<what>no matches for Id|already registered id:) "
     r"(?P<kind>\w+)\.\S*?/(?P<name>\S+)\.(?P<namespace>\[noNs\]|[a-z0-9-]+)"
 )
-_WRAPPING = re.compile(r"(?:accumulating \w+: |accumulateDirectory: |[\\\"]+|recursed accumulation of path '[^']*': )+")
-_ADDRESS = re.compile(r" &\{0x[0-9a-f]+ <nil>\}")  # of something in memory, another one at each run
-_FILE = re.compile(r"[\w./-]+\.(?:ya?ml|json)")
+_WRAPPING = regex(r"(?:accumulating \w+: |accumulateDirectory: |[\\\"]+|recursed accumulation of path '[^']*': )+")
+_ADDRESS = regex(r" &\{0x[0-9a-f]+ <nil>\}")  # of something in memory, another one at each run
+_FILE = regex(r"[\w./-]+\.(?:ya?ml|json)")
 
 
 def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
@@ -303,7 +304,7 @@ def _help(said: str) -> str:
     return "repair what kustomize names"
 
 
-_NO_NETWORK = re.compile("(?:socket|connect): operation not permitted|transport '[^']*' not allowed")
+_NO_NETWORK = regex("(?:socket|connect): operation not permitted|transport '[^']*' not allowed")
 _HELP_FOR_TIME = "make the Component smaller, or look with `kustomize build` what takes so long"
 
 
@@ -431,7 +432,7 @@ def _misfits(
         yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(patched.plan.cluster.name,))
 
 
-_UNKNOWN_FIELD = re.compile("unknown field `([^`]+)`")
+_UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
 def _gather(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

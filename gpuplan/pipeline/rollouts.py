@@ -20,6 +20,7 @@ from gpuplan.changes.rollout import Refusal, Rollout, State, Step, StepKind, pla
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
+from gpuplan.patterns import regex
 from gpuplan.pipeline import Report, validate, writing
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.revisions import find_revision, is_in_git, read_revision
@@ -232,12 +233,12 @@ def _of_pool(pool: Pool, listed: str) -> Iterator[str]:
             yield _checked(name)
 
 
-_IS_SUBDOMAIN: Final = re.compile(DNS_SUBDOMAIN).fullmatch
+_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
 def _checked(name: str) -> str:
     """What is no node's name is most likely a line of a table; no overlay could name it, either."""
-    if len(name) > LONGEST_NAME or not _IS_SUBDOMAIN(name):
+    if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
         shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
         raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
     return name
@@ -265,7 +266,7 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 # --- The target --------------------------------------------------------------------------------------------------
 
-_COUNTED: Final = re.compile(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
+_COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
 
 
 def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:

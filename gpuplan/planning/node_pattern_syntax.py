@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpuplan.patterns import regex
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 ALPHABET = f"{LETTERS}{DIGITS}-."
@@ -53,10 +55,10 @@ _NAMED_CLASSES = {
     "xdigit": characters(f"{DIGITS}abcdef"),
 }
 
-_PLAIN = re.compile(r"[a-z0-9-]+(?![*+?{])")
-_REPETITION = re.compile(r"\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\}")
-_NAMED_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
-_GROUP_START = re.compile(r"\((?:\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>|(?!\?))")
+_PLAIN = regex(r"[a-z0-9-]+(?![*+?{])")
+_REPETITION = regex(r"\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\}")
+_NAMED_CLASS = regex(r"\[:(\^?)([a-z]+):\]")
+_GROUP_START = regex(r"\((?:\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>|(?!\?))")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import types
 import typing
 from collections.abc import Iterator
@@ -13,9 +12,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
+from gpuplan.patterns import regex
 from gpuplan.policy.models import KINDS, Model, complete
 
-_INDEX = re.compile(r"\[[0-9]*\]")
+_INDEX = regex(r"\[[0-9]*\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from gpuplan.patterns import regex
+
 
 def _nothing(_: str) -> str:
     return ""
@@ -107,12 +109,12 @@ Image = Annotated[
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
 """What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 
-_NO_REFERENCE: Final = re.compile(
+_NO_REFERENCE: Final = regex(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|/$|\.$|^@$|^-|^$", re.ASCII
 )
 """What no name of a branch or tag has (https://git-scm.com/docs/git-check-ref-format)."""
 
-_CONSTRAINT: Final = re.compile(r"(?=.*[*<>=!~^|, ])[0-9A-Za-z.+*<>=!~^|, -]+")
+_CONSTRAINT: Final = regex(r"(?=.*[*<>=!~^|, ])[0-9A-Za-z.+*<>=!~^|, -]+")
 """What ranges of versions are made of, such as `>=1.2.0 <2` and `v1.*`: Argo CD takes the newest tag in the range."""
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from gpuplan.diagnostics import Diagnostic
+from gpuplan.patterns import regex
 
-_NAMED = re.compile("`([^`]*)`")
+_NAMED = regex("`([^`]*)`")
 
 
 def fingerprints(diagnostics: Iterable[Diagnostic]) -> list[str]:

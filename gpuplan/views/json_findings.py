@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.diagnostics import Diagnostic, Origin, Position, Severity
+from gpuplan.patterns import regex
 from gpuplan.views.theme import Theme
 from gpuplan.views.verdict import tally
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = "1.0"
 """A minor step only adds keys; lists are never null or absent."""
 
-_LONE_SURROGATE = re.compile(r"(\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2}")
+_LONE_SURROGATE = regex(r"(\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2}")
 
 
 def json_findings(report: Report, theme: Theme) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
+from gpuplan.patterns import regex
 from gpuplan.views.text import printable
 from gpuplan.views.theme import Theme
 from gpuplan.views.verdict import tally
@@ -26,10 +27,10 @@ LONGEST: Final = 1_000
 _RULES_RESERVE: Final = 200_000
 """What the rows leave to the rules' explanations and to all that stands once."""
 _ORDER: Final = tuple(Severity)
-_CODE: Final = re.compile(r"`([^`]*)`")
-_REFERRING: Final = re.compile(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)
+_CODE: Final = regex(r"`([^`]*)`")
+_REFERRING: Final = regex(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)
 """Where mentions of people, issues and the like begin, and addresses."""
-_HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_HEADING: Final = regex(r"^#+ (.*)$", re.MULTILINE)
 
 
 def markdown(report: Report, theme: Theme) -> str:

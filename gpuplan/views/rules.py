@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from gpuplan.diagnostics import RetiredRule, Rule
+from gpuplan.patterns import regex
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import table
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
 
-_MARKUP = re.compile(r"(?m)^#+ (?P<heading>.*)$|`(?P<code>[^`\n]+)`")
+_MARKUP = regex(r"(?m)^#+ (?P<heading>.*)$|`(?P<code>[^`\n]+)`")
 
 
 def rules_table(rules: Sequence[Rule]) -> str:

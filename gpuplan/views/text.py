@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from gpuplan.patterns import regex
+
 TAB: Final = "    "
 
-_UNPRINTABLE: Final = re.compile(
+_UNPRINTABLE: Final = regex(
     "[\x00-\x1f\x7f-\x9f"  # control characters: a policy must not steer the reader's terminal
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction marks, which show text in another order than it has
     "\u2028\u2029\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\uffff]"  # line ends, half characters, what XML cannot hold
 )
 _DELETE: Final = "\x7f"
 
-_COMMAND: Final = re.compile(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
+_COMMAND: Final = regex(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
 """What GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output ...::`, whoever
 printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`."""
 

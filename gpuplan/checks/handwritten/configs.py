@@ -11,17 +11,18 @@ from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy, Plan
 
 MOST_MPS_CLIENTS = 48
 
-_RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
+_RESOURCE = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_RESOURCE = 63
 _UUID = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-_DEVICE = re.compile(rf"[0-9]+(:[0-9]+)?|(GPU|MIG)-{_UUID}|MIG-GPU-{_UUID}/[0-9]+/[0-9]+").fullmatch
-_FILTER = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?").fullmatch
-is_label_value = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?").fullmatch
+_DEVICE = regex(rf"[0-9]+(:[0-9]+)?|(GPU|MIG)-{_UUID}|MIG-GPU-{_UUID}/[0-9]+/[0-9]+")
+_FILTER = regex(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?")
+LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
@@ -171,7 +172,7 @@ def _pattern_errors(body: Mapping[str, object]) -> Iterator[Problem]:
 def _is_resource(name: object) -> bool:
     """Whether the plugin takes the name, to which it adds the prefix where that is missing."""
     plain = text(name).removeprefix("nvidia.com/")
-    return bool(_RESOURCE(plain)) and len(f"nvidia.com/{plain}") <= _LONGEST_RESOURCE
+    return bool(_RESOURCE.fullmatch(plain)) and len(f"nvidia.com/{plain}") <= _LONGEST_RESOURCE
 
 
 def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[Problem]:
@@ -202,7 +203,7 @@ def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mappin
 def _is_choice(devices: object) -> bool:
     """All devices, how many of them, or a list of indexes and UUIDs."""
     if isinstance(devices, list):
-        return all(isinstance(item, str | int) and bool(_DEVICE(str(item))) for item in devices)
+        return all(isinstance(item, str | int) and bool(_DEVICE.fullmatch(str(item))) for item in devices)
     return devices == "all" or (isinstance(devices, int) and not isinstance(devices, bool) and devices > 0)
 
 
@@ -307,7 +308,7 @@ def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
     for name, items in configs.items():
         route = ("mig-configs", name)
-        if not is_label_value(name):
+        if not LABEL_VALUE.fullmatch(name):
             message = f"entry `{name}` cannot be the value of a node label"
             yield Problem(
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
@@ -427,7 +428,7 @@ def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[Prob
         place, help_ = (*route, "device-filter"), 'write it quoted and whole, such as `"0x233010DE"`'
         if not isinstance(item, str):
             yield Problem(place, f"device filter `{item}` is not text", "cannot be read", help_)
-        elif not _FILTER(item):
+        elif not _FILTER.fullmatch(item):
             yield Problem(place, f"device filter `{item}` matches no GPU", "not device and vendor in hex", help_)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.checks.handwritten.reading import Object, inside, mapping, read, read_text, sequence, text, value_at
@@ -10,6 +9,7 @@ from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -26,7 +26,7 @@ from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.wording import listing, misspelling
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
-_HAMI_KEYS = re.compile(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)").fullmatch
+_HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
 
 
 @check("GPU620", "inert-quota-key")
@@ -45,7 +45,7 @@ def inert_quota_key(plan: Plan) -> Iterator[Finding]:
     for quota in read(plan).of_kind("ResourceQuota", "ClusterResourceQuota", ""):
         route = ("spec", "quota", "hard") if quota.kind == "ClusterResourceQuota" else ("spec", "hard")
         hard = inside(quota.body, *route)
-        if any(_HAMI_KEYS(key) for key in hard):
+        if any(_HAMI_KEYS.fullmatch(key) for key in hard):
             continue
         for key in hard:
             resource = key.removeprefix("limits.")

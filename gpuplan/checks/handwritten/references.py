@@ -13,6 +13,7 @@ from typing import Protocol
 
 from gpuplan.checks.handwritten.reading import Kustomization, mapping, path_in, read_text, sequence, text
 from gpuplan.diagnostics import Origin
+from gpuplan.patterns import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Reference:
     @property
     def is_remote(self) -> bool:
         """Whether some release of kustomize would look for it in another place."""
-        return _ADDRESS(self.value) is not None or (self.may_be_folder and _REPOSITORY(self.value) is not None)
+        in_any_case = _ADDRESS.match(self.value) is not None
+        return in_any_case or (self.may_be_folder and _REPOSITORY.match(self.value) is not None)
 
 
 class Files(Protocol):
@@ -80,7 +82,7 @@ def find_doubt(kustomization: Kustomization) -> str:
         for _, entry in _items(kustomization.at, kustomization.body, name):
             if not is_inline(text(entry)):
                 return text(entry)
-    return next((item for item in _texts(kustomization.body) if _DOUBTFUL(item)), "")
+    return next((item for item in _texts(kustomization.body) if _DOUBTFUL.search(item)), "")
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -108,16 +110,16 @@ _PLUGINS = ("generators", "transformers", "validators")
 """Their entries are the text of a configuration, a file with some, or a folder that builds some."""
 
 # Blanks and line ends around an address make it none for some releases, and are nothing that anybody means.
-_ADDRESS = re.compile(
+_ADDRESS = regex(
     r"\s*(?:[a-z][a-z0-9+.-]*://|https?:|git@|git::"
     r"|(?:github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)[/:]|.*\?(?:ref|version)=|.*\.git(?://|$))",
     re.IGNORECASE,
-).match
-_REPOSITORY = re.compile(
+)
+_REPOSITORY = regex(
     r"\s*(?:[a-z][a-z0-9-]*@(?!.*\.(?:ya?ml|json)\s*$)[^/:]*[/:].*|.*/_git/|[^/\s]*\.[^/\s]*:[0-9]*/)", re.IGNORECASE
-).match
+)
 
-_DOUBTFUL = re.compile(r"://|https?:|git::|@[^\s]*[:/]|\?(?:ref|version)=|\.git\b", re.IGNORECASE).search
+_DOUBTFUL = regex(r"://|https?:|git::|@[^\s]*[:/]|\?(?:ref|version)=|\.git\b", re.IGNORECASE)
 
 
 # --- Fields, whose names Go's JSON reader takes in upper and lower case ------------------------------------------
@@ -152,7 +154,7 @@ def _path_or_folder(at: Origin, value: object) -> Iterator[Reference]:
 
 def _path_or_objects(at: Origin, value: object) -> Iterator[Reference]:
     """A path, unless the text is objects; one that begins with an address is doubtful enough to be taken for one."""
-    if _ADDRESS(text(value)) or not is_inline(text(value)):
+    if _ADDRESS.match(text(value)) or not is_inline(text(value)):
         yield from _path(at, value)
 
 
@@ -164,7 +166,7 @@ def _generator(at: Origin, body: object) -> Iterator[Reference]:
     """The files of a ConfigMap or Secret: paths, or `key=path`."""
     for place, entry in _items(at, body, "files"):
         value = text(entry)
-        yield from _path(place, value if _ADDRESS(value) else value.partition("=")[2] or value)
+        yield from _path(place, value if _ADDRESS.match(value) else value.partition("=")[2] or value)
     for place, entry in _items(at, body, "envs"):
         yield from _path(place, entry)
     yield from _field(at, body, "env")
@@ -193,7 +195,7 @@ _FIELDS: Mapping[str, Callable[[Origin, object], Iterator[Reference]]] = {
 def _plugin(kustomization: Kustomization, at: Origin, entry: str, files: Files) -> Iterator[Reference]:
     """The entry itself if it is a path, and what its configurations name; what is in a text has no place of its own."""
     is_text = is_inline(entry)
-    if _ADDRESS(entry) or not is_text:
+    if _ADDRESS.match(entry) or not is_text:
         yield from _path_or_folder(at, entry)
     for place, body in _configurations(kustomization, at, entry, files):
         for reference in _configured(place, body):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Tenant
 from gpuplan.wording import listing
 
-_IS_GPU = re.compile(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)").fullmatch
+_GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
 
 # Where a Pod has its containers, a workload and a CronJob.
 _POD_SPECS = (("spec",), ("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
@@ -112,7 +112,7 @@ def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) 
             limits = mapping(resources.get("limits"))
             for kind in ("requests", "limits"):
                 for resource, amount in mapping(resources.get(kind)).items():
-                    if _IS_GPU(resource):
+                    if _GPU.fullmatch(resource):
                         at = found.place(*route, field, index, "resources", kind, resource)
                         yield _Ask(found, at.key, resource, amount, limits, is_limit=kind == "limits")
 

@@ -40,7 +40,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     is_guarded = has_admission_policies(plan.cluster)
     scheduler = plan.cluster.scheduler.kind
     for tenant in plan.tenants:
-        for namespace in tenant.namespaces:
+        for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
             yield Manifest(folder, _namespace(tenant, namespace, scheduler))
             yield Manifest(folder, _resource_quota(tenant, namespace, banned))
@@ -55,7 +55,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
-    level = tenant.pod_security.value
+    level = tenant.spec.allow.pod_security.value
     project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
     return {
         "apiVersion": "v1",
@@ -129,7 +129,7 @@ def _keys(unit: Unit) -> tuple[str, ...]:
 
 def _groups_by_role(tenant: Tenant) -> dict[Role, list[str]]:
     groups: dict[Role, set[str]] = {}
-    for member in tenant.members:
+    for member in tenant.spec.members:
         groups.setdefault(member.role, set()).add(member.group)
     return {role: sorted(groups[role]) for role in sorted(groups)}
 

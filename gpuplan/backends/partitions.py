@@ -21,7 +21,7 @@ _TABLE = f"{_FOLDER}/node-groups.yaml"
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    match plan.cluster.node_labels:
+    match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
             yield from (Manifest(_folder(pool), _rules(pool, group)) for pool in plan.pools if any(_selectable(pool)))
@@ -31,7 +31,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                 for pool in plan.parts
                 for node in sorted(pool.nodes.names)
             )
-            if any(pool.taints for pool in plan.pools):
+            if any(pool.spec.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
             yield _table(plan)
@@ -75,7 +75,7 @@ def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
     rule: dict[str, Any] = {"name": f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name, "labels": _labels(part)}
-    if part.taints:
+    if part.spec.taints:
         rule["taints"] = _taints(part)
     names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(part)]
     rule["matchFeatures"] = [*names, _HAS_NVIDIA_GPU]
@@ -145,7 +145,7 @@ _ABOUT_MACHINE_SETS = """\
 
 
 def _table(plan: Plan) -> File:
-    has_machine_sets = plan.cluster.platform is Platform.OPENSHIFT
+    has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
     about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
     groups = [
         {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
@@ -179,7 +179,7 @@ def _machine_set(pool: Pool) -> dict[str, Any]:
     if any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units):
         labels = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}", **labels}
     machine: dict[str, Any] = {"metadata": {"labels": labels}}
-    if pool.taints:
+    if pool.spec.taints:
         machine["taints"] = _taints(pool)
     return {"spec": {"template": {"spec": machine}}}
 
@@ -197,7 +197,9 @@ def _labels(pool: Pool) -> dict[str, str]:
 
 
 def _taints(pool: Pool) -> list[dict[str, str]]:
-    return [_taint(taint) for taint in sorted(pool.taints, key=lambda taint: (taint.key, taint.effect, taint.value))]
+    return [
+        _taint(taint) for taint in sorted(pool.spec.taints, key=lambda taint: (taint.key, taint.effect, taint.value))
+    ]
 
 
 def _taint(taint: Taint) -> dict[str, str]:

@@ -12,4 +12,4 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The objects that the policies do not make; entries of ConfigMaps that are retained are the GPU Operator's."""
     for retained in plan.retained:
         if isinstance(retained.what, RetainedObject):
-            yield Manifest(retained.what.folder, retained.what.manifest, is_foreign=True)
+            yield Manifest(retained.what.folder, retained.what.spec.manifest, is_foreign=True)

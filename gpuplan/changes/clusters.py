@@ -40,7 +40,7 @@ def added(plan: Plan) -> Change:
         nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(None, pool)),
         needs_drain=partitioned is not None,
-        needs_reboot=partitioned is not None and plan.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=partitioned is not None and plan.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
 
 
@@ -74,11 +74,12 @@ def cluster_changes(before: Plan, after: Plan) -> Iterator[Change]:
 
 def _kubernetes(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = has_admission_policies(before.cluster), has_admission_policies(after.cluster)
+    version = after.cluster.spec.kubernetes
     if old != new:
         yield _change(
             after,
             ChangeClass.ADMISSION,
-            f"Kubernetes is {after.cluster.kubernetes}, which {'knows' if new else 'does not know'} admission policies",
+            f"Kubernetes is {version}, which {'knows' if new else 'does not know'} admission policies",
             "new pods are held to their tenant's grants" if new else "only quotas hold tenants to their grants",
             REVERT,
             after.cluster.at / "kubernetes",
@@ -108,11 +109,11 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
         yield _change(
             after, ChangeClass.METADATA, "the cluster's id in Run:ai changes", NOTHING_RUNS, REVERT, new.at
         )._replace(folders=(folders.SCHEDULING,))
-    if old.cap is not new.cap and _caps(before) != _caps(after):
+    if old.spec.cap is not new.spec.cap and _caps(before) != _caps(after):
         yield _change(
             after,
             ChangeClass.ADMISSION,
-            f"quotas cap what is {'guaranteed' if new.cap == 'guaranteed' else 'the limit'}",
+            f"quotas cap what is {'guaranteed' if new.spec.cap == 'guaranteed' else 'the limit'}",
             "new pods are judged by other quotas; those that run go on",
             REVERT,
             new.at / "cap",
@@ -128,7 +129,7 @@ def _caps(plan: Plan) -> object:
 
 def _node_labels(before: Plan, after: Plan) -> Iterator[Change]:
     """A label that goes before its successor comes is one that the operator replaces by `all-disabled`."""
-    old, new = before.cluster.node_labels, after.cluster.node_labels
+    old, new = before.cluster.spec.node_labels, after.cluster.spec.node_labels
     if old is new:
         return
     yield _change(
@@ -144,7 +145,7 @@ def _node_labels(before: Plan, after: Plan) -> Iterator[Change]:
         nodes=impact_of_all(after.pools),
         pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts),
         needs_drain=True,
-        needs_reboot=after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
 
 
@@ -160,8 +161,12 @@ def _labeller(owner: NodeLabels) -> str:
 
 # --- Who syncs and who watches -----------------------------------------------------------------------------------
 
-MOVES: Final = ("namespace", "server", "cluster_name", "kube_config_secret")
-"""Fields that say where the tool's objects are, and where they lead."""
+
+def home(tool: Argocd | Flux) -> tuple[object, ...]:
+    """Where the tool's objects are, and where they lead."""
+    if isinstance(tool, Argocd):
+        return tool.namespace, tool.spec.destination.server, tool.spec.destination.name
+    return tool.spec.namespace, tool.spec.kube_config_secret
 
 
 def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
@@ -194,7 +199,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _synced_otherwise(after: Plan, old: Argocd | Flux, new: Argocd | Flux, tool: str, key: str) -> Change:
-    moved = any(getattr(old, name, None) != getattr(new, name, None) for name in MOVES)
+    moved = home(old) != home(new)
     return _change(
         after,
         ChangeClass.DESTRUCTIVE if moved else ChangeClass.METADATA,

@@ -9,6 +9,7 @@ from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.layouts import layout_changes
 from gpuplan.changes.model import Change
 from gpuplan.changes.operator import operator_changes
+from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.priorities import priority_changes
 from gpuplan.changes.tenants import tenant_changes
@@ -29,7 +30,8 @@ def compare(before: Sequence[Plan], after: Sequence[Plan]) -> tuple[Change, ...]
         elif name not in old:
             found.append(added(new[name]))
         elif old[name] is not new[name]:
-            found += _compare(old[name], new[name])
+            edits = Edits(old[name], new[name])
+            found += (change._replace(at=edits.cause(change.at)) for change in _compare(old[name], new[name]))
     return tuple(sorted(found, key=_order))
 
 

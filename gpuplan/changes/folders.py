@@ -16,21 +16,21 @@ WORKLOADS = Stage.WORKLOADS.value
 
 def of_nodes(plan: Plan, *pools: Pool) -> tuple[str, ...]:
     """What labels and taints the pools' nodes; where others do that, the table for them."""
-    if plan.cluster.node_labels is NodeLabels.EXTERNAL:
+    if plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return (Stage.PARTITIONS.value,)
     return tuple(f"{Stage.PARTITIONS}/{pool.name}" for pool in pools)
 
 
 def of_guards(plan: Plan) -> tuple[str, ...]:
     """What guards the sync of nodes, from the operator's namespace."""
-    if plan.cluster.argocd is None or plan.cluster.node_labels is NodeLabels.EXTERNAL:
+    if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return ()
-    return of_nodes(plan, *(pool for pool in plan.pools if pool.disruption.guard is not None))
+    return of_nodes(plan, *(pool for pool in plan.pools if pool.spec.disruption.guard is not None))
 
 
 def is_synced_apart(plan: Plan, pool: Pool) -> bool:
     """Whether something labels the pool's nodes that is synced by itself, when the pool may be disturbed."""
-    match plan.cluster.node_labels:
+    match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             return delivered(plan) is not None and bool(pool.nodes.names or pool.nodes.name_pattern)
         case NodeLabels.NODE:
@@ -63,7 +63,7 @@ def of_resources(before: Plan, after: Plan) -> tuple[str, ...]:
 
 
 def of_namespaces(tenant: Tenant) -> tuple[str, ...]:
-    return tuple(f"{NAMESPACES}/{name}" for name in tenant.namespaces)
+    return tuple(f"{NAMESPACES}/{name}" for name in tenant.spec.namespaces)
 
 
 def of_tenant(plan: Plan, tenant: Tenant) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def counts_nodes(plan: Plan) -> bool:
     return (
         cluster.scheduler.kind is SchedulerKind.KUEUE
         or cluster.monitoring is not None
-        or cluster.node_labels is NodeLabels.EXTERNAL
+        or cluster.spec.node_labels is NodeLabels.EXTERNAL
     )
 
 

@@ -141,7 +141,7 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
     folders: tuple[str, ...] = ("gpu-operator",)
     if objects:
         one, other = (
-            item.what.manifest if item is not None and isinstance(item.what, RetainedObject) else None
+            item.what.spec.manifest if item is not None and isinstance(item.what, RetainedObject) else None
             for item in (old, new)
         )
         folders = tuple(sorted({item.folder for item in objects}))
@@ -163,5 +163,5 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
 def _effect_on_needs(found: ChangeClass, old: Retained | None, new: Retained | None) -> str:
     """Only the cluster knows whether something still needs what goes."""
     if old is not None and new is None:
-        return f"whatever still needs it finds it no more: it may go once {old.until}"
+        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
     return NOTHING_RUNS if found.rank <= ChangeClass.PLUGIN_RESTART.rank else "whatever needs it finds something else"

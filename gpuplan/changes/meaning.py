@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
+from gpuplan.planning.plan import said
 
 _PLACES = frozenset(("at", "layout_at"))
 _DERIVED = frozenset(("placed",))
@@ -25,16 +26,10 @@ def meaning(part: object) -> object:
         return part.id
     if isinstance(part, Mapping):
         return {key: meaning(value) for key, value in part.items()}
-    if isinstance(part, list | tuple):
-        names = getattr(part, "_fields", None)
-        if names is None:
-            return tuple(meaning(value) for value in part)
-        return type(part).__name__, *(meaning(getattr(part, name)) for name in names if _matters(name))
-    if isinstance(part, BaseModel):
-        return type(part).__name__, *(meaning(value) for _, value in part)
-    if is_dataclass(part):
-        names = tuple(field.name for field in fields(part))
-        return type(part).__name__, *(meaning(getattr(part, name)) for name in names if _matters(name))
+    if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
+        return tuple(meaning(value) for value in part)
+    if isinstance(part, BaseModel | tuple) or is_dataclass(part):
+        return type(part).__name__, {name: meaning(value) for name, value in said(part) if _matters(name)}
     return part
 
 

@@ -58,7 +58,7 @@ def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
     so that nodes find another content under the label that they have, or where a label arrives before the file, the
     device plugin's configuration and the partitions are of two states.
     """
-    if Allocation.DRA in (moved.before.allocation, moved.after.allocation):
+    if Allocation.DRA in (moved.before.spec.allocation, moved.after.spec.allocation):
         return Halves(None, None)
     first = published(before, moved.before, moved.before)
     last = published(after, moved.after, moved.after)
@@ -74,9 +74,9 @@ def may_labels_come_first(before: Plan, after: Plan, pool: str) -> bool:
     return (
         before.cluster.argocd is not None
         and after.cluster.argocd is not None
-        and after.cluster.node_labels is not NodeLabels.EXTERNAL
+        and after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
         and any(
-            found.disruption.approval is Approval.AUTOMATIC
+            found.spec.disruption.approval is Approval.AUTOMATIC
             for plan in (before, after)
             if (found := plan.find_pool(pool)) is not None
         )
@@ -113,7 +113,7 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
 
 def _strategy(plan: Plan, config: Mapping[str, Any]) -> str:
     """That of the whole cluster overrides a file's (`applyMIGConfiguration` in the GPU Operator)."""
-    cluster = plan.cluster.gpu_operator.mig_strategy
+    cluster = plan.cluster.gpu_operator.spec.mig_strategy
     own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
     return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
 
@@ -153,6 +153,6 @@ def is_label_gone_between(before: Plan, after: Plan, was: Pool, to: Pool) -> boo
     does), and the MIG manager dissolves the partitions. Where labels are parts of Node objects, or somebody else's,
     none is taken away.
     """
-    is_by_rule = before.cluster.node_labels is after.cluster.node_labels is NodeLabels.NFD
+    is_by_rule = before.cluster.spec.node_labels is after.cluster.spec.node_labels is NodeLabels.NFD
     config = was.labels.get(MIG_CONFIG_LABEL)
     return is_by_rule and isinstance(was.sharing, Mig) and config == to.labels.get(MIG_CONFIG_LABEL)

@@ -68,9 +68,9 @@ class Change(NamedTuple):
     """One change of meaning in one cluster.
 
     ``what`` says what changes, ``effect`` what comes of it in the cluster and ``undo`` what reverting the commit does.
-    ``at`` is in the later policy, or in the earlier one for what is removed. ``folders`` are those that apply it,
-    relative to the cluster's. ``pods`` is how many pods may be disturbed at most, as the plan has it. ``windows`` are
-    the pool's, empty where it may be applied at any time.
+    ``at`` is the first edit that it comes of, in the later policy, or in the earlier one for what is removed.
+    ``folders`` are those that apply it, relative to the cluster's. ``pods`` is how many pods may be disturbed at most,
+    as the plan has it. ``windows`` are the pool's, empty where it may be applied at any time.
     """
 
     cluster: str

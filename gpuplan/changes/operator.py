@@ -28,10 +28,10 @@ _WATCHED: Final = ("dcgmExporter", "nodeStatusExporter")
 
 def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
-    if old.install is not new.install or old.namespace != new.namespace:
+    if old.spec.install is not new.spec.install or old.namespace != new.namespace:
         yield _installed_otherwise(before, after)
         return
-    if old.cluster_policy != new.cluster_policy and new.install is not Install.HELM:
+    if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
         yield _policy_renamed(after, old)
     if driver := _driver_text(before, after):
         yield _driver(before, after, driver)
@@ -53,8 +53,8 @@ def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
 def _installed_otherwise(before: Plan, after: Plan) -> Change:
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
     texts = []
-    if old.install is not new.install:
-        texts.append(f"the operator is installed by {new.install}, not by {old.install}")
+    if old.spec.install is not new.spec.install:
+        texts.append(f"the operator is installed by {new.spec.install}, not by {old.spec.install}")
     if old.namespace != new.namespace:
         texts.append(f"its namespace is `{new.namespace}`, not `{old.namespace}`")
     return _change(
@@ -106,16 +106,18 @@ def _driver(before: Plan, after: Plan, text: str) -> Change:
 def _driver_text(before: Plan, after: Plan) -> str:
     """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
-    if new.install is Install.EXTERNAL:
+    if new.spec.install is Install.EXTERNAL:
         return ""
-    if old.driver_enabled != new.driver_enabled:
-        return f"the operator {'manages' if new.driver_enabled else 'no longer manages'} the driver"
-    if not new.driver_enabled:
+    if old.spec.driver.enabled != new.spec.driver.enabled:
+        return f"the operator {'manages' if new.spec.driver.enabled else 'no longer manages'} the driver"
+    if not new.spec.driver.enabled:
         return ""
-    if old.driver_version != new.driver_version:
-        versions = from_to(old.driver_version or "the release's own", new.driver_version or "the release's own")
+    if old.spec.driver.version != new.spec.driver.version:
+        versions = from_to(
+            old.spec.driver.version or "the release's own", new.spec.driver.version or "the release's own"
+        )
         return f"the driver changes {versions}"
-    if not new.driver_version and old.version != new.version and _own_driver(old) != _own_driver(new):
+    if not new.spec.driver.version and old.version != new.version and _own_driver(old) != _own_driver(new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
     one, other = (without(section(_settings(plan), "driver"), "upgradePolicy") for plan in (before, after))
     return "settings of the driver change" if _differing(one, other) else ""
@@ -177,8 +179,8 @@ def _mps_settings_differ(before: Plan, after: Plan) -> bool:
     """
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
     return (
-        (old.version != new.version and new.install is not Install.EXTERNAL)
-        or old.mig_strategy is not new.mig_strategy
+        (old.version != new.version and new.spec.install is not Install.EXTERNAL)
+        or old.spec.mig_strategy is not new.spec.mig_strategy
         or bool(set(_settings_differing(before, after)) - _APART_FROM_MPS)
     )
 
@@ -214,12 +216,12 @@ def _with_mig(after: Plan) -> tuple[Pool, ...]:
 def _causes(before: Plan, after: Plan) -> list[str]:
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
     found = []
-    if old.version != new.version and new.install is not Install.EXTERNAL:
+    if old.version != new.version and new.spec.install is not Install.EXTERNAL:
         found.append(f"the operator's release changes {from_to(old.version, new.version)}")
-    if old.mig_strategy is not new.mig_strategy:
-        found.append(f"the MIG strategy changes {from_to(old.mig_strategy, new.mig_strategy)}")
-    if old.reboots_on_mig_change != new.reboots_on_mig_change:
-        found.append(f"mig-manager {'may reboot' if new.reboots_on_mig_change else 'no longer reboots'} nodes")
+    if old.spec.mig_strategy is not new.spec.mig_strategy:
+        found.append(f"the MIG strategy changes {from_to(old.spec.mig_strategy, new.spec.mig_strategy)}")
+    if old.spec.reboot_on_mig_change != new.spec.reboot_on_mig_change:
+        found.append(f"mig-manager {'may reboot' if new.spec.reboot_on_mig_change else 'no longer reboots'} nodes")
     if keys := _whole(_differing(device_plugin.data(before), device_plugin.data(after)), before, after):
         found.append(f"the device plugin's configuration of {names(keys)} changes")
     entries = _entries(before), _entries(after)
@@ -256,7 +258,7 @@ def _plugin_restarts(before: Plan, after: Plan) -> bool:
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
     return (
         old.version != new.version
-        or old.mig_strategy is not new.mig_strategy
+        or old.spec.mig_strategy is not new.spec.mig_strategy
         or _plugin_file_differs(before, after)
         or bool(set(_settings_differing(before, after)) - {"migManager"})
     )
@@ -267,7 +269,7 @@ def _plugin_restarts(before: Plan, after: Plan) -> bool:
 
 def _settings(plan: Plan) -> Mapping[str, Any]:
     """What the operator is told, by operand, and what else OLM is told."""
-    match plan.cluster.gpu_operator.install:
+    match plan.cluster.gpu_operator.spec.install:
         case Install.HELM:
             return helm.values(plan, _NO_NAMES)
         case Install.EXTERNAL:
@@ -282,7 +284,7 @@ def _spec(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _olm(plan: Plan) -> Mapping[str, Any]:
-    bodies = [*olm.objects(plan), *(nfd.objects(plan) if plan.cluster.gpu_operator.installs_nfd else ())]
+    bodies = [*olm.objects(plan), *(nfd.objects(plan) if plan.cluster.gpu_operator.spec.nfd else ())]
     return {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
 
 

@@ -67,7 +67,7 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
     """
     if not change.pods and not change.needs_drain:
         return ()
-    owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.namespaces}
+    owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.spec.namespaces}
     places = _Places(earlier.pools)
     touched = _touched(change, earlier)
     found = []
@@ -138,7 +138,7 @@ def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:
     if kind == "Workload":
         return pod.workload == name
     tenant = next((item for item in earlier.tenants if kind == "Tenant" and item.name == name), None)
-    return tenant is None or pod.namespace in tenant.namespaces
+    return tenant is None or pod.namespace in tenant.spec.namespaces
 
 
 def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:

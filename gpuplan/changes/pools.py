@@ -9,7 +9,6 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
-from gpuplan.changes.meaning import meaning, means_same
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.model import Change, ChangeClass, Subject, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
@@ -20,8 +19,8 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     Allocation,
-    Approval,
     Effect,
+    Guard,
     Mig,
     Mps,
     NodeLabels,
@@ -31,6 +30,7 @@ from gpuplan.planning.plan import (
     Taint,
 )
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.projects import seconds
 
 _HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 """Their objects of a pool cannot go while work is in them.
@@ -99,7 +99,7 @@ def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
     yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
     if _is_partitioned_on_arrival(was, pool) or _mps_effect(was, pool):
         yield ChangeClass.REPARTITION
-    if taints := _without(pool.taints, was.taints if was else ()):
+    if taints := _without(pool.spec.taints, was.spec.taints if was else ()):
         yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
 
 
@@ -143,7 +143,7 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
         capacity=capacities(pool, None),
         pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
         needs_drain=is_partitioned,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
 
 
@@ -159,21 +159,24 @@ _DISSOLVED: Final = (
 def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
-    yield from _sharing(before, after, old, new)
-    yield from _leaving(before, after, old, new)
-    yield from _coming(before, after, old, new)
-    yield from _nodes(before, after, old, new)
-    yield from _placement(after, old, new)
-    yield from _taints(before, after, old, new)
-    yield from _labels(after, old, new)
-    yield from _topology(after, old, new)
-    yield from _disruption(after, old, new)
+    for field, changes in (
+        ("sharing", _sharing(before, after, old, new)),
+        ("nodes", _leaving(before, after, old, new)),
+        ("nodes", _coming(before, after, old, new)),
+        ("nodes", _nodes(before, after, old, new)),
+        ("placement", _placement(after, old, new)),
+        ("taints", _taints(before, after, old, new)),
+        ("nodeLabels", _labels(after, old, new)),
+        ("topology", _topology(after, old, new)),
+        ("disruption", _disruption(after, old, new)),
+    ):
+        yield from (change._replace(at=change.at / field) for change in changes)
 
 
 def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
     NVIDIA/k8s-device-plugin)."""
-    vanishes = old.name not in device_plugin.data(after) and new.allocation is Allocation.DEVICE_PLUGIN
+    vanishes = old.name not in device_plugin.data(after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
     is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
     takes_turns = _is_label_gone(before, after, old, new)
     effects = [
@@ -213,7 +216,7 @@ def _ordered(was: Pool, to: Pool) -> str:
 
 
 def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.allocation is not new.allocation:
+    if old.spec.allocation is not new.spec.allocation:
         yield _allocation(before, after, old, new)
     for moved in transitions(old, new):
         config, next_config = _mig_config(moved.before), _mig_config(moved.after)
@@ -223,12 +226,12 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
             yield _shared_otherwise(before, after, old, new, moved)
         elif (between := halves(before, after, moved)).labels_first is not None:
             yield _configured_otherwise(before, after, old, new, moved, between)
-    if old.allocation is new.allocation and _asked(old) != _asked(new):
+    if old.spec.allocation is new.spec.allocation and _asked(old) != _asked(new):
         yield _asked_otherwise(before, after, old, new)
 
 
 def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
-    claims = new.allocation is Allocation.DRA
+    claims = new.spec.allocation is Allocation.DRA
     nodes = impact(new.nodes)
     return _change(
         after,
@@ -244,7 +247,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count),
         needs_drain=True,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -264,7 +267,7 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
     switches = _modes(moved.before) != _modes(moved.after)
-    may_reboot = switches and after.cluster.gpu_operator.reboots_on_mig_change
+    may_reboot = switches and after.cluster.gpu_operator.spec.reboot_on_mig_change
     effects = []
     if vanishes:
         effects.append(
@@ -294,7 +297,7 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
         pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
         needs_reboot=may_reboot,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -328,7 +331,7 @@ def _configured_otherwise(
         "the device plugin's configuration of its nodes has another name",
         "; ".join(_between(between)),
         REVERT,
-    )._replace(nodes=moved.nodes, folders=_folders(before, after, old, new), windows=new.disruption.windows)
+    )._replace(nodes=moved.nodes, folders=_folders(before, after, old, new), windows=new.windows)
 
 
 def _repartition_text(moved: Transition) -> str:
@@ -446,7 +449,7 @@ def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 
 def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, mps = leaving.nodes, leaving.to, _mps_effect(old, leaving.to)
-    evicts = to is not None and _evict(_without(to.taints, old.taints))
+    evicts = to is not None and _evict(_without(to.spec.taints, old.spec.taints))
     if to is None:
         is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
         change_class = worst(
@@ -480,8 +483,8 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
         needs_drain=is_partitioned or bool(mps) or evicts,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
-        windows=new.disruption.windows,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        windows=new.windows,
     )
 
 
@@ -499,7 +502,7 @@ def _coming(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
 
 def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arrival) -> Change:
     nodes, was = coming.nodes, coming.was
-    evicts = _evict(_without(new.taints, was.taints if was else ()))
+    evicts = _evict(_without(new.spec.taints, was.spec.taints if was else ()))
     is_partitioned = _is_partitioned_on_arrival(was, coming.to)
     takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
     mps = _mps_effect(was, coming.to)
@@ -520,8 +523,8 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
         needs_drain=is_partitioned or evicts or bool(mps),
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.reboots_on_mig_change,
-        windows=new.disruption.windows,
+        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        windows=new.windows,
     )
 
 
@@ -570,17 +573,20 @@ def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:
 
 
 def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.placement is not new.placement and after.cluster.scheduler.kind in (SchedulerKind.KAI, SchedulerKind.RUNAI):
-        how = new.placement.value if new.placement is not None else "as the scheduler does by itself"
+    if old.spec.placement is not new.spec.placement and after.cluster.scheduler.kind in (
+        SchedulerKind.KAI,
+        SchedulerKind.RUNAI,
+    ):
+        how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         yield _change(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
         )._replace(folders=(folders.SCHEDULING,))
 
 
 def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
+    gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
     if not gone and not come:
-        if meaning(old.taints) != meaning(new.taints) and folders.lists_taints(after):
+        if old.spec.taints != new.spec.taints and folders.lists_taints(after):
             yield _change(
                 after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
             )._replace(folders=_folders(before, after, old, new))
@@ -601,7 +607,7 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
         folders=folders.ordered((*_folders(before, after, old, new), folders.OPERATOR)),
         pods=pods_on(before, old, new.nodes.count) if evicts else 0,
         needs_drain=evicts,
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -615,9 +621,9 @@ def _taint(taint: Taint) -> str:
 
 
 def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    gone = [key for key in old.node_labels if key not in new.node_labels]
-    come = [key for key in new.node_labels if key not in old.node_labels]
-    other = [key for key, value in new.node_labels.items() if old.node_labels.get(key, value) != value]
+    gone = [key for key in old.spec.node_labels if key not in new.spec.node_labels]
+    come = [key for key in new.spec.node_labels if key not in old.spec.node_labels]
+    other = [key for key, value in new.spec.node_labels.items() if old.spec.node_labels.get(key, value) != value]
     if not (gone or come or other):
         return
     parts = (("loses", gone), ("changes", other), ("gets", come))
@@ -631,7 +637,7 @@ def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     )._replace(
         nodes=impact(new.nodes),
         folders=folders.ordered((*folders.of_nodes(after, new), folders.OPERATOR)),
-        windows=new.disruption.windows,
+        windows=new.windows,
     )
 
 
@@ -640,16 +646,16 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
-    if old.topology == new.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if old.spec.topology == new.spec.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
         return
-    change_class = ChangeClass.RECREATE if old.topology else ChangeClass.ADMISSION
+    change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
     if after.cluster.scheduler.kind is SchedulerKind.RUNAI:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
     yield _change(
         after,
         new,
         change_class,
-        f"topology is {names(new.topology)}" if new.topology else "topology is taken away",
+        f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
         "the scheduler's objects of the pool must be deleted and made anew"
         if change_class is ChangeClass.RECREATE
         else "gangs are placed otherwise; those that run stay",
@@ -658,23 +664,20 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other = (meaning(pool.disruption._replace(max_unavailable=0)) for pool in (old, new))
-    if one == other or not folders.is_synced_apart(after, new):
+    one, other = old.spec.disruption, new.spec.disruption
+    if not folders.is_synced_apart(after, new):
         return
     texts = []
-    if old.disruption.approval is not new.disruption.approval:
-        texts.append(f"approval is {new.disruption.approval}")
-    if after.cluster.argocd is not None and not means_same(old.disruption.windows, new.disruption.windows):
+    if one.approval is not other.approval:
+        texts.append(f"approval is {other.approval}")
+    if after.cluster.argocd is not None and one.windows != other.windows:
         texts.append("windows change")
-    rest, other_rest = (
-        meaning(pool.disruption._replace(max_unavailable=0, approval=Approval.MANUAL, windows=()))
-        for pool in (old, new)
-    )
-    if after.cluster.argocd is not None and rest != other_rest:
+    is_guarded_otherwise = _guarded(one.guard) != _guarded(other.guard)
+    if after.cluster.argocd is not None and is_guarded_otherwise:
         texts.append("what watches over a disruption changes")
     if not texts:
         return
-    guarded = folders.of_nodes(after, new) if rest != other_rest else ()
+    guarded = folders.of_nodes(after, new) if is_guarded_otherwise else ()
     yield _change(
         after,
         new,
@@ -683,6 +686,10 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         f"changes of the pool are applied at other times; {NOTHING_RUNS}",
         REVERT,
     )._replace(folders=(*guarded, folders.delivered(after) or ""))
+
+
+def _guarded(guard: Guard | None) -> tuple[str, int] | None:
+    return (guard.image, seconds(guard.timeout)) if guard else None
 
 
 # --- Parts of all ------------------------------------------------------------------------------------------------
@@ -714,14 +721,14 @@ def _written(plan: Plan, pool: Pool) -> object:
     nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
     has_whole = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)  # labels MachineSets
     counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node, has_whole)
-    is_table = plan.cluster.node_labels is not NodeLabels.NFD
-    return nodes, [part.labels for part in pool.parts], meaning(pool.taints), counted if is_table else None
+    is_table = plan.cluster.spec.node_labels is not NodeLabels.NFD
+    return nodes, [part.labels for part in pool.parts], pool.spec.taints, counted if is_table else None
 
 
 def _queued(pool: Pool) -> object:
     """What a scheduler knows of a pool."""
     units = [(unit.asked_as, unit.capacity, unit.gpu_weight) for unit in pool.units]
-    return units, meaning(pool.taints), pool.topology, pool.placement
+    return units, pool.spec.taints, pool.spec.topology, pool.spec.placement
 
 
 def _configures(plan: Plan) -> tuple[Mapping[str, str], object]:

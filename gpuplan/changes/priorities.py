@@ -21,8 +21,9 @@ def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:
                 after,
                 other,
                 ChangeClass.PREEMPTION_ORDER,
-                f"priority class with the value {other.value} is added",
-                "pods that name it go before those of lower classes" + (", and evict them" if other.preempts else ""),
+                f"priority class with the value {other.spec.value} is added",
+                "pods that name it go before those of lower classes"
+                + (", and evict them" if other.spec.preempts else ""),
                 REVERT,
             )
         elif one is not None and other is None:
@@ -49,25 +50,25 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             "create pods with it; pods that run keep what they had",
             "reverting is refused in the same way, once the class is made anew",
         )
-    if old.is_default != new.is_default:
+    if old.spec.default != new.spec.default:
         yield _change(
             after,
             new,
             ChangeClass.PREEMPTION_ORDER,
-            f"pods that name no class {'get this one' if new.is_default else 'get this one no more'}",
-            f"the priority of new pods without a class is {new.value if new.is_default else 'that of no class'}",
+            f"pods that name no class {'get this one' if new.spec.default else 'get this one no more'}",
+            f"the priority of new pods without a class is {new.spec.value if new.spec.default else 'that of no class'}",
             REVERT,
         )._replace(folders=(folders.SCHEDULING,))
-    if old.preemptible != new.preemptible and _obeys_preemptible(before, after, new.name):
+    if old.spec.preemptible != new.spec.preemptible and _obeys_preemptible(before, after, new.name):
         yield _change(
             after,
             new,
             ChangeClass.PREEMPTION_ORDER,
-            f"pods of the class may {'be evicted' if new.preemptible else 'not be evicted any more'}",
+            f"pods of the class may {'be evicted' if new.spec.preemptible else 'not be evicted any more'}",
             "the scheduler evicts other pods than before",
             REVERT,
         )._replace(folders=(folders.SCHEDULING,), pods=_pods(before, old))
-    if old.description != new.description:
+    if old.spec.description != new.spec.description:
         yield _change(after, new, ChangeClass.METADATA, "description changes", NOTHING_RUNS, REVERT)
 
 
@@ -77,8 +78,8 @@ def _fixed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) ->
     With Kueue, classes never preempt by themselves.
     """
     found = []
-    if old.value != new.value:
-        found.append(f"value changes {from_to(old.value, new.value)}")
+    if old.spec.value != new.spec.value:
+        found.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
     preempted, preempts = _preempts(before, old), _preempts(after, new)
     if preempted != preempts:
         found.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
@@ -86,7 +87,7 @@ def _fixed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) ->
 
 
 def _preempts(plan: Plan, priority: PriorityClass) -> bool:
-    return priority.preempts and plan.cluster.scheduler.kind is not SchedulerKind.KUEUE
+    return priority.spec.preempts and plan.cluster.scheduler.kind is not SchedulerKind.KUEUE
 
 
 def _obeys_preemptible(before: Plan, after: Plan, name: str) -> bool:

@@ -38,7 +38,11 @@ def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | N
     gone = [tenant for name, tenant in old.items() if name not in new]
     come = [tenant for name, tenant in new.items() if name not in old]
     for tenant in gone:
-        same = (other for other in come if set(tenant.namespaces) == set(other.namespaces) and tenant.namespaces)
+        same = (
+            other
+            for other in come
+            if set(tenant.spec.namespaces) == set(other.spec.namespaces) and tenant.spec.namespaces
+        )
         successor = next(same, None)
         if successor is not None:
             come.remove(successor)
@@ -51,7 +55,7 @@ def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | N
 
 
 def _added(after: Plan, tenant: Tenant) -> Change:
-    where = f" with the namespaces {names(tenant.namespaces)}" if tenant.namespaces else ""
+    where = f" with the namespaces {names(tenant.spec.namespaces)}" if tenant.spec.namespaces else ""
     return _change(
         after,
         tenant,
@@ -64,7 +68,9 @@ def _added(after: Plan, tenant: Tenant) -> Change:
 
 def _removed(before: Plan, tenant: Tenant) -> Change:
     held = "; its queues stay until their work is gone" if before.cluster.scheduler.kind in _HAS_QUEUES else ""
-    where = f"the namespaces {names(tenant.namespaces)} and all in them" if tenant.namespaces else "its quotas"
+    where = (
+        f"the namespaces {names(tenant.spec.namespaces)} and all in them" if tenant.spec.namespaces else "its quotas"
+    )
     return _change(
         before,
         tenant,
@@ -81,8 +87,11 @@ def _removed(before: Plan, tenant: Tenant) -> Change:
 def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[str, str]) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(before, after, old, new)
-    yield from _namespaces(before, after, old, new)
-    yield from _quotas(before, after, old, new, pools)
+    for field, changes in (
+        ("namespaces", _namespaces(before, after, old, new)),
+        ("quotas", _quotas(before, after, old, new, pools)),
+    ):
+        yield from (change._replace(at=change.at / field) for change in changes)
     yield from _admission(after, old, new)
     yield from _order(after, old, new)
 
@@ -106,9 +115,9 @@ def _renamed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Change:
 
 
 def _namespaces(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
-    gone = [name for name in old.namespaces if name not in new.namespaces]
-    come = [name for name in new.namespaces if name not in old.namespaces]
-    kept = {name for tenant in after.tenants for name in tenant.namespaces}
+    gone = [name for name in old.spec.namespaces if name not in new.spec.namespaces]
+    come = [name for name in new.spec.namespaces if name not in old.spec.namespaces]
+    kept = {name for tenant in after.tenants for name in tenant.spec.namespaces}
     where = folders.ordered((*folders.of_tenant(before, old), *folders.of_tenant(after, new)))
     if lost := [name for name in gone if name not in kept]:
         yield _change(
@@ -217,13 +226,13 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append(f"may not name the priority class {names(gone)} any more")
     if come := [name for name in other if name not in one]:
         texts.append(f"may name the priority class {names(come)}")
-    if old.pod_security is not new.pod_security:
-        texts.append(f"pod security is {new.pod_security}")
-    if old.units_per_container != new.units_per_container and _limits_containers(old, new):
+    if old.spec.allow.pod_security is not new.spec.allow.pod_security:
+        texts.append(f"pod security is {new.spec.allow.pod_security}")
+    if old.spec.allow.units_per_container != new.spec.allow.units_per_container and _limits_containers(old, new):
         texts.append(
             "a container may ask for any number of units"
-            if new.units_per_container is None
-            else f"a container may ask for {new.units_per_container} units at most"
+            if new.spec.allow.units_per_container is None
+            else f"a container may ask for {new.spec.allow.units_per_container} units at most"
         )
     effect = "new pods are judged by it; those that run go on"
     if _roles(old) != _roles(new):
@@ -241,12 +250,12 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 def _limits_containers(old: Tenant, new: Tenant) -> bool:
     """Whether a number of units for each container means anything: of shares a container may have one anyway."""
-    as_before = new._replace(units_per_container=old.units_per_container)
-    return any(granted(new, name) != granted(as_before, name) for name in new.namespaces)
+    as_before = new._replace(spec=new.spec.model_copy(update={"allow": old.spec.allow}))
+    return any(granted(new, name) != granted(as_before, name) for name in new.spec.namespaces)
 
 
 def _roles(tenant: Tenant) -> set[tuple[str, str]]:
-    return {(member.group, member.role.value) for member in tenant.members}
+    return {(member.group, member.role.value) for member in tenant.spec.members}
 
 
 # --- Who goes first ----------------------------------------------------------------------------------------------
@@ -259,9 +268,9 @@ def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
     if old.surplus_weight != new.surplus_weight and kind in _HAS_TREES:
         texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.surplus_rank != new.surplus_rank and kind in _HAS_RANKS:
-        texts.append(f"rank of the surplus {from_to(old.surplus_rank, new.surplus_rank)}")
-    protections = [(tenant.protect_preempt, tenant.protect_reclaim) for tenant in (old, new)]
+    if old.spec.surplus.rank != new.spec.surplus.rank and kind in _HAS_RANKS:
+        texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, new.spec.surplus.rank)}")
+    protections = [(tenant.spec.protect.preempt, tenant.spec.protect.reclaim) for tenant in (old, new)]
     if protections[0] != protections[1] and kind in _HAS_RANKS:
         texts.append("its pods are protected for another time")
     if kind is SchedulerKind.KUEUE and evicts_within(old) != evicts_within(new):

@@ -19,12 +19,12 @@ def shared_as(sharing: Sharing) -> str:
         case Exclusive():
             return "whole GPUs"
         case TimeSlicing():
-            return f"time-slicing with {sharing.replicas} shares"
+            return f"time-slicing with {sharing.spec.replicas} shares"
         case Mps():
-            return f"MPS with {sharing.replicas} shares"
+            return f"MPS with {sharing.spec.replicas} shares"
         case Mig():
             slicing = sharing.time_slicing
-            shares = f" with {slicing.replicas} shares of each device" if slicing else ""
+            shares = f" with {slicing.spec.replicas} shares of each device" if slicing else ""
             return f"MIG layout `{sharing.layout.name}`{shares}"
         case Fraction():
             return "fractions"

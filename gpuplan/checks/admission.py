@@ -27,7 +27,7 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
     run by the platform team.
     """
     for tenant in plan.tenants:
-        if tenant.pod_security is PodSecurity.PRIVILEGED and tenant.namespaces:
+        if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.spec.namespaces:
             yield Finding(
                 tenant.at / "allow" / "podSecurity",
                 f"privileged pods of tenant `{tenant.name}` reach every GPU",
@@ -52,18 +52,18 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     without = _value_without_class(plan)
-    evicting = [found for found in plan.priority_classes if found.preempts and found.value > without]
+    evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]
     for tenant in plan.tenants if evicting else ():
         if _uses_gpus(tenant) and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
-            yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.value))
+            yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.spec.value))
 
 
 def _uses_gpus(tenant: Tenant) -> bool:
-    return bool(tenant.namespaces and tenant.quotas)
+    return bool(tenant.spec.namespaces and tenant.quotas)
 
 
 def _value_without_class(plan: Plan) -> int:
-    return max((found.value for found in plan.priority_classes if found.is_default), default=0)
+    return max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
 
 
 def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]) -> Finding:
@@ -71,7 +71,9 @@ def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]
         name_of(tenant.at),
         f"pods of tenant `{tenant.name}` can be evicted by pods of {listing([found.name for found in evicting])}",
         label="may name no priority class",
-        related=tuple(Label(found.at / "value", f"evicts any lower value than {found.value}") for found in evicting),
+        related=tuple(
+            Label(found.at / "value", f"evicts any lower value than {found.spec.value}") for found in evicting
+        ),
         notes=(f"pods that name no class have the priority {value}",),
         help=f"add `priorityClasses: [{evicting[0].name}]`",
     )
@@ -103,7 +105,7 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
 
 
 def _has_default(plan: Plan) -> bool:
-    return any(found.is_default for found in plan.priority_classes)
+    return any(found.spec.default for found in plan.priority_classes)
 
 
 CHECKS: tuple[Check, ...] = (privileged_tenant, gpus_without_class, default_class_not_in_policy)

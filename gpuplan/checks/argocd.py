@@ -53,9 +53,9 @@ def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.argocd is not None or plan.cluster.flux is not None:
         return
     for pool in plan.pools:
-        if pool.disruption.windows:
+        if pool.spec.disruption.windows:
             yield Finding(
-                (pool.disruption.at / "windows").key,
+                (pool.at / "disruption" / "windows").key,
                 f"nothing keeps the windows of pool `{pool.name}`",
                 label="no tool syncs the cluster",
                 help="add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",
@@ -90,14 +90,14 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     argocd, operator = plan.cluster.argocd, plan.cluster.gpu_operator
     if argocd is None:
         return
-    if fault := _address_fault(argocd.repo_url):
+    if fault := _address_fault(argocd.spec.repo_url):
         yield Finding(
             argocd.at / "repoURL",
             f"Argo CD cannot use this address of the repository: {fault}",
             label=fault,
             help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
         )
-    if operator.install is Install.HELM and (fault := _chart_fault(operator.chart_repo_url)):
+    if operator.spec.install is Install.HELM and (fault := _chart_fault(operator.spec.chart_repo_url)):
         yield Finding(
             operator.at / "chartRepoURL",
             f"Argo CD cannot use this address of the chart's repository: {fault}",
@@ -188,7 +188,7 @@ def revision_is_a_commit(plan: Plan) -> Iterator[Finding]:
     Write a branch, or a tag that is moved to what is to be synced.
     """
     argocd = plan.cluster.argocd
-    if argocd is not None and _COMMIT.fullmatch(argocd.revision.lower()):
+    if argocd is not None and _COMMIT.fullmatch(argocd.spec.revision.lower()):
         yield Finding(
             argocd.at / "revision",
             "a commit cannot name itself: Argo CD would sync an older one for ever",
@@ -216,32 +216,32 @@ def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
     if argocd is None:
         return
     destination = argocd.at / "destination"
-    if argocd.cluster_name:
-        if fault := _pattern_fault(argocd.cluster_name):
+    if argocd.spec.destination.name:
+        if fault := _pattern_fault(argocd.spec.destination.name):
             yield Finding(
                 destination / "name",
-                f"`{argocd.cluster_name}` is not the name of one cluster: {fault}",
+                f"`{argocd.spec.destination.name}` is not the name of one cluster: {fault}",
                 label=fault,
                 help="write the name that `argocd cluster list` shows",
             )
-    elif not argocd.server:
+    elif not argocd.spec.destination.server:
         yield Finding(
             destination,
             "the destination is empty",
             label="nothing here",
             help="write the name that `argocd cluster list` shows",
         )
-    elif not _is_server(argocd.server):
+    elif not _is_server(argocd.spec.destination.server):
         yield Finding(
             destination / "server",
-            f"`{argocd.server}` is not the address of an API server",
+            f"`{argocd.spec.destination.server}` is not the address of an API server",
             label="not an address",
             help="write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`",
         )
-    elif fault := _pattern_fault(argocd.server):
+    elif fault := _pattern_fault(argocd.spec.destination.server):
         yield Finding(
             destination / "server",
-            f"the AppProject would not take `{argocd.server}` as it is: {fault}",
+            f"the AppProject would not take `{argocd.spec.destination.server}` as it is: {fault}",
             label=fault,
             help="write the cluster's name: `destination: {name: ...}`",
         )
@@ -298,7 +298,7 @@ def invalid_argocd_label(plan: Plan) -> Iterator[Finding]:
     argocd = plan.cluster.argocd
     if argocd is None:
         return
-    for key, value in argocd.labels.items():
+    for key, value in argocd.spec.labels.items():
         at = argocd.at / "labels" / key
         if fault := key_fault(key):
             yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help="such as `example.com/a`")
@@ -333,7 +333,7 @@ def long_application_name(plan: Plan) -> Iterator[Finding]:
             yield _long_name(name, name_of(pool.at), "pool")
     room = _LONGEST_LABEL - len(namespace_name(cluster, ""))
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             if len(namespace) > room:
                 yield _long_name(namespace_name(cluster, namespace), tenant.at / "namespaces" / index, "namespace")
 

@@ -39,20 +39,20 @@ def each_quota(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
 
 def cap_field(plan: Plan) -> str:
     """The field of a quota that a plain ResourceQuota caps on this cluster."""
-    return plan.cluster.scheduler.cap.value
+    return plan.cluster.scheduler.spec.cap.value
 
 
 def cap_of(plan: Plan, quota: Quota) -> Amount | None:
     """What the tenant is meant to use at most, before it is divided among namespaces."""
-    return quota.limit if plan.cluster.scheduler.cap is Cap.LIMIT else quota.guaranteed
+    return quota.limit if plan.cluster.scheduler.spec.cap is Cap.LIMIT else quota.guaranteed
 
 
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
     found: dict[UnitKey, list[Grant]] = {}
-    caps_limits = plan.cluster.scheduler.cap is Cap.LIMIT
+    caps_limits = plan.cluster.scheduler.spec.cap is Cap.LIMIT
     for tenant in plan.tenants:
-        for quota in tenant.quotas if tenant.namespaces else ():
+        for quota in tenant.quotas if tenant.spec.namespaces else ():
             cap = quota.limit if caps_limits else quota.guaranteed
             if quota.split:
                 cap = add([part or 0 for part in quota.caps.values()])
@@ -89,7 +89,7 @@ def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
     if len({quota.unit.asked_as for quota in tenant.quotas}) == len(tenant.quotas):
         return
     seen: set[tuple[int, ...]] = set()
-    for namespace in tenant.namespaces:
+    for namespace in tenant.spec.namespaces:
         by_resource: dict[str, dict[str, Quota]] = {}
         for quota in tenant.quotas:
             if quota.unit.asked_as and quota.caps[namespace] != 0:

@@ -72,7 +72,8 @@ def _new_errors(plan: Plan, other: SchedulerKind) -> tuple[Diagnostic, ...]:
     scheduler = plan.cluster.scheduler
     if other is scheduler.kind:
         return ()
-    changed = replace(plan, cluster=plan.cluster._replace(scheduler=scheduler._replace(kind=other, version="")))
+    another = scheduler._replace(spec=scheduler.spec.model_copy(update={"kind": other}), version="")
+    changed = replace(plan, cluster=plan.cluster._replace(scheduler=another))
     known = {_identity(found) for found in run(plan)}
     return tuple(found for found in run(changed) if found.is_error and _identity(found) not in known)
 

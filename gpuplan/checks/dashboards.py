@@ -33,11 +33,11 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
     dashboards = monitoring.dashboards
     if not any(label.startswith(_CONSOLE) for label in dashboards.labels):
         return
-    if plan.cluster.platform is not Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is not Platform.OPENSHIFT:
         yield Finding(
             dashboards.at / "labels",
             "labels of OpenShift's console on a dashboard of a cluster without that console",
-            label=f"platform is `{plan.cluster.platform}`",
+            label=f"platform is `{plan.cluster.spec.platform}`",
             help='write the label that Grafana\'s sidecar looks for: `grafana_dashboard: "1"`',
         )
     else:

@@ -25,7 +25,7 @@ def kubernetes_too_old_for_claims(plan: Plan) -> Iterator[Finding]:
     Upgrade the cluster and say so in `kubernetes`, or leave `allocation: dra` out.
     """
     cluster = plan.cluster
-    major, _, minor = cluster.kubernetes.partition(".")
+    major, _, minor = cluster.spec.kubernetes.partition(".")
     if (int(major), int(minor)) < _CLAIMS_SINCE:
         for pool in _claimed(plan):
             yield Finding(
@@ -51,7 +51,7 @@ def two_ways_of_allocation(plan: Plan) -> Iterator[Finding]:
     Say the same of all pools of the cluster. An overlay can say it for one cluster alone.
     """
     claimed = _claimed(plan)
-    others = [pool for pool in plan.pools if pool.allocation is Allocation.DEVICE_PLUGIN]
+    others = [pool for pool in plan.pools if pool.spec.allocation is Allocation.DEVICE_PLUGIN]
     if claimed:
         for pool in others:
             yield Finding(
@@ -76,7 +76,7 @@ def shares_cannot_be_claimed(plan: Plan) -> Iterator[Finding]:
     Use `exclusive` or `mig` without `timeSlicing`, or leave `allocation: dra` out of the cluster's pools.
     """
     for pool in plan.parts:
-        if pool.allocation is not Allocation.DRA:
+        if pool.spec.allocation is not Allocation.DRA:
             continue
         found = _divided(pool.sharing)
         if found is not None:
@@ -119,8 +119,10 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
             if any(quota.pool is pool for quota in tenant.quotas)
             for priority in tenant.priority_classes
         }
-        lowest = min((priority.value for priority in classes.values()), default=0)
-        evicting = [priority for priority in classes.values() if priority.preempts and priority.value > lowest]
+        lowest = min((priority.spec.value for priority in classes.values()), default=0)
+        evicting = [
+            priority for priority in classes.values() if priority.spec.preempts and priority.spec.value > lowest
+        ]
         if evicting:
             yield Finding(
                 pool.at / "allocation",
@@ -133,7 +135,7 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
 
 
 def _claimed(plan: Plan) -> list[Pool]:
-    return [pool for pool in plan.pools if pool.allocation is Allocation.DRA]
+    return [pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA]
 
 
 CHECKS: tuple[Check, ...] = (

@@ -29,10 +29,10 @@ def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.flux is None:
         return
     for pool in plan.pools:
-        if pool.disruption.windows:
-            is_automatic = pool.disruption.approval is Approval.AUTOMATIC
+        if pool.spec.disruption.windows:
+            is_automatic = pool.spec.disruption.approval is Approval.AUTOMATIC
             yield Finding(
-                (pool.disruption.at / "windows").key,
+                (pool.at / "disruption" / "windows").key,
                 f"Flux does not keep the windows of pool `{pool.name}`"
                 + (": a change is applied at any time" if is_automatic else ""),
                 label="changes come at any time" if is_automatic else "for whoever resumes the Kustomization",
@@ -87,11 +87,11 @@ def flux_interval_too_short(plan: Plan) -> Iterator[Finding]:
     flux = plan.cluster.flux
     if flux is None:
         return
-    seconds = duration_seconds(flux.interval)
+    seconds = duration_seconds(flux.spec.interval)
     if seconds < _SHORTEST:
         yield Finding(
             flux.at / "interval",
-            f"an interval of `{flux.interval}` is too short",
+            f"an interval of `{flux.spec.interval}` is too short",
             label="a minute at least" if seconds else "never again",
             help="write `10m`",
             severity=None if seconds else Severity.ERROR,
@@ -110,13 +110,13 @@ def chart_repository_beyond_flux(plan: Plan) -> Iterator[Finding]:
     Write the scheme: `oci://registry.example.com/charts`.
     """
     operator = plan.cluster.gpu_operator
-    if plan.cluster.flux is None or operator.install is not Install.HELM:
+    if plan.cluster.flux is None or operator.spec.install is not Install.HELM:
         return
-    scheme, separator, rest = operator.chart_repo_url.rpartition("://")
+    scheme, separator, rest = operator.spec.chart_repo_url.rpartition("://")
     if not rest or scheme not in ("https", "http", "oci"):
         yield Finding(
             operator.at / "chartRepoURL",
-            f"Flux cannot get a chart from `{operator.chart_repo_url}`",
+            f"Flux cannot get a chart from `{operator.spec.chart_repo_url}`",
             label=f"`{scheme}://` is none of `https://`, `http://` and `oci://`" if separator else "no scheme",
             help=f"write `https://{rest}`, or `oci://{rest}` for a registry" if rest else "write the whole address",
         )
@@ -135,7 +135,7 @@ def invalid_flux_label(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.flux is None:
         return
-    for key, value in plan.cluster.flux.labels.items():
+    for key, value in plan.cluster.flux.spec.labels.items():
         at = plan.cluster.flux.at / "labels" / key
         if fault := key_fault(key):
             yield Finding(

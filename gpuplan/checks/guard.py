@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Iterator
 
 from gpuplan.checks.registry import Check, check
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Guard, NodeLabels, Plan, Pool
+from gpuplan.planning.projects import seconds
 
 
 @check("GPU740", "guard-never-runs", Severity.WARNING)
@@ -26,10 +27,10 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     have Argo CD sync the cluster, and write `nodeLabels: nfd` or `node`.
     """
     cluster = plan.cluster
-    for pool, guard in _guards(plan):
-        if cluster.node_labels is NodeLabels.EXTERNAL:
+    for pool, at, _ in _guards(plan):
+        if cluster.spec.node_labels is NodeLabels.EXTERNAL:
             yield Finding(
-                guard.at.key,
+                at.key,
                 f"nothing runs the guard of pool `{pool.name}`: others label its nodes",
                 label="never runs",
                 related=(Label(cluster.at / "nodeLabels", "`external`"),),
@@ -37,7 +38,7 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
             )
         elif cluster.argocd is None:
             yield Finding(
-                guard.at.key,
+                at.key,
                 f"nothing runs the guard of pool `{pool.name}`: only Argo CD runs Jobs before and after a sync",
                 label="never runs",
                 related=(Label(cluster.flux.at.key, "synced by Flux"),) if cluster.flux else (),
@@ -57,10 +58,10 @@ def guard_has_nothing_to_guard(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove `disruption.guard`.
     """
-    for pool, guard in _guards(plan):
+    for pool, at, _ in _guards(plan):
         if not any(MIG_CONFIG_LABEL in part.labels for part in pool.parts):
             yield Finding(
-                guard.at.key,
+                at.key,
                 f"there is nothing to guard in pool `{pool.name}`: {pool.gpu.id} has no MIG",
                 label="never repartitioned",
                 related=(Label(pool.at / "gpu", "has no MIG"),),
@@ -84,11 +85,11 @@ def guard_gives_up_early(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write how long the slowest node may take, such as `timeout: 30m`; more where nodes reboot.
     """
-    for pool, guard in _guards(plan):
-        if guard.timeout_seconds < _LEAST_SECONDS:
+    for pool, at, guard in _guards(plan):
+        if seconds(guard.timeout) < _LEAST_SECONDS:
             yield Finding(
-                guard.at / "timeout",
-                f"the guard of pool `{pool.name}` gives up after {guard.timeout_seconds} seconds",
+                at / "timeout",
+                f"the guard of pool `{pool.name}` gives up after {seconds(guard.timeout)} seconds",
                 label="too soon for a node to be partitioned",
                 notes=("mig-manager waits up to 5 minutes for each kind of the operator's pods to leave a node",),
                 help="write `timeout: 30m`",
@@ -107,14 +108,14 @@ def guard_reads_pattern_otherwise(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the characters of a named class, such as `[0-9]`, and `(?:...)` for a group.
     """
-    for pool, guard in _guards(plan):
+    for pool, at, _ in _guards(plan):
         pattern = pool.nodes.name_pattern
         if pattern is not None and isinstance(parse(pattern), NodePattern) and not _is_python(pattern):
             yield Finding(
                 pool.nodes.at / "namePattern",
                 f"the guard of pool `{pool.name}` cannot read `{pattern}` as Node Feature Discovery does",
                 label="means something else to Python",
-                related=(Label(guard.at.key, "read by this guard"),),
+                related=(Label(at.key, "read by this guard"),),
                 help="write `[0-9]` for a class such as `[[:digit:]]`, and `(?:...)` for a group with a name",
             )
 
@@ -130,10 +131,10 @@ def _is_python(pattern: str) -> bool:
     return True
 
 
-def _guards(plan: Plan) -> Iterator[tuple[Pool, Guard]]:
+def _guards(plan: Plan) -> Iterator[tuple[Pool, Origin, Guard]]:
     for pool in plan.pools:
-        if pool.disruption.guard is not None:
-            yield pool, pool.disruption.guard
+        if pool.spec.disruption.guard is not None:
+            yield pool, pool.at / "disruption" / "guard", pool.spec.disruption.guard
 
 
 CHECKS: tuple[Check, ...] = (

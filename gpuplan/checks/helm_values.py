@@ -40,10 +40,10 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     Use the key that the finding suggests, or take the value away.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.HELM or not operator.values:
+    if operator.spec.install is not Install.HELM or not operator.spec.values:
         return
     chart = chart_keys(operator.version)
-    for route, known in _unknown(operator.values, chart.keys, ()):
+    for route, known in _unknown(operator.spec.values, chart.keys, ()):
         yield Finding(
             _at(operator.at, route).key,
             f"chart gpu-operator {operator.version} reads no value `{'.'.join(route)}`",
@@ -107,9 +107,9 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove the value, and say it in the policy: in the field that the finding names, or in the pools and layouts.
     """
-    if plan.cluster.gpu_operator.install is not Install.HELM:
+    if plan.cluster.gpu_operator.spec.install is not Install.HELM:
         return
-    values, at = plan.cluster.gpu_operator.values, plan.cluster.gpu_operator.at
+    values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at
     decided = _decided(plan)
     for route, field in DECIDED_VALUES.items():
         found = _find(values, route)
@@ -124,13 +124,13 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
 def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
     """The values that are as good as none, by route; a route that is not here may have any."""
     operator = plan.cluster.gpu_operator
-    strategy = operator.mig_strategy
+    strategy = operator.spec.mig_strategy
     decided: dict[Route, tuple[object, ...]] = {
         ("mig", "strategy"): ("" if strategy is ClusterMigStrategy.PER_POOL else strategy.value,),
-        ("driver", "enabled"): (operator.driver_enabled,),
-        ("driver", "version"): (operator.driver_version,),
-        ("platform", "openshift"): (plan.cluster.platform is Platform.OPENSHIFT,),
-        ("nfd", "enabled"): (operator.installs_nfd,),
+        ("driver", "enabled"): (operator.spec.driver.enabled,),
+        ("driver", "version"): (operator.spec.driver.version or "",),
+        ("platform", "openshift"): (plan.cluster.spec.platform is Platform.OPENSHIFT,),
+        ("nfd", "enabled"): (operator.spec.nfd,),
         ("migManager", "config", "default"): (ALL_DISABLED,),
         ("devicePlugin", "config", "default"): ("",),
     }
@@ -142,7 +142,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         }
     if uses_claims(plan):
         decided[("devicePlugin", "enabled")] = (False,)
-    if plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+    if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
     if monitoring := plan.cluster.monitoring:
         decided |= _decided_by_monitoring(monitoring)
@@ -156,7 +156,7 @@ def _decided_by_monitoring(monitoring: Monitoring) -> dict[Route, tuple[object, 
         ("dcgmExporter", "config", "name"): ("",),
         ("dcgmExporter", "config", "data"): ({},),
         ("dcgmExporter", "serviceMonitor", "enabled"): (True,),
-        ("dcgmExporter", "serviceMonitor", "honorLabels"): (monitoring.honors_labels,),
+        ("dcgmExporter", "serviceMonitor", "honorLabels"): (monitoring.spec.honor_labels,),
         ("nodeStatusExporter", "enabled"): (True,),
     }
 
@@ -179,7 +179,7 @@ def _variables(values: Mapping[str, object], operand: str, variable: str) -> Ite
 
 
 def _reboots(plan: Plan) -> str:
-    return "true" if plan.cluster.gpu_operator.reboots_on_mig_change else "false"
+    return "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
 
 
 # --- Values that nothing reads -----------------------------------------------------------------------------------
@@ -199,14 +199,14 @@ def unused_helm_values(plan: Plan) -> Iterator[Finding]:
     and an NFD of another owner where that owner configures it.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.HELM and operator.values:
+    if operator.spec.install is not Install.HELM and operator.spec.values:
         yield Finding(
             (operator.at / "values").key,
-            f"Helm values have no effect with `install: {operator.install.value}`",
+            f"Helm values have no effect with `install: {operator.spec.install.value}`",
             label="nothing reads these",
             help="remove them, or patch the ClusterPolicy in a hand-written kustomize Component",
         )
-    elif not operator.installs_nfd and operator.values.get(_NFD_CHART):
+    elif not operator.spec.nfd and operator.spec.values.get(_NFD_CHART):
         yield Finding(
             (operator.at / "values" / _NFD_CHART).key,
             f"Helm values of `{_NFD_CHART}` have no effect with `nfd: false`",
@@ -260,12 +260,12 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
     Remove the value. Whatever of the operator the plan does not need may stay off.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.HELM or not plan.pools:
+    if operator.spec.install is not Install.HELM or not plan.pools:
         return
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
     for switch in _SWITCHES:
         is_needed = has_mig if switch.needs_mig else not (switch.needs_resources and uses_claims(plan))
-        if is_needed and _find(operator.values, switch.route) is switch.value:
+        if is_needed and _find(operator.spec.values, switch.route) is switch.value:
             yield Finding(
                 _at(operator.at, switch.route),
                 f"the plan cannot work with `{'.'.join(switch.route)}: {str(switch.value).lower()}`",

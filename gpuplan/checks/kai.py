@@ -99,7 +99,7 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
     for tenant in plan.tenants if plan.cluster.scheduler.kind in _LENDS_TO_PREEMPTIBLE else ():
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
-        if tenant.namespaces and classes and is_known and not any(found.preemptible for found in classes):
+        if tenant.spec.namespaces and classes and is_known and not any(found.spec.preemptible for found in classes):
             for quota in tenant.quotas:
                 if quota.may_borrow:
                     yield _out_of_reach(tenant.name, quota, classes)

@@ -55,7 +55,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     version = (parse_version(scheduler.version) or ())[:2]
     if not _is_kueue(plan) or not version:
         return
-    claims = next((pool for pool in plan.pools if pool.allocation is Allocation.DRA), None)
+    claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
     if version < _OLDEST:
         yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
     elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
@@ -98,7 +98,7 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
         return
     for tenant in plan.tenants:
         listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
-        if excess := _excess(listed, _MOST_CELLS if tenant.namespaces else None):
+        if excess := _excess(listed, _MOST_CELLS if tenant.spec.namespaces else None):
             yield Finding(
                 (tenant.at / "quotas").key,
                 f"the quotas of tenant `{tenant.name}` are too many for one queue",
@@ -140,10 +140,10 @@ def too_many_taints(plan: Plan) -> Iterator[Finding]:
     Keep pods away by fewer taints; one is enough.
     """
     for pool in plan.pools if _is_kueue(plan) else ():
-        if len(pool.taints) > _MOST_TOLERATIONS:
+        if len(pool.spec.taints) > _MOST_TOLERATIONS:
             yield Finding(
-                pool.taints[_MOST_TOLERATIONS].at,
-                f"pool `{pool.name}` has {len(pool.taints)} taints",
+                pool.at / "taints" / _MOST_TOLERATIONS,
+                f"pool `{pool.name}` has {len(pool.spec.taints)} taints",
                 label=f"Kueue tolerates {_MOST_TOLERATIONS} at most",
                 help="remove taints: one keeps pods away as well as nine",
             )
@@ -167,7 +167,7 @@ def topology_refused(plan: Plan) -> Iterator[Finding]:
 
 
 def _topology_faults(pool: Pool) -> Iterator[Finding]:
-    at, levels = pool.at / "topology", pool.topology
+    at, levels = pool.at / "topology", pool.spec.topology
     if len(levels) > _MOST_LEVELS:
         yield _refused(pool, at, f"{len(levels)} levels, {_MOST_LEVELS} at most", "leave levels out")
     for index, (level, following) in enumerate(pairwise([*levels, None])):
@@ -225,7 +225,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     found = [
         (tenant, quota)
         for tenant, quota in each_quota(plan)
-        if tenant.namespaces
+        if tenant.spec.namespaces
         and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction)
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
@@ -289,7 +289,7 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants if _is_kueue(plan) else ():
         for found in _unmeant_evictors(tenant):
-            below = [other.name for other in tenant.priority_classes if other.value < found.value]
+            below = [other.name for other in tenant.priority_classes if other.spec.value < found.spec.value]
             yield Finding(
                 found.at / "preempts",
                 f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below)}",
@@ -302,9 +302,9 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
 
 def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
     """Classes that say they evict nobody, above others in a queue that evicts."""
-    if tenant.namespaces and tenant.quotas and evicts_within(tenant):
-        lowest = min(found.value for found in tenant.priority_classes)
-        yield from (found for found in tenant.priority_classes if not found.preempts and found.value > lowest)
+    if tenant.spec.namespaces and tenant.quotas and evicts_within(tenant):
+        lowest = min(found.spec.value for found in tenant.priority_classes)
+        yield from (found for found in tenant.priority_classes if not found.spec.preempts and found.spec.value > lowest)
 
 
 @check("GPU548", "too-many-device-classes")
@@ -320,7 +320,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """
     classes: dict[str, Pool] = {}
     for pool in plan.pools if _is_kueue(plan) else ():
-        for unit in pool.units if pool.allocation is Allocation.DRA else ():
+        for unit in pool.units if pool.spec.allocation is Allocation.DRA else ():
             classes.setdefault(device_class_name(pool, unit), pool)
     if len(classes) > _MOST_DEVICE_CLASSES:
         crossing = list(classes.values())[_MOST_DEVICE_CLASSES]
@@ -348,9 +348,9 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants if _is_kueue(plan) else ():
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
-        known = next((quota for quota in counted if quota.pool.topology), None)
-        without = next((quota for quota in counted if not quota.pool.topology), None)
-        if tenant.namespaces and known and without:
+        known = next((quota for quota in counted if quota.pool.spec.topology), None)
+        without = next((quota for quota in counted if not quota.pool.spec.topology), None)
+        if tenant.spec.namespaces and known and without:
             yield Finding(
                 known.at / "pool",
                 f"pods of tenant `{tenant.name}` get nothing of pool `{known.pool.name}` unless they ask for topology",

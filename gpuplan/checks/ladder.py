@@ -15,8 +15,8 @@ class Ladder:
     """Classes, lowest value first; what is above one of them is found without a look at all the others."""
 
     def __init__(self, classes: Iterable[PriorityClass]) -> None:
-        self._classes = sorted(classes, key=lambda found: found.value)
-        self._values = [found.value for found in self._classes]
+        self._classes = sorted(classes, key=lambda found: found.spec.value)
+        self._values = [found.spec.value for found in self._classes]
         self._names = [found.name for found in self._classes]
 
     def above(self, value: int) -> Sequence[PriorityClass]:

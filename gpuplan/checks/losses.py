@@ -72,10 +72,10 @@ def contended(plan: Plan) -> frozenset[UnitKey]:
 def _undivided(plan: Plan) -> Iterator[Use]:
     """Tenants whose namespaces are meant to share a quota; a `split` says what each has, which any scheduler keeps."""
     for tenant in plan.tenants:
-        if len(tenant.namespaces) > 1:
+        if len(tenant.spec.namespaces) > 1:
             for quota in tenant.quotas:
                 if not quota.split and cap_of(plan, quota) != 0:
-                    several = f"{len(tenant.namespaces)} namespaces"
+                    several = f"{len(tenant.spec.namespaces)} namespaces"
                     yield Use(quota.at, f"`{tenant.name}` shares `{quota.unit.name}` among {several}")
 
 
@@ -89,7 +89,7 @@ def _exceeded_parents(plan: Plan) -> Iterator[Use]:
         if any(above.parent == envelope.tenant.name for above in plan.tree.above(envelope.tenant)):
             continue
         bound = cap_of(plan, envelope.quota)
-        own = [bound] if envelope.tenant.namespaces else []
+        own = [bound] if envelope.tenant.spec.namespaces else []
         caps = [*own, *(cap_of(plan, quota) for _, quota in envelope.children)]
         known = [cap for cap in caps if cap is not None]
         exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
@@ -99,7 +99,7 @@ def _exceeded_parents(plan: Plan) -> Iterator[Use]:
 
 
 def _exceeded(plan: Plan, parent: Tenant, quota: Quota, bound: Amount, used: Amount | None) -> Use:
-    who = "it and its children" if parent.namespaces else "its children"
+    who = "it and its children" if parent.spec.namespaces else "its children"
     most = "no bound" if used is None else number(used)
     text = f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {who} {most}"
     return Use(quota.at / cap_field(plan), text)
@@ -119,7 +119,7 @@ def _contended_weights(plan: Plan) -> Iterator[Use]:
 
 
 def _contended_ranks(plan: Plan) -> Iterator[Use]:
-    found = [tenant for tenant in plan.tenants if tenant.surplus_rank != 0]
+    found = [tenant for tenant in plan.tenants if tenant.spec.surplus.rank != 0]
     for tenant in _borrowers(plan, found):
         yield uses.rank(tenant)
 
@@ -161,7 +161,7 @@ def _unequal_protections(plan: Plan) -> Iterator[Use]:
     """Protections in pools whose tenants do not all ask for the same, of both kinds."""
     asked: dict[str, set[int]] = {}
     for tenant in plan.tenants:
-        times = {seconds(duration or "") for duration in (tenant.protect_preempt, tenant.protect_reclaim)}
+        times = {seconds(duration or "") for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)}
         for quota in tenant.quotas:
             asked.setdefault(quota.pool.name, set()).update(times)
     unequal = {pool for pool, times in asked.items() if len(times) > 1}
@@ -176,12 +176,12 @@ def _unnamed_ranks(plan: Plan) -> Iterator[Use]:
     names = ranks(plan.tenants)
     shared = [rank for rank, name in names.items() if list(names.values()).count(name) > 1]
     for tenant in plan.tenants:
-        if tenant.surplus_rank in shared and tenant.surplus_rank != 0:
+        if tenant.spec.surplus.rank in shared and tenant.spec.surplus.rank != 0:
             yield uses.rank(tenant)
 
 
 def _is_protected(tenant: Tenant) -> bool:
-    return tenant.protect_preempt is not None or tenant.protect_reclaim is not None
+    return tenant.spec.protect.preempt is not None or tenant.spec.protect.reclaim is not None
 
 
 def _concerned(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
@@ -208,7 +208,7 @@ def _mixed_units(plan: Plan) -> Iterator[Use]:
     """Units of one pool that one number counts together, and that no ResourceQuota keeps to their guarantees."""
     for tenant in plan.tenants:
         for quotas in uses.several_units(tenant):
-            if not tenant.namespaces or any(quota.may_borrow for quota in quotas):
+            if not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas):
                 yield uses.units(tenant, quotas)
 
 
@@ -221,7 +221,7 @@ def _short_guarantees(plan: Plan) -> Iterator[Use]:
 
 def _limits_not_given(plan: Plan) -> Iterator[Use]:
     """Limits that are no cap, or whose units nobody gives back."""
-    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
         yield from uses.limits(plan)
         return
     keys = contended(plan)
@@ -238,7 +238,7 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
     keys = contended(plan)
     borrowers: dict[UnitKey, set[str]] = {}
     for tenant, quota in each_quota(plan):
-        if tenant.namespaces and quota.may_borrow and quota.key in keys:
+        if tenant.spec.namespaces and quota.may_borrow and quota.key in keys:
             borrowers.setdefault(quota.key, set()).add(tenant.name)
     for tenant, quota in bounded:
         if borrowers.get(quota.key, set()) - {tenant.name}:
@@ -250,17 +250,17 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
 
 def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
-    evictors = [found for found in plan.priority_classes if found.preempts]
+    evictors = [found for found in plan.priority_classes if found.spec.preempts]
     keys = contended(plan) if evictors else frozenset()
     held = {tenant.name: {quota.key for quota in tenant.quotas} & keys for tenant in plan.tenants}
-    sharers = [tenant for tenant in plan.tenants if tenant.namespaces and held[tenant.name]]
+    sharers = [tenant for tenant in plan.tenants if tenant.spec.namespaces and held[tenant.name]]
     lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
     for found in evictors:
         users = _users_by_key(found, sharers, held)
         victims = [
             tenant.name
             for tenant in sharers
-            if lowest[tenant.name] < found.value
+            if lowest[tenant.name] < found.spec.value
             and any(users.get(key, set()) - {tenant.name} for key in held[tenant.name])
         ]
         if victims:
@@ -283,15 +283,15 @@ def _users_by_key(
 
 def _lowest(plan: Plan, tenant: Tenant) -> int:
     """The least value that the tenant's pods may have; pods without a class have the default's, or 0."""
-    default = next((found.value for found in plan.priority_classes if found.is_default), 0)
-    return min((found.value for found in tenant.priority_classes), default=default)
+    default = next((found.spec.value for found in plan.priority_classes if found.spec.default), 0)
+    return min((found.spec.value for found in tenant.priority_classes), default=default)
 
 
 def _evictable(plan: Plan) -> Iterator[Use]:
     """Classes that are not to be evicted, below others that evict."""
-    ladder = Ladder(found for found in plan.priority_classes if found.preempts)
+    ladder = Ladder(found for found in plan.priority_classes if found.spec.preempts)
     for found in plan.priority_classes:
-        evictors = () if found.preemptible else ladder.names_above(found.value)
+        evictors = () if found.spec.preemptible else ladder.names_above(found.spec.value)
         if evictors:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(evictors)}")
 
@@ -303,7 +303,7 @@ def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
     """
     borrowers = {tenant.name for tenant in _borrowers(plan, list(plan.tenants))}
     for found in plan.priority_classes:
-        if found.preemptible:
+        if found.spec.preemptible:
             continue
         users = [tenant for tenant in plan.tenants if found.name in [item.name for item in tenant.priority_classes]]
         above = {
@@ -311,7 +311,7 @@ def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
             for tenant in users
             if evicts_within(tenant)
             for other in tenant.priority_classes
-            if other.value > found.value
+            if other.spec.value > found.spec.value
         }
         lent = [tenant.name for tenant in users if tenant.name in borrowers]
         if above:
@@ -328,22 +328,22 @@ def _evicting_in_queues(plan: Plan) -> Iterator[Use]:
 
 def _evicting_by_value(plan: Plan) -> Iterator[Use]:
     """Classes that are to evict nobody, above preemptible ones of the same tenant."""
-    return _evicting_all_the_same(plan, plan.tenants, lambda lower: lower.preemptible)
+    return _evicting_all_the_same(plan, plan.tenants, lambda lower: lower.spec.preemptible)
 
 
 def _evicting_all_the_same(
     plan: Plan, tenants: Sequence[Tenant], is_victim: Callable[[PriorityClass], bool] = lambda _: True
 ) -> Iterator[Use]:
-    working = [tenant for tenant in tenants if tenant.namespaces and tenant.quotas]
+    working = [tenant for tenant in tenants if tenant.spec.namespaces and tenant.quotas]
     for found in plan.priority_classes if working else ():
         below = {
             lower.name
             for tenant in working
             if found.name in [item.name for item in tenant.priority_classes]
             for lower in tenant.priority_classes
-            if lower.value < found.value and is_victim(lower)
+            if lower.spec.value < found.spec.value and is_victim(lower)
         }
-        if below and not found.preempts:
+        if below and not found.spec.preempts:
             yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {listing(sorted(below))}")
 
 
@@ -375,7 +375,7 @@ def _uncounted_mig(plan: Plan) -> Iterator[Use]:
 def _unequal_devices(plan: Plan) -> Iterator[Use]:
     """Pools whose claimed devices are not worth the same."""
     for pool in plan.pools:
-        if pool.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
+        if pool.spec.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
             names = listing([unit.name for unit in pool.units])
             yield Use(pool.at / "allocation", f"{names} of pool `{pool.name}`")
 

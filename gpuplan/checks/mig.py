@@ -200,7 +200,7 @@ def single_needs_equal_instances(plan: Plan) -> Iterator[Finding]:
     for pool, mig in mig_pools(plan):
         profiles_used = [unit.name for unit in pool.units if unit.name != "gpu"]
         leaves_whole = len(profiles_used) < len(pool.units)
-        if mig.strategy is MigStrategy.SINGLE and len(pool.units) > 1:
+        if mig.spec.strategy is MigStrategy.SINGLE and len(pool.units) > 1:
             what = f"makes {listing(profiles_used)}{', and leaves some GPUs whole' if leaves_whole else ''}"
             yield Finding(
                 mig.at / "strategy",

@@ -23,7 +23,7 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise `gpuOperator.driver.version`, or use a layout without what the finding names.
     """
-    driver = _version(plan.cluster.gpu_operator.driver_version)
+    driver = _version(plan.cluster.gpu_operator.spec.driver.version or "")
     needed: dict[str, tuple[str, LayoutUse]] = {}
     for use in layout_uses(plan) if driver else ():
         for what, least in _requirements(use.layout) if use.pools else ():
@@ -32,7 +32,7 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
     for what, (least, use) in needed.items():
         yield Finding(
             _driver_at(plan),
-            f"driver {plan.cluster.gpu_operator.driver_version} is too old for {what}",
+            f"driver {plan.cluster.gpu_operator.spec.driver.version} is too old for {what}",
             label=f"needs {least}",
             related=use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),),
             help=f"write a driver version from {least} on",
@@ -58,7 +58,7 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use another driver: 570.172.08 and 580.65.06 have the fix. Or divide all GPUs of a node, or none.
     """
-    driver = plan.cluster.gpu_operator.driver_version
+    driver = plan.cluster.gpu_operator.spec.driver.version
     defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
     for pool, mig in mig_pools(plan) if defects else ():
         for defect in defects:

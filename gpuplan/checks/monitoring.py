@@ -31,7 +31,7 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
     if monitoring is None:
         return
     known = [name.value for name in AlertName]
-    for index, name in enumerate(monitoring.disabled_alerts):
+    for index, name in enumerate(monitoring.spec.disabled_alerts):
         if name not in known:
             close = closest(name, known)
             yield Finding(
@@ -76,7 +76,7 @@ def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
-    for name, value in monitoring.alert_labels.items():
+    for name, value in monitoring.spec.alert_labels.items():
         at = monitoring.at / "alertLabels" / name
         if not _ALERT_LABEL.fullmatch(name) or name.startswith("__"):
             yield Finding(
@@ -121,7 +121,7 @@ def invalid_monitoring_label(plan: Plan) -> Iterator[Finding]:
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
-    yield from _label_faults(monitoring.at / "labels", monitoring.labels)
+    yield from _label_faults(monitoring.at / "labels", monitoring.spec.labels)
     yield from _label_faults(monitoring.dashboards.at / "labels", monitoring.dashboards.labels)
 
 
@@ -170,7 +170,11 @@ def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
     """
     cluster = plan.cluster
     monitoring, operator = cluster.monitoring, cluster.gpu_operator
-    if monitoring is None or cluster.platform is not Platform.OPENSHIFT or monitoring.namespace == operator.namespace:
+    if (
+        monitoring is None
+        or cluster.spec.platform is not Platform.OPENSHIFT
+        or monitoring.namespace == operator.namespace
+    ):
         return
     yield Finding(
         monitoring.at / "namespace",

@@ -4,80 +4,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from string import ascii_lowercase, digits
 from typing import Protocol
 
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.patterns import regex
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
-    TENANT_LABEL,
-    Argocd,
-    Cluster,
-    Flux,
     Layout,
     Mig,
-    Monitoring,
     Plan,
     Platform,
     Pool,
     SchedulerKind,
     Tenant,
+    with_places,
 )
-from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
+from gpuplan.policy.walking import Name, names_in, naming_of
 from gpuplan.wording import listing
-
-LONGEST_LABEL = 63
-LONGEST_SUBDOMAIN = 253
-
-_LABEL = regex(DNS_LABEL)
-_SUBDOMAIN = regex(DNS_SUBDOMAIN)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of name; ``carrier`` says what in the cluster has it, and so what it may be."""
-
-    what: str
-    carrier: str
-    is_subdomain: bool = False
-
-    @property
-    def form(self) -> str:
-        return "DNS subdomain" if self.is_subdomain else "DNS label"
-
-    @property
-    def longest(self) -> int:
-        return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
-
-    def is_spelt(self, name: str) -> bool:
-        return bool(_SUBDOMAIN.fullmatch(name) if self.is_subdomain else _LABEL.fullmatch(name))
-
-
-_CLUSTER = _Kind("cluster", "the folders `overlays/<name>/` and `out/<name>/` are called so")
-_POOL = _Kind("pool", f"nodes carry it as the label `{POOL_LABEL}`; it is a key of the device plugin's configuration")
-_LAYOUT = _Kind("layout", f"nodes carry it, with a hash, as the label `{MIG_CONFIG_LABEL}`")
-_CLASS = _Kind("priority class", "the PriorityClass is called so", is_subdomain=True)
-_TENANT = _Kind("tenant", f"namespaces carry it as the label `{TENANT_LABEL}`")
-_NAMESPACE = _Kind("namespace", "the Namespace is called so")
-_RETAINED = _Kind("retained", "it tells what is retained apart")
-_WORKLOAD = _Kind("workload", "its objects are called so, and its pods carry it as a label")
-_POLICY = _Kind("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)
-_PROJECT = _Kind("AppProject", "the AppProject is called so", is_subdomain=True)
-_SOURCE = _Kind("Flux source", "the source is called so", is_subdomain=True)
-_ACCOUNT = _Kind("service account", "the ServiceAccount is called so", is_subdomain=True)
-_STORAGE = _Kind("StorageClass", "the StorageClass is called so", is_subdomain=True)
-_SECRET = _Kind("secret", "the Secret is called so", is_subdomain=True)
-
-_Named = tuple[_Kind, str, Origin]
-
 
 # --- Spelling and length -----------------------------------------------------------------------------------------
 
@@ -94,18 +44,20 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use the spelling that the help line suggests, here and wherever the name is referred to.
     """
-    for kind, name, at in _names(plan, lambda kind, name: not kind.is_spelt(name)):
+    wrong = [(part, name) for part, name in _names(plan) if not name.naming.is_spelt(name.text)]
+    taken = {(name.naming, name.text) for _, name in _names(plan)} if wrong else set()
+    for part, (naming, text, path) in wrong:
         yield Finding(
-            at,
-            f"{kind.what} name `{name}` is not a {kind.form}" if name else f"{kind.what} name is empty",
-            label=_flaw(kind, name),
-            notes=(kind.carrier, _alphabet(kind)),
-            help=_spelling(plan, kind, name),
+            _place(part, path),
+            f"{naming.what} name `{text}` is not a {naming.form}" if text else f"{naming.what} name is empty",
+            label=_flaw(naming, text),
+            notes=(naming.carrier, _alphabet(naming)),
+            help=_spelling(naming, text, taken),
         )
 
 
-def _flaw(kind: _Kind, name: str) -> str:
-    allowed = "-." if kind.is_subdomain else "-"
+def _flaw(naming: Naming, name: str) -> str:
+    allowed = "-." if naming.is_subdomain else "-"
     odd = sorted(set(name) - set(f"{ascii_lowercase}{digits}{allowed}"))
     if odd:
         return f"not allowed: {listing(odd)}"
@@ -114,25 +66,24 @@ def _flaw(kind: _Kind, name: str) -> str:
     return "two dots, or `-` beside a dot" if name[0].isalnum() and name[-1].isalnum() else "starts or ends with a sign"
 
 
-def _alphabet(kind: _Kind) -> str:
-    signs = "digits, `-` and `.`" if kind.is_subdomain else "digits and `-`"
-    return f"a {kind.form} has lower-case letters, {signs}, and a letter or digit at both ends"
+def _alphabet(naming: Naming) -> str:
+    signs = "digits, `-` and `.`" if naming.is_subdomain else "digits and `-`"
+    return f"a {naming.form} has lower-case letters, {signs}, and a letter or digit at both ends"
 
 
-def _spelling(plan: Plan, kind: _Kind, name: str) -> str:
-    spelling = _respell(kind, name)
+def _spelling(naming: Naming, name: str, taken: Collection[tuple[Naming, str]]) -> str:
+    spelling = _respell(naming, name)
     if not spelling:
         return "start with a letter, go on with letters, digits and `-`"
-    taken = any(kind is other and spelling == text for other, text, _ in _names(plan, lambda *_: True))
-    return f"`{spelling}` is taken: write another name" if taken else f"write `{spelling}`"
+    return f"`{spelling}` is taken: write another name" if (naming, spelling) in taken else f"write `{spelling}`"
 
 
-def _respell(kind: _Kind, name: str) -> str:
+def _respell(naming: Naming, name: str) -> str:
     """The nearest name that Kubernetes takes, or an empty text where nothing of it is left."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    parts = plain.split(".") if kind.is_subdomain else [plain]
+    parts = plain.split(".") if naming.is_subdomain else [plain]
     respelt = (re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in parts)
-    return ".".join(part for part in respelt if part)[: kind.longest].strip("-.")
+    return ".".join(part for part in respelt if part)[: naming.longest].strip("-.")
 
 
 @check("GPU121", "name-too-long")
@@ -147,12 +98,13 @@ def name_too_long(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Shorten the name by as many characters as the finding says.
     """
-    for kind, name, at in _names(plan, lambda kind, name: len(name) > kind.longest):
-        if kind.is_spelt(name):
-            yield _too_long(kind.what, name, at, kind.longest, f"{kind.carrier}: at most {kind.longest} characters")
+    for part, (naming, text, path) in _names(plan):
+        if len(text) > naming.longest and naming.is_spelt(text):
+            fact = f"{naming.carrier}: at most {naming.longest} characters"
+            yield _too_long(naming.what, text, _place(part, path), naming.longest, fact)
     for what, layout, at in _layouts(plan):
         room = LONGEST_LABEL - (len(layout.config_name) - len(layout.name))
-        if room < len(layout.name) <= LONGEST_LABEL and _LAYOUT.is_spelt(layout.name):
+        if room < len(layout.name) <= LONGEST_LABEL and LAYOUT.is_spelt(layout.name):
             carried = f"nodes carry it as `{MIG_CONFIG_LABEL}: {layout.config_name}`"
             fact = f"{carried}, {len(layout.config_name)} characters; a label value holds {LONGEST_LABEL}"
             yield _too_long(what, layout.name, at, room, fact)
@@ -208,75 +160,6 @@ def _queue_too_long(tenant: Tenant, pool: Pool, queue: str) -> Finding:
     )
 
 
-def _names(plan: Plan, is_wanted: Callable[[_Kind, str], bool]) -> Iterator[_Named]:
-    """The names of all that the plan holds, with their places; only those wanted, since places cost time."""
-    operator = plan.cluster.gpu_operator
-    if is_wanted(_CLUSTER, plan.cluster.name):
-        yield _CLUSTER, plan.cluster.name, name_of(plan.cluster.at)
-    if is_wanted(_NAMESPACE, operator.namespace):
-        yield _NAMESPACE, operator.namespace, operator.at / "namespace"
-    if is_wanted(_POLICY, operator.cluster_policy):
-        yield _POLICY, operator.cluster_policy, operator.at / "clusterPolicy"
-    yield from (found for found in _names_of_settings(plan.cluster) if is_wanted(*found[:2]))
-    documents: tuple[tuple[_Kind, Iterable[_Document]], ...] = (
-        (_POOL, plan.pools),
-        (_LAYOUT, plan.layouts),
-        (_CLASS, plan.priority_classes),
-        (_TENANT, plan.tenants),
-        (_WORKLOAD, plan.workloads),
-        (_RETAINED, plan.retained),
-    )
-    for kind, items in documents:
-        for item in items:
-            if is_wanted(kind, item.name):
-                yield kind, item.name, name_of(item.at)
-    for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
-            if is_wanted(_NAMESPACE, namespace):
-                yield _NAMESPACE, namespace, tenant.at / "namespaces" / index
-    yield from (found for found in _storage_names(plan) if is_wanted(*found[:2]))
-
-
-def _storage_names(plan: Plan) -> Iterator[_Named]:
-    for workload in plan.workloads:
-        if workload.spec.model and workload.spec.model.storage_class:
-            yield _STORAGE, workload.spec.model.storage_class, workload.at / "model" / "storageClass"
-
-
-def _names_of_settings(cluster: Cluster) -> Iterator[_Named]:
-    if cluster.argocd is not None:
-        yield from _argocd_names(cluster.name, cluster.argocd)
-    if cluster.flux is not None:
-        yield from _flux_names(cluster.flux)
-    if cluster.monitoring is not None:
-        yield from _monitoring_names(cluster.gpu_operator.namespace, cluster.monitoring)
-
-
-def _argocd_names(cluster: str, argocd: Argocd) -> Iterator[_Named]:
-    yield _NAMESPACE, argocd.namespace, argocd.at / "namespace"
-    if argocd.project != f"gpuplan-{cluster}":
-        yield _PROJECT, argocd.project, argocd.at / "project"
-
-
-def _flux_names(flux: Flux) -> Iterator[_Named]:
-    yield _NAMESPACE, flux.namespace, flux.at / "namespace"
-    yield _SOURCE, flux.source_name, flux.at / "source" / "name"
-    if flux.source_namespace:
-        yield _NAMESPACE, flux.source_namespace, flux.at / "source" / "namespace"
-    if flux.service_account:
-        yield _ACCOUNT, flux.service_account, flux.at / "serviceAccountName"
-    if flux.kube_config_secret:
-        yield _SECRET, flux.kube_config_secret, flux.at / "kubeConfigSecret"
-
-
-def _monitoring_names(operator: str, monitoring: Monitoring) -> Iterator[_Named]:
-    """Namespaces that are not those of others by default."""
-    if monitoring.namespace != operator:
-        yield _NAMESPACE, monitoring.namespace, monitoring.at / "namespace"
-    if monitoring.dashboards.namespace != monitoring.namespace:
-        yield _NAMESPACE, monitoring.dashboards.namespace, monitoring.dashboards.at / "namespace"
-
-
 class _Document(Protocol):
     """What was made of a document."""
 
@@ -284,6 +167,30 @@ class _Document(Protocol):
     def name(self) -> str: ...
     @property
     def at(self) -> Origin: ...
+
+
+def _names(plan: Plan) -> Iterator[tuple[_Document, Name]]:
+    """Every name that the policies give, with what was made of its document; the name of that has no path.
+
+    Places cost time, so they are for those that something is said of.
+    """
+    for kind, parts in (
+        ("Cluster", (plan.cluster,)),
+        ("Pool", plan.pools),
+        ("PriorityClass", plan.priority_classes),
+        ("Tenant", plan.tenants),
+        ("Workload", plan.workloads),
+        ("Retained", plan.retained),
+    ):
+        naming = naming_of(kind)
+        for part in parts:
+            yield part, Name(naming, part.name, ())
+            yield from ((part, name) for name in names_in(part.spec))
+    yield from ((layout, Name(LAYOUT, layout.name, ())) for layout in plan.layouts)
+
+
+def _place(part: _Document, path: Path) -> Origin:
+    return part.at / path if path else name_of(part.at)
 
 
 # --- Collisions --------------------------------------------------------------------------------------------------
@@ -387,7 +294,7 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     """
     taken = _system_namespaces(plan)
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
             if owner:
                 yield Finding(
@@ -422,7 +329,7 @@ def _system_namespaces(plan: Plan) -> dict[str, str]:
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
     if namespace.startswith("kube-"):
         return "Kubernetes"
-    is_openshift = plan.cluster.platform is Platform.OPENSHIFT
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     return "OpenShift" if is_openshift and (namespace == "openshift" or namespace.startswith("openshift-")) else ""
 
 
@@ -449,11 +356,11 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     Write the group's name as the cluster's authentication gives it.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
             stripped = member.group.strip()
             if stripped != member.group or not stripped:
                 yield Finding(
-                    member.at,
+                    at,
                     f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
                     if stripped
                     else f"tenant `{tenant.name}` has a member without a group name",
@@ -474,11 +381,11 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant in plan.tenants:
-        for member in tenant.members:
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
             meant = _EVERYONE.get(member.group)
             if meant:
                 yield Finding(
-                    member.at,
+                    at,
                     f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
                     label=meant,
                     notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
@@ -498,11 +405,11 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         seen: dict[str, Origin] = {}
-        for member in tenant.members:
-            first = seen.setdefault(member.group, member.at)
-            if first is not member.at:
+        for at, member in with_places(tenant.at / "members", tenant.spec.members):
+            first = seen.setdefault(member.group, at)
+            if first is not at:
                 yield Finding(
-                    member.at,
+                    at,
                     f"tenant `{tenant.name}` names group `{member.group}` twice",
                     label=f"here with role `{member.role.value}`",
                     related=(Label(first, "first named here"),),

@@ -18,8 +18,9 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     SchedulerKind,
+    with_places,
 )
-from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
 # --- Labels ------------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ def invalid_node_label(plan: Plan) -> Iterator[Finding]:
     Correct the key or the value as the finding says.
     """
     for pool in plan.pools:
-        for key, value in pool.node_labels.items():
+        for key, value in pool.spec.node_labels.items():
             at = pool.at / "nodeLabels" / key
             if fault := key_fault(key):
                 yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help=_KEY_HELP)
@@ -68,7 +69,7 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     Remove the label; change `sharing` to change what nodes get.
     """
     for pool in plan.pools:
-        for key, value in pool.node_labels.items():
+        for key, value in pool.spec.node_labels.items():
             own = _own_value(pool, key)
             if key in _OWN_LABELS and value != own:
                 yield Finding(
@@ -113,7 +114,7 @@ def discovered_node_label(plan: Plan) -> Iterator[Finding]:
     Select nodes by `gpuplan.dev/pool`, or give them a label of your own.
     """
     for pool in plan.pools:
-        for key in pool.node_labels:
+        for key in pool.spec.node_labels:
             is_switch = _PAUSED.fullmatch(key)
             if is_switch or _DISCOVERED.fullmatch(key):
                 yield Finding(
@@ -145,8 +146,8 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     Use a domain of your own, such as `example.com/rack`. Labels like `node-role.kubernetes.io/gpu` must come from
     whatever makes the nodes.
     """
-    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
-        for key in pool.node_labels:
+    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
+        for key in pool.spec.node_labels:
             if not key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
                 yield Finding(
                     (pool.at / "nodeLabels" / key).key,
@@ -171,14 +172,12 @@ def invalid_taint(plan: Plan) -> Iterator[Finding]:
     Correct the key or the value as the finding says.
     """
     for pool in plan.pools:
-        for taint in pool.taints:
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
             if fault := key_fault(taint.key):
-                yield Finding(
-                    taint.at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP
-                )
+                yield Finding(at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP)
             if fault := value_fault(taint.value):
                 yield Finding(
-                    taint.at / "value", f"`{taint.value}` is not a taint value: {fault}", label=fault, help=_VALUE_HELP
+                    at / "value", f"`{taint.value}` is not a taint value: {fault}", label=fault, help=_VALUE_HELP
                 )
 
 
@@ -194,11 +193,11 @@ def taint_twice(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         first: dict[tuple[str, str], Origin] = {}
-        for taint in pool.taints:
-            before = first.setdefault((taint.key, taint.effect), taint.at)
-            if before is not taint.at:
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+            before = first.setdefault((taint.key, taint.effect), at)
+            if before is not at:
                 yield Finding(
-                    taint.at / "key",
+                    at / "key",
                     f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
                     label="the second",
                     related=(Label(before / "key", "the first"),),
@@ -219,11 +218,11 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `nvidia.com/gpu`, which the GPU Operator's own pods tolerate, or a domain of your own.
     """
-    for pool in plan.pools if plan.cluster.node_labels is NodeLabels.NFD else ():
-        for taint in pool.taints:
+    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
             if not key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
                 yield Finding(
-                    taint.at / "key",
+                    at / "key",
                     f"NFD does not write the taint `{taint.key}`",
                     label=fault,
                     help=_own_domain(taint.key),
@@ -294,7 +293,7 @@ def topology_level_is_no_label(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
         return
     for pool in plan.pools:
-        for index, level in enumerate(pool.topology):
+        for index, level in enumerate(pool.spec.topology):
             if fault := key_fault(level):
                 yield Finding(
                     pool.at / "topology" / index,

@@ -18,7 +18,7 @@ from gpuplan.planning.node_patterns import (
     parse,
 )
 from gpuplan.planning.plan import Plan, Pool
-from gpuplan.policy.models import DNS_SUBDOMAIN
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import count, listing
 
 _SUBDOMAIN = regex(DNS_SUBDOMAIN)

@@ -11,7 +11,7 @@ from gpuplan.checks.handwritten.reading import mapping, read, text, value_at
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
-from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage
+from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage, with_places
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
 
@@ -38,8 +38,8 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
     wait for a person, set `installPlanApproval: Manual` by a patch in `overlays/<cluster>/kustomize/gpu-operator/`.
     """
     operator = plan.cluster.gpu_operator
-    keeps_driver = bool(operator.driver_version) or not operator.driver_enabled
-    if operator.install is Install.OLM and not keeps_driver and not _approves_by_hand(plan):
+    keeps_driver = bool(operator.spec.driver.version) or not operator.spec.driver.enabled
+    if operator.spec.install is Install.OLM and not keeps_driver and not _approves_by_hand(plan):
         yield Finding(
             operator.at / "version",
             f"OLM goes on from {operator.version} to newer releases of its line, and to their drivers",
@@ -73,10 +73,10 @@ def second_operator_group(plan: Plan) -> Iterator[Finding]:
     hand for either.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.OLM:
+    if operator.spec.install is not Install.OLM:
         return
     taken = {"openshift-operators": "has the cluster's own"}
-    if operator.installs_nfd:
+    if operator.spec.nfd:
         taken[NFD_NAMESPACE] = "has that of Node Feature Discovery"
     if operator.namespace in taken:
         yield Finding(
@@ -85,7 +85,7 @@ def second_operator_group(plan: Plan) -> Iterator[Finding]:
             label=taken[operator.namespace],
             help="leave it out: the GPU Operator's own is `nvidia-gpu-operator`",
         )
-    written = {operator.namespace, NFD_NAMESPACE} if operator.installs_nfd else {operator.namespace}
+    written = {operator.namespace, NFD_NAMESPACE} if operator.spec.nfd else {operator.namespace}
     for found in read(plan).of_kind("OperatorGroup"):
         namespace = text(found.metadata.get("namespace"))
         if not found.is_patch and namespace in written:
@@ -123,16 +123,16 @@ def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
     """
     cluster = plan.cluster
     is_olms = has_openshifts_nfd(cluster) and writes_nfd(cluster)
-    if cluster.node_labels is not NodeLabels.NFD or not is_olms:
+    if cluster.spec.node_labels is not NodeLabels.NFD or not is_olms:
         return
     for pool in plan.pools:
-        for taint in pool.taints:
-            if lack := _lack(cluster.kubernetes, taint.key, taint.value, taint.effect):
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+            if lack := _lack(cluster.spec.kubernetes, taint.key, taint.value, taint.effect):
                 yield Finding(
-                    taint.at,
+                    at,
                     f"{lack.message} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
                     label=lack.label,
-                    related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.kubernetes}"),),
+                    related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),
                     help=lack.help,
                 )
 
@@ -192,7 +192,7 @@ def dashboard_out_of_sight(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write `namespace: openshift-config-managed`. Or leave dashboards to gpuplan: `monitoring` in the Cluster.
     """
-    if plan.cluster.platform is not Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is not Platform.OPENSHIFT:
         return
     for found in read(plan).of_kind("ConfigMap"):
         is_dashboard = text(mapping(found.metadata.get("labels")).get(_DASHBOARD)) == "true"

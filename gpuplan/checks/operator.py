@@ -28,14 +28,15 @@ def overridden_mig_strategy(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `migStrategy: perPool`, or give all pools the cluster's strategy.
     """
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     for pool, mig in _mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
-        if mig.strategy.value != strategy.value:
+        own = mig.spec.strategy.value
+        if own != strategy.value:
             yield Finding(
                 plan.cluster.gpu_operator.at / "migStrategy",
-                f"the cluster's MIG strategy `{strategy.value}` overrides `{mig.strategy.value}` of pool `{pool.name}`",
+                f"the cluster's MIG strategy `{strategy.value}` overrides `{own}` of pool `{pool.name}`",
                 label="wins over the pools",
-                related=(Label(mig.at / "strategy", f"`{mig.strategy.value}` here"),),
+                related=(Label(mig.at / "strategy", f"`{own}` here"),),
                 help="write `migStrategy: perPool`",
             )
 
@@ -54,12 +55,12 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     `mig.strategy: ""`), and suppress the finding with that as the reason.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.EXTERNAL or operator.mig_strategy is not ClusterMigStrategy.PER_POOL:
+    if operator.spec.install is not Install.EXTERNAL or operator.spec.mig_strategy is not ClusterMigStrategy.PER_POOL:
         return
-    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.strategy is MigStrategy.MIXED]
+    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
     if not mixed:
         return
-    strategies = {mig.strategy for _, mig in _mig_pools(plan)}
+    strategies = {mig.spec.strategy for _, mig in _mig_pools(plan)}
     agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
     yield Finding(
         operator.at / "install",
@@ -94,7 +95,7 @@ def operator_object_by_hand(plan: Plan) -> Iterator[Finding]:
     Change the ClusterPolicy by a patch, and write layouts as MigLayout documents.
     """
     for found in read(plan).of_kind("ClusterPolicy", "GPUCluster", "ConfigMap"):
-        if fault := _fault(found, plan.cluster.gpu_operator.install):
+        if fault := _fault(found, plan.cluster.gpu_operator.spec.install):
             yield Finding(
                 found.place("metadata", "name"),
                 f"{found.title} {fault[0]}",
@@ -134,12 +135,12 @@ def install_does_not_fit_platform(plan: Plan) -> Iterator[Finding]:
     Write `platform: openshift` if it is one, else `install: helm`.
     """
     operator = plan.cluster.gpu_operator
-    if operator.install is Install.OLM and plan.cluster.platform is not Platform.OPENSHIFT:
+    if operator.spec.install is Install.OLM and plan.cluster.spec.platform is not Platform.OPENSHIFT:
         yield Finding(
             operator.at / "install",
             "the catalog that OLM would install the GPU Operator from is OpenShift's",
             label="not without OpenShift",
-            related=(Label(plan.cluster.at / "platform", f"this is `{plan.cluster.platform.value}`"),),
+            related=(Label(plan.cluster.at / "platform", f"this is `{plan.cluster.spec.platform.value}`"),),
             help="write `install: helm`, or `platform: openshift` beside it",
         )
 
@@ -160,8 +161,8 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
     Remove `clusterPolicy`. It is for `install: olm` and `external`.
     """
     operator = plan.cluster.gpu_operator
-    default = {_CHART_NAME, _OPENSHIFT_NAME} if plan.cluster.platform is Platform.OPENSHIFT else {_CHART_NAME}
-    if operator.install is Install.HELM and operator.cluster_policy not in default:
+    default = {_CHART_NAME, _OPENSHIFT_NAME} if plan.cluster.spec.platform is Platform.OPENSHIFT else {_CHART_NAME}
+    if operator.spec.install is Install.HELM and operator.cluster_policy not in default:
         yield Finding(
             operator.at / "clusterPolicy",
             f"the Helm chart does not name its ClusterPolicy `{operator.cluster_policy}`",

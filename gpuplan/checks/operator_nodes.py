@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, is_tolerated
 from gpuplan.checks.registry import Check, check
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_features import writes_nfd
-from gpuplan.planning.plan import Install, NodeLabels, Plan, Pool, Taint
+from gpuplan.planning.plan import Install, NodeLabels, Plan, Pool, Taint, with_places
 
 
 @check("GPU608", "taint-not-tolerated", Severity.WARNING)
@@ -25,12 +25,12 @@ def taint_not_tolerated(plan: Plan) -> Iterator[Finding]:
     Add the toleration that the finding names to `daemonsets.tolerations` of the ClusterPolicy and to NFD's worker, and
     suppress the finding with that as the reason. Or use a taint with the key `nvidia.com/gpu`.
     """
-    if plan.cluster.gpu_operator.install is not Install.EXTERNAL:
+    if plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL:
         return
-    for pool, taint in _taints(plan):
+    for pool, at, taint in _taints(plan):
         if not is_tolerated(OPERAND_TOLERATIONS, taint.key, taint.value, taint.effect):
             yield Finding(
-                taint.at,
+                at,
                 f"the GPU Operator's pods do not tolerate `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
                 label="no GPUs under this taint",
                 related=(Label(plan.cluster.gpu_operator.at / "install", "not gpuplan's to change"),),
@@ -56,7 +56,7 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add `nodes.namePattern` or `nodes.names`, or have the node groups set the labels with `nodeLabels: external`.
     """
-    mode = plan.cluster.node_labels
+    mode = plan.cluster.spec.node_labels
     for pool in plan.pools:
         nodes = pool.nodes
         # A pattern that matches nothing, such as an empty one, is reported for itself.
@@ -89,13 +89,15 @@ def taints_not_applied(plan: Plan) -> Iterator[Finding]:
     """
     cause = _cause(plan)
     for pool in plan.pools if cause else ():
-        if pool.taints:
+        if pool.spec.taints:
             yield Finding(
                 pool.at / "taints",
                 f"nothing puts the taints of pool `{pool.name}` on its nodes",
                 label=cause,
-                related=(Label(plan.cluster.at / "nodeLabels", f"labels come by `{plan.cluster.node_labels.value}`"),),
-                help=_REMEDIES[plan.cluster.node_labels],
+                related=(
+                    Label(plan.cluster.at / "nodeLabels", f"labels come by `{plan.cluster.spec.node_labels.value}`"),
+                ),
+                help=_REMEDIES[plan.cluster.spec.node_labels],
             )
 
 
@@ -107,7 +109,7 @@ _REMEDIES = {
 
 def _cause(plan: Plan) -> str:
     """Why taints stay off; empty where something sets them, or somebody is told to."""
-    match plan.cluster.node_labels:
+    match plan.cluster.spec.node_labels:
         case NodeLabels.EXTERNAL:
             return ""
         case NodeLabels.NODE:
@@ -116,10 +118,10 @@ def _cause(plan: Plan) -> str:
             return "" if writes_nfd(plan.cluster) else "NFD ignores taints by default"
 
 
-def _taints(plan: Plan) -> Iterator[tuple[Pool, Taint]]:
+def _taints(plan: Plan) -> Iterator[tuple[Pool, Origin, Taint]]:
     for pool in plan.pools:
-        for taint in pool.taints:
-            yield pool, taint
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+            yield pool, at, taint
 
 
 NODE_CHECKS: tuple[Check, ...] = (taint_not_tolerated, nodes_cannot_be_selected, taints_not_applied)

@@ -59,14 +59,14 @@ def unsupported_kubernetes(plan: Plan) -> Iterator[Finding]:
     Upgrade the operator before Kubernetes, one line at a time.
     """
     line = find_line(plan.cluster.gpu_operator.version)
-    kubernetes = parse_version(plan.cluster.kubernetes)
+    kubernetes = parse_version(plan.cluster.spec.kubernetes)
     if line is None or kubernetes is None:
         return
     oldest, newest = parse_version(line.oldest_kubernetes), parse_version(line.newest_kubernetes)
     if (oldest and kubernetes < oldest) or (newest and kubernetes > newest):
         yield Finding(
             plan.cluster.at / "kubernetes",
-            f"GPU Operator {line.name} does not support Kubernetes {plan.cluster.kubernetes}",
+            f"GPU Operator {line.name} does not support Kubernetes {plan.cluster.spec.kubernetes}",
             label=_range(line.oldest_kubernetes, line.newest_kubernetes),
             related=(Label(plan.cluster.gpu_operator.at / "version", "this release"),),
             help="use another line of the operator",
@@ -97,7 +97,7 @@ def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
         return
     for pool, mig in _mig_pools(plan):
         names = sorted({name for entry in mig.layout.entries for name in entry.instances if not _is_plain(name)})
-        if names and mig.strategy is MigStrategy.MIXED:
+        if names and mig.spec.strategy is MigStrategy.MIXED:
             yield Finding(
                 mig.layout_at,
                 f"pool `{pool.name}` has {listing(names)}, which the device plugin of {line.name} may misname",
@@ -124,7 +124,7 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     Name a driver in `gpuOperator.driver.version`, or use another release.
     """
     operator = plan.cluster.gpu_operator
-    if operator.driver_version or not operator.driver_enabled or operator.install is Install.EXTERNAL:
+    if operator.spec.driver.version or not operator.spec.driver.enabled or operator.spec.install is Install.EXTERNAL:
         return
     driver = default_driver(operator.version)
     for pool, mig in _mig_pools(plan):
@@ -167,7 +167,7 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
     by time-slicing.
     """
     operator = plan.cluster.gpu_operator
-    driver = operator.driver_version or default_driver(operator.version)
+    driver = operator.spec.driver.version or default_driver(operator.version)
     cdmm = next(defect for defect in driver_defects() if defect.effect is DriverEffect.CDMM)
     for pool, mig in _mig_pools(plan) if not driver or cdmm.has(driver) else ():
         hit = [cdmm.hits(product.label) for product in pool.gpu.products]
@@ -176,14 +176,14 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
                 mig.at.key,
                 f"pool `{pool.name}` partitions {pool.gpu.id}, which CDMM does not allow",
                 label="fails while CDMM is on",
-                related=_driver_labels(operator.at, operator.driver_version),
+                related=_driver_labels(operator.at, operator.spec.driver.version),
                 notes=(f"on Grace systems CDMM is on by default from driver {cdmm.since} on: {cdmm.source}",),
                 help="load the driver with `NVreg_CoherentGPUMemoryMode=numa` on these nodes",
                 severity=None if driver and all(hit) else Severity.NOTE,
             )
 
 
-def _driver_labels(operator: Origin, driver: str) -> tuple[Label, ...]:
+def _driver_labels(operator: Origin, driver: str | None) -> tuple[Label, ...]:
     return (Label(operator / "driver" / "version", "this driver"),) if driver else ()
 
 

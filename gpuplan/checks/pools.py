@@ -8,7 +8,7 @@ from gpuplan.checks import node_labels, nodes
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit
+from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
 from gpuplan.wording import listing, misspelling
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
@@ -29,7 +29,7 @@ def fallback_cycle(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Let the fallbacks end at a pool that has none.
     """
-    for circle in _circles({pool.name: pool.fallback for pool in plan.pools if pool.fallback}):
+    for circle in _circles({pool.name: pool.spec.fallback for pool in plan.pools if pool.spec.fallback}):
         pools = [pool for name in circle if (pool := plan.find_pool(name))]
         route = " -> ".join(f"`{name}`" for name in (*circle, circle[0]))
         yield Finding(
@@ -132,7 +132,7 @@ def fallback_too_small(plan: Plan) -> Iterator[Finding]:
     Fall back to a pool with enough memory per unit, or lower `memoryPerUnitMiB` if less is enough.
     """
     for pool, fallback in _fallbacks(plan):
-        need = pool.memory_per_unit_mib
+        need = pool.spec.memory_per_unit
         for unit in pool.units if need else ():
             there = _lands_on(unit, fallback)
             if need and there and there.memory_mib is not None and there.memory_mib < need:
@@ -149,7 +149,7 @@ def fallback_too_small(plan: Plan) -> Iterator[Finding]:
 def _fallbacks(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
     known = {pool.name: pool for pool in plan.pools}
     for pool in plan.pools:
-        fallback = known.get(pool.fallback or "")
+        fallback = known.get(pool.spec.fallback or "")
         if fallback is not None and fallback is not pool:
             yield pool, fallback
 
@@ -192,20 +192,20 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
         return
     serving: dict[str, list[Pool]] = {}
     for pool in plan.pools:
-        for kind in pool.workload_types:
+        for kind in pool.spec.workload_types:
             serving.setdefault(kind, []).append(pool)
     for tenant in plan.tenants:
         used = {quota.pool.name: quota.pool for above in plan.tree.path(tenant) for quota in above.quotas}
-        if any(not pool.workload_types for pool in (used.values() if used else plan.pools)):
+        if any(not pool.spec.workload_types for pool in (used.values() if used else plan.pools)):
             continue
-        served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.workload_types}
-        for index, kind in enumerate(tenant.workload_types):
+        served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.spec.workload_types}
+        for index, kind in enumerate(tenant.spec.workload_types):
             if kind not in served:
                 yield _not_served(tenant, index, list(used), serving)
 
 
 def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[str, list[Pool]]) -> Finding:
-    kind = tenant.workload_types[index]
+    kind = tenant.spec.workload_types[index]
     at = tenant.at / "workloadTypes" / index
     if pools := [pool.name for pool in serving.get(kind, ())]:
         return Finding(
@@ -265,9 +265,9 @@ def max_unavailable_over_count(plan: Plan) -> Iterator[Finding]:
     Write how many nodes may be missing at once, at most `count`.
     """
     for pool in plan.pools:
-        if pool.disruption.max_unavailable > pool.nodes.count:
+        if pool.spec.disruption.max_unavailable > pool.nodes.count:
             yield Finding(
-                pool.disruption.at / "maxUnavailable",
+                pool.at / "disruption" / "maxUnavailable",
                 f"more nodes of pool `{pool.name}` may be disturbed than it has",
                 label=f"more than {pool.nodes.count}",
                 related=(Label(pool.nodes.at / "count", "nodes of the pool"),),
@@ -288,11 +288,11 @@ def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
     Write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00.
     """
     for pool in plan.pools:
-        for window in pool.disruption.windows:
+        for at, window in with_places(pool.at / "disruption" / "windows", pool.windows):
             fault = find_schedule_fault(window.schedule)
             if fault is not None:
                 yield Finding(
-                    window.at / "schedule",
+                    at / "schedule",
                     f"window of pool `{pool.name}` has no valid schedule: {fault.reason}",
                     label="not a schedule",
                     help=fault.instead,
@@ -300,7 +300,7 @@ def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
             fault = find_duration_fault(window.duration)
             if fault is not None:
                 yield Finding(
-                    window.at / "duration",
+                    at / "duration",
                     f"window of pool `{pool.name}` has no valid duration: {fault.reason}",
                     label="not a duration",
                     help=fault.instead,
@@ -319,11 +319,11 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
     Write an area and a city, such as `Europe/Berlin`, or `UTC`.
     """
     for pool in plan.pools:
-        for window in pool.disruption.windows:
+        for at, window in with_places(pool.at / "disruption" / "windows", pool.windows):
             if not is_time_zone(window.time_zone):
                 zone = find_time_zone(window.time_zone)
                 yield Finding(
-                    window.at / "timeZone",
+                    at / "timeZone",
                     f"`{window.time_zone}` is not a time zone",
                     label="not in the IANA database",
                     notes=("Argo CD would take UTC instead and only log it",),

@@ -27,7 +27,7 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
     error.
     """
     kind = plan.cluster.scheduler.kind
-    calm = {found.name: found for found in plan.priority_classes if not found.preempts}
+    calm = {found.name: found for found in plan.priority_classes if not found.spec.preempts}
     if not calm or kind not in (SchedulerKind.KAI, SchedulerKind.RUNAI):
         return
     victims: dict[str, dict[str, None]] = {}
@@ -43,7 +43,7 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
                 found.at / "preempts",
                 f"pods of class `{name}` evict pods of {listing(below)} with {SCHEDULERS[kind.value]}",
                 label="looked at by kube-scheduler alone",
-                notes=(f"`{name}` has the value {found.value}, and within a tenant the higher value wins",),
+                notes=(f"`{name}` has the value {found.spec.value}, and within a tenant the higher value wins",),
                 help="see `gpuplan show --preemption` for who can evict whom",
                 severity=severity_of_loss(plan, Severity.NOTE),
             )

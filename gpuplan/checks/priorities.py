@@ -30,11 +30,11 @@ def priority_out_of_range(plan: Plan) -> Iterator[Finding]:
     Only the order of the values counts: small numbers do as well.
     """
     for found in plan.priority_classes:
-        if not LOWEST <= found.value <= HIGHEST:
-            nearest = HIGHEST if found.value > HIGHEST else LOWEST
+        if not LOWEST <= found.spec.value <= HIGHEST:
+            nearest = HIGHEST if found.spec.value > HIGHEST else LOWEST
             yield Finding(
                 found.at / "value",
-                f"priority class `{found.name}` has the value {found.value}",
+                f"priority class `{found.name}` has the value {found.spec.value}",
                 label=f"the {'highest' if nearest == HIGHEST else 'lowest'} is {nearest}",
                 notes=(f"values run from {LOWEST} to {HIGHEST}; those above are the system's own",),
                 help=f"write `value: {nearest}`, or a smaller number"
@@ -78,12 +78,12 @@ def equal_priorities(plan: Plan) -> Iterator[Finding]:
     """
     first_of: dict[int, PriorityClass] = {}
     for found in plan.priority_classes:
-        first = first_of.setdefault(found.value, found)
+        first = first_of.setdefault(found.spec.value, found)
         if first is not found:
             yield Finding(
                 found.at / "value",
                 f"priority classes `{first.name}` and `{found.name}` have the same value",
-                label=f"{found.value}, too",
+                label=f"{found.spec.value}, too",
                 related=(Label(first.at / "value", f"`{first.name}`"),),
                 notes=("neither goes before the other, and neither may evict the other",),
                 help="give one of them a higher value, or keep one class",
@@ -101,7 +101,7 @@ def several_default_classes(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep `default: true` on one class, or on none.
     """
-    defaults = [found for found in plan.priority_classes if found.is_default]
+    defaults = [found for found in plan.priority_classes if found.spec.default]
     for found in defaults[1:]:
         yield Finding(
             found.at / "default",
@@ -127,13 +127,13 @@ def default_class_outranks(plan: Plan) -> Iterator[Finding]:
     """
     ladder = Ladder(plan.priority_classes)
     for found in plan.priority_classes:
-        lower = ladder.names_below(found.value) if found.is_default else ()
+        lower = ladder.names_below(found.spec.value) if found.spec.default else ()
         if lower:
-            effect = "go before and may evict" if found.preempts else "go before"
+            effect = "go before and may evict" if found.spec.preempts else "go before"
             yield Finding(
                 found.at / "default",
                 f"pods that name no class {effect} pods of {listing(lower)}",
-                label=f"everything without a class gets {found.value}",
+                label=f"everything without a class gets {found.spec.value}",
                 notes=("the default holds for all pods of the cluster, those without GPUs included",),
                 help="remove `default: true`, or give it to the class with the lowest value",
             )
@@ -157,14 +157,14 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
         return
     scheduler = SCHEDULERS[kind.value]
     for found in plan.priority_classes:
-        is_preemptible = found.value < PREEMPTIBLE_BELOW
-        if found.preemptible != is_preemptible:
+        is_preemptible = found.spec.value < PREEMPTIBLE_BELOW
+        if found.spec.preemptible != is_preemptible:
             side = "below" if is_preemptible else "not below"
             yield Finding(
                 found.at / "value",
                 f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to {scheduler}",
-                label=f"{found.value} is {side} {PREEMPTIBLE_BELOW}",
-                related=(Label(found.at / "preemptible", f"`preemptible: {str(found.preemptible).lower()}`"),),
+                label=f"{found.spec.value} is {side} {PREEMPTIBLE_BELOW}",
+                related=(Label(found.at / "preemptible", f"`preemptible: {str(found.spec.preemptible).lower()}`"),),
                 notes=(f"{scheduler} takes pods of a class below {PREEMPTIBLE_BELOW} for preemptible, and no others",),
                 help=f"write a value of {PREEMPTIBLE_BELOW} or more, or `preemptible: true`"
                 if is_preemptible
@@ -186,18 +186,18 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
-    ladder = Ladder([found for found in plan.priority_classes if found.preempts])
+    ladder = Ladder([found for found in plan.priority_classes if found.spec.preempts])
     for found in plan.priority_classes:
-        evictors = () if found.preemptible else ladder.above(found.value)
+        evictors = () if found.spec.preemptible else ladder.above(found.spec.value)
         if evictors:
-            names = listing(ladder.names_above(found.value))
+            names = listing(ladder.names_above(found.spec.value))
             yield Finding(
                 found.at / "preemptible",
                 f"pods of class `{found.name}` can be evicted by pods of {names}",
-                label=f"nothing protects the value {found.value}",
+                label=f"nothing protects the value {found.spec.value}",
                 related=_values(evictors),
                 notes=("kube-scheduler evicts any lower value; no field of a PriorityClass protects a pod",),
-                help=f"raise `{found.name}` above {evictors[-1].value}, or write `preempts: false` on {names}",
+                help=f"raise `{found.name}` above {evictors[-1].spec.value}, or write `preempts: false` on {names}",
                 severity=severity_of_loss(plan, Severity.WARNING),
             )
 
@@ -214,19 +214,22 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
-    is_wanted = any(found.preempts for found in plan.priority_classes)
+    is_wanted = any(found.spec.preempts for found in plan.priority_classes)
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or not is_wanted:
         return
-    ladder, evictors = Ladder(plan.priority_classes), Ladder([item for item in plan.priority_classes if item.preempts])
+    ladder, evictors = (
+        Ladder(plan.priority_classes),
+        Ladder([item for item in plan.priority_classes if item.spec.preempts]),
+    )
     for found in plan.priority_classes:
-        higher = ladder.above(found.value) if found.preemptible else ()
-        if higher and not evictors.above(found.value):
+        higher = ladder.above(found.spec.value) if found.spec.preemptible else ()
+        if higher and not evictors.above(found.spec.value):
             yield Finding(
                 found.at / "preemptible",
                 f"no class evicts pods of `{found.name}`",
                 label="preemptible, but by nobody",
                 related=_values(higher, "does not preempt"),
-                notes=(f"above {found.value}, every class has `preempts: false`",),
+                notes=(f"above {found.spec.value}, every class has `preempts: false`",),
                 help=f"leave `preempts` out on `{higher[-1].name}`, or write `preemptible: false` here",
             )
 
@@ -251,10 +254,12 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
                 name_of(found.at),
                 f"priority class `{found.name}` is one of KAI-Scheduler's own",
                 label=f"its chart creates it with {value}",
-                related=(Label(found.at / "value", "the same value" if value == found.value else "another value"),),
+                related=(
+                    Label(found.at / "value", "the same value" if value == found.spec.value else "another value"),
+                ),
                 notes=("the value of a PriorityClass cannot be changed once it exists",),
                 help=f"rename it, for example to `gpu-{found.name}`",
-                severity=Severity.WARNING if value == found.value else None,
+                severity=Severity.WARNING if value == found.spec.value else None,
             )
 
 

@@ -217,7 +217,7 @@ def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
     Use the current name, and pin the driver with `gpuOperator.driver.version` so that it stays the one that nodes
     report. `nvidia-smi mig -lgip` on a node shows its names.
     """
-    pinned = plan.cluster.gpu_operator.driver_version
+    pinned = plan.cluster.gpu_operator.spec.driver.version
     for line in _lines(plan):
         legacy = line.gpu.legacy_names.get(line.name)
         if legacy is not None and not line.gpu.find_profile(line.name):

@@ -430,9 +430,9 @@ def _way_out(quotas: Sequence[Quota]) -> str:
     for quota in quotas:
         sharing, name = quota.pool.part_with(quota.unit).sharing, quota.pool.name
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        if isinstance(slicing, TimeSlicing | Mps) and not slicing.rename:
+        if isinstance(slicing, TimeSlicing | Mps) and not slicing.spec.rename:
             return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
-        if isinstance(sharing, Mig) and sharing.strategy is MigStrategy.SINGLE:
+        if isinstance(sharing, Mig) and sharing.spec.strategy is MigStrategy.SINGLE:
             return f"write `strategy: mixed` in pool `{name}`: its units are then named by profile"
     return ""
 
@@ -452,7 +452,9 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
         return
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
-    used = {quota.key for tenant, quota in each_quota(plan) if tenant.namespaces or not plan.tree.is_divided(tenant)}
+    used = {
+        quota.key for tenant, quota in each_quota(plan) if tenant.spec.namespaces or not plan.tree.is_divided(tenant)
+    }
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):
@@ -475,7 +477,7 @@ def _is_refused(pool: Pool) -> bool:
 
 def _whole_grant(plan: Plan, unit: Unit) -> str:
     """A quota's numbers by which a tenant may use all of a unit."""
-    is_capped_at_guarantee = plan.cluster.scheduler.cap is Cap.GUARANTEED
+    is_capped_at_guarantee = plan.cluster.scheduler.spec.cap is Cap.GUARANTEED
     return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"
 
 

@@ -19,7 +19,7 @@ from gpuplan.planning.plan import (
     RetainedObject,
     Stage,
 )
-from gpuplan.policy.models import DNS_LABEL
+from gpuplan.policy.names import DNS_LABEL
 from gpuplan.wording import listing, misspelling
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------
@@ -38,10 +38,10 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
     Write the layout as it was when nodes got the name; `gpuplan retain` does.
     """
     for what in _layouts(plan):
-        if what.config_name != what.layout.config_name:
+        if what.spec.config_name != what.layout.config_name:
             yield Finding(
                 what.at / "configName",
-                f"`{what.config_name}` is not the name of this layout",
+                f"`{what.spec.config_name}` is not the name of this layout",
                 label=f"of this one it would be `{what.layout.config_name}`",
                 notes=("the last eight digits are a hash of how the GPUs are divided",),
                 help="write the layout as it was when nodes got the name; `gpuplan retain` finds it in Git",
@@ -67,8 +67,8 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the name as nodes have it: `kubectl get nodes -L nvidia.com/mig.config,nvidia.com/device-plugin.config`.
     """
-    names = [(what.at / "configName", what.config_name, MIG_CONFIG_LABEL) for what in _layouts(plan)]
-    names += ((what.at / "key", what.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in _configs(plan))
+    names = [(what.at / "configName", what.spec.config_name, MIG_CONFIG_LABEL) for what in _layouts(plan)]
+    names += ((what.at / "key", what.spec.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in _configs(plan))
     for at, name, label in names:
         if not LABEL_VALUE.fullmatch(name):
             yield Finding(
@@ -92,8 +92,8 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     Write what the entry was; `gpuplan retain` does.
     """
     for what in _configs(plan):
-        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.mig_strategy):
-            message = f"`{what.key}`: {problem.message}"
+        for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
+            message = f"`{what.spec.key}`: {problem.message}"
             yield Finding(
                 what.at / "config" / problem.route,
                 message,
@@ -121,11 +121,11 @@ def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
         for route, is_right in _IDENTITY.items():
             *above, last = route
             at, name = what.at / "manifest" / route, ".".join(route)
-            if last not in inside(what.manifest, *above):
+            if last not in inside(what.spec.manifest, *above):
                 if route not in _OPTIONAL:
                     message, label = f"the retained object has no `{name}`", "not a Kubernetes object"
                     yield Finding(at.key, message, label=label, help=f"add `{name}`")
-            elif not is_right(value_at(what.manifest, route)):
+            elif not is_right(value_at(what.spec.manifest, route)):
                 message, label = f"`{name}` of the retained object is none that an object can have", "no API takes this"
                 yield Finding(at, message, label=label, help=f"write `{name}` as the object had it")
 
@@ -187,7 +187,7 @@ def _may_be_unread(plan: Plan, folder: str) -> bool:
 
 def _folders(plan: Plan) -> list[str]:
     """The folders that have a place in the order of syncs, whether or not anything is in them."""
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     pools = [pool.name for pool in plan.pools]
     return [
         folder
@@ -213,11 +213,11 @@ def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
     Add `stopPolicy: Hold` to the queue's `spec`.
     """
     for what in _objects(plan):
-        kind, api = text(what.manifest.get("kind")), text(what.manifest.get("apiVersion"))
+        kind, api = text(what.spec.manifest.get("kind")), text(what.spec.manifest.get("apiVersion"))
         if not assume_kind(api.rpartition("/")[0], kind).takes_work:
             continue
-        if value_at(what.manifest, ("spec", "stopPolicy")) not in ("Hold", "HoldAndDrain"):
-            name = text(value_at(what.manifest, ("metadata", "name")))
+        if value_at(what.spec.manifest, ("spec", "stopPolicy")) not in ("Hold", "HoldAndDrain"):
+            name = text(value_at(what.spec.manifest, ("metadata", "name")))
             yield Finding(
                 what.at / "manifest" / "spec" / "stopPolicy",
                 f"retained {kind} `{name}` goes on taking work",

@@ -46,7 +46,7 @@ def limit_not_allowed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or write `cap: limit`: then tenants may use more, and guarantees hold as far as the caps fit.
     """
-    if plan.cluster.scheduler.cap is Cap.GUARANTEED:
+    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
         yield from _losses(plan, "limit", place="cap")
 
 
@@ -393,7 +393,7 @@ def no_admission_policies(plan: Plan) -> Iterator[Finding]:
     if plan.tenants and not has_admission_policies(plan.cluster):
         yield Finding(
             plan.cluster.at / "kubernetes",
-            f"Kubernetes {plan.cluster.kubernetes} cannot keep tenants to their own pools and priority classes",
+            f"Kubernetes {plan.cluster.spec.kubernetes} cannot keep tenants to their own pools and priority classes",
             label="admission policies came with 1.30",
             notes=(
                 "written for tenants: Namespaces, ResourceQuotas and RoleBindings",

@@ -39,10 +39,10 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.parts:
         slicing = _shares(pool)
-        if slicing is not None and slicing.replicas < 2:
+        if slicing is not None and slicing.spec.replicas < 2:
             yield Finding(
                 slicing.at / "replicas",
-                f"pool `{pool.name}` needs at least 2 shares per device, not {slicing.replicas}",
+                f"pool `{pool.name}` needs at least 2 shares per device, not {slicing.spec.replicas}",
                 label="at least 2",
                 notes=("the device plugin does not start with fewer",),
                 help=f"to switch sharing off {_off(pool)}",
@@ -79,11 +79,11 @@ def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
     Write fewer shares, or share by time-slicing, which has no such limit and no memory limits either.
     """
     for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and pool.sharing.replicas > (most := most_mps_clients(pool.gpu)):
+        if isinstance(pool.sharing, Mps) and pool.sharing.spec.replicas > (most := most_mps_clients(pool.gpu)):
             major, minor = pool.gpu.compute_capability
             yield Finding(
                 pool.sharing.at / "replicas",
-                f"MPS cannot divide one {pool.gpu.id} into {pool.sharing.replicas} shares",
+                f"MPS cannot divide one {pool.gpu.id} into {pool.sharing.spec.replicas} shares",
                 label=f"at most {most}",
                 notes=(f"compute capability {major}.{minor}: {most} clients",),
                 help=f"write `replicas: {most}` or fewer",
@@ -108,10 +108,10 @@ def very_many_shares(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.parts:
         slicing = _shares(pool)
-        if isinstance(slicing, TimeSlicing) and slicing.replicas > _MANY_SHARES:
+        if isinstance(slicing, TimeSlicing) and slicing.spec.replicas > _MANY_SHARES:
             yield Finding(
                 slicing.at / "replicas",
-                f"{slicing.replicas} shares take turns on one device of pool `{pool.name}`",
+                f"{slicing.spec.replicas} shares take turns on one device of pool `{pool.name}`",
                 label="per device, not per node",
                 notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
                 help=f"write `replicas: {_MANY_SHARES}` or fewer",
@@ -131,7 +131,7 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.
     """
     for pool in plan.parts:
-        need = pool.memory_per_unit_mib
+        need = pool.spec.memory_per_unit
         for unit in pool.units if need else ():
             if need and unit.memory_mib is not None and unit.memory_mib < need:
                 yield _too_small(pool, unit.name, unit.memory_mib, need)
@@ -141,17 +141,17 @@ def _too_small(pool: Pool, unit: str, memory_mib: int, need: int) -> Finding:
     slicing = _shares(pool)
     needed = Label(pool.at / "memoryPerUnitMiB", "needed")
     message = f"unit `{unit}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
-    if slicing is None or slicing.replicas < 2:
+    if slicing is None or slicing.spec.replicas < 2:
         layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
         return Finding(needed.at, message, f"`{unit}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
-    whole = memory_mib * slicing.replicas
+    whole = memory_mib * slicing.spec.replicas
     fitting = whole // need
     return Finding(
         slicing.at / "replicas",
         message,
         label=f"leaves {memory_mib} MiB",
         related=(needed,),
-        notes=(f"{whole} MiB divided by {slicing.replicas}",),
+        notes=(f"{whole} MiB divided by {slicing.spec.replicas}",),
         help=f"write `replicas: {fitting}`" if fitting > 1 else _off(pool) if fitting else _enough(pool.gpu, need),
     )
 
@@ -184,7 +184,7 @@ def shares_not_refused(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.parts:
         slicing = _shares(pool)
-        if isinstance(slicing, TimeSlicing) and not slicing.fail_requests_greater_than_one:
+        if isinstance(slicing, TimeSlicing) and not slicing.spec.fail_requests_greater_than_one:
             yield Finding(
                 slicing.at / "failRequestsGreaterThanOne",
                 f"containers may ask for several shares of pool `{pool.name}`",
@@ -216,7 +216,7 @@ def share_named_like_more(plan: Plan) -> Iterator[Finding]:
         shares = [unit.resource for unit in pool.units if unit.resource and unit.isolation in _SHARED]
         alike = next((resource for resource in shares if resource in undivided), None)
         other = undivided.get(alike or "")
-        if slicing and not slicing.rename and other and other.name != pool.name:
+        if slicing and not slicing.spec.rename and other and other.name != pool.name:
             yield Finding(
                 slicing.at / "rename",
                 f"a share of pool `{pool.name}` looks like what pool `{other.name}` hands out undivided",
@@ -245,7 +245,7 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
     Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
     """
     for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.MIXED:
+        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.MIXED:
             yield Finding(
                 pool.sharing.at.key,
                 f"MPS in pool `{pool.name}` does not work under the cluster's strategy `mixed`",
@@ -302,7 +302,7 @@ def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
         return
     for pool in plan.parts:
         whole = pool.find_unit("gpu")
-        if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED and whole:
+        if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED and whole:
             yield Finding(
                 pool.sharing.layout_at,
                 f"KAI-Scheduler cannot use the {whole.capacity} whole GPUs of pool `{pool.name}`",
@@ -329,7 +329,7 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
     Write `unitsPerContainer: 1`, and let workloads that need more ask for a larger profile.
     """
     for tenant in plan.tenants:
-        count = tenant.units_per_container or 0
+        count = tenant.spec.allow.units_per_container or 0
         if count > 1 and tenant.quotas and all(map(_is_on_mig_device, tenant.quotas)):
             yield Finding(
                 tenant.at / "allow" / "unitsPerContainer",

@@ -25,13 +25,13 @@ def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
     """
     for tenant, quota in each_quota(plan):
         for namespace in quota.split:
-            if namespace not in tenant.namespaces:
+            if namespace not in tenant.spec.namespaces:
                 yield Finding(
                     (quota.at / "split" / namespace).key,
                     f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
                     label="gets a part that nobody can use",
                     related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
-                    notes=(f"its namespaces: {listing(tenant.namespaces, 8)}",) if tenant.namespaces else (),
+                    notes=(f"its namespaces: {listing(tenant.spec.namespaces, 8)}",) if tenant.spec.namespaces else (),
                     help="write one of the tenant's namespaces, or add this one to `namespaces`",
                 )
 
@@ -73,12 +73,12 @@ def _splits(plan: Plan) -> Iterator[tuple[Tenant, Quota, Amount, Amount]]:
     for tenant, quota in each_quota(plan):
         cap = cap_of(plan, quota) if quota.split else None
         # A part of a foreign namespace is reported for itself.
-        if cap is not None and all(name in tenant.namespaces for name in quota.split):
+        if cap is not None and all(name in tenant.spec.namespaces for name in quota.split):
             yield tenant, quota, cap, add(list(quota.split.values()))
 
 
 def _uneven(plan: Plan, tenant: Tenant, quota: Quota, cap: Amount, part: Amount, label: str) -> Finding:
-    left_out = [name for name in tenant.namespaces if name not in quota.split]
+    left_out = [name for name in tenant.spec.namespaces if name not in quota.split]
     return Finding(
         quota.at / "split",
         f"split of `{quota.unit.name}` of pool `{quota.pool.name}` adds up to {number(part)}, "
@@ -107,7 +107,7 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
         return
     for tenant, quota in each_quota(plan):
-        names, cap = tenant.namespaces, cap_of(plan, quota)
+        names, cap = tenant.spec.namespaces, cap_of(plan, quota)
         if len(names) > 1 and not quota.split and cap and quota.unit.asked_as and len(set(names)) == len(names):
             sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
             yield Finding(

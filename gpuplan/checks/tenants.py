@@ -26,7 +26,7 @@ def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
     if plan.broken.tenants:
         return  # one of them may be a child
     for tenant in plan.tenants:
-        if not tenant.namespaces and not plan.tree.is_divided(tenant):
+        if not tenant.spec.namespaces and not plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"tenant `{tenant.name}` has no namespace",
@@ -49,7 +49,7 @@ def namespace_in_two_tenants(plan: Plan) -> Iterator[Finding]:
     """
     owners: dict[str, tuple[Tenant, int]] = {}
     for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             owner, first = owners.setdefault(namespace, (tenant, index))
             if owner is not tenant:
                 yield Finding(
@@ -72,10 +72,10 @@ def namespace_twice(plan: Plan) -> Iterator[Finding]:
     Remove or correct one of them.
     """
     for tenant in plan.tenants:
-        if len(set(tenant.namespaces)) == len(tenant.namespaces):
+        if len(set(tenant.spec.namespaces)) == len(tenant.spec.namespaces):
             continue
         first_of: dict[str, int] = {}
-        for index, namespace in enumerate(tenant.namespaces):
+        for index, namespace in enumerate(tenant.spec.namespaces):
             first = first_of.setdefault(namespace, index)
             if first != index:
                 yield Finding(
@@ -139,7 +139,7 @@ def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     Lower `unitsPerContainer`.
     """
     for tenant in plan.tenants:
-        wanted = tenant.units_per_container
+        wanted = tenant.spec.allow.units_per_container
         if wanted is not None and tenant.quotas:
             quota = max(tenant.quotas, key=_most_per_container)
             most = _most_per_container(quota)

@@ -45,8 +45,8 @@ def uses(plan: Plan, concept: str) -> tuple[Use, ...]:
 
 def namespaces(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
-        if len(tenant.namespaces) > 1 and tenant.quotas:
-            yield Use((tenant.at / "namespaces").key, f"`{tenant.name}` has {len(tenant.namespaces)} namespaces")
+        if len(tenant.spec.namespaces) > 1 and tenant.quotas:
+            yield Use((tenant.at / "namespaces").key, f"`{tenant.name}` has {len(tenant.spec.namespaces)} namespaces")
 
 
 def parents(plan: Plan) -> Iterator[Use]:
@@ -67,12 +67,12 @@ def weight(tenant: Tenant) -> Use:
 
 def ranks(plan: Plan) -> Iterator[Use]:
     for tenant in plan.tenants:
-        if tenant.surplus_rank != 0:
+        if tenant.spec.surplus.rank != 0:
             yield rank(tenant)
 
 
 def rank(tenant: Tenant) -> Use:
-    return Use(tenant.at / "surplus" / "rank", f"`{tenant.name}` has rank {tenant.surplus_rank}")
+    return Use(tenant.at / "surplus" / "rank", f"`{tenant.name}` has rank {tenant.spec.surplus.rank}")
 
 
 def protections(plan: Plan) -> Iterator[Use]:
@@ -82,13 +82,13 @@ def protections(plan: Plan) -> Iterator[Use]:
 
 
 def preempt_protection(tenant: Tenant) -> Iterator[Use]:
-    if tenant.protect_preempt is not None:
-        yield Use(tenant.at / "protect" / "preempt", f"`{tenant.name}`: {tenant.protect_preempt}")
+    if tenant.spec.protect.preempt is not None:
+        yield Use(tenant.at / "protect" / "preempt", f"`{tenant.name}`: {tenant.spec.protect.preempt}")
 
 
 def reclaim_protection(tenant: Tenant) -> Iterator[Use]:
-    if tenant.protect_reclaim is not None:
-        yield Use(tenant.at / "protect" / "reclaim", f"`{tenant.name}`: {tenant.protect_reclaim}")
+    if tenant.spec.protect.reclaim is not None:
+        yield Use(tenant.at / "protect" / "reclaim", f"`{tenant.name}`: {tenant.spec.protect.reclaim}")
 
 
 def priorities(plan: Plan) -> Iterator[Use]:
@@ -99,12 +99,12 @@ def priorities(plan: Plan) -> Iterator[Use]:
 
 def has_order(tenant: Tenant) -> bool:
     """Whether some of the tenant's pods may go before others."""
-    return len({found.value for found in tenant.priority_classes}) > 1
+    return len({found.spec.value for found in tenant.priority_classes}) > 1
 
 
 def calm_classes(plan: Plan) -> Iterator[Use]:
     for found in plan.priority_classes:
-        if not found.preempts:
+        if not found.spec.preempts:
             yield Use(found.at / "preempts", f"pods of `{found.name}` evict nobody")
 
 
@@ -121,7 +121,7 @@ def _classes(tenant: Tenant) -> Use:
 
 def safe_classes(plan: Plan) -> Iterator[Use]:
     for found in plan.priority_classes:
-        if not found.preemptible:
+        if not found.spec.preemptible:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` are not to be evicted")
 
 
@@ -227,19 +227,19 @@ def _sharing(pool: Pool, sharing: Sharing) -> Use:
 
 def topologies(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.topology:
-            yield Use((pool.at / "topology").key, f"pool `{pool.name}` knows {listing(pool.topology)}")
+        if pool.spec.topology:
+            yield Use((pool.at / "topology").key, f"pool `{pool.name}` knows {listing(pool.spec.topology)}")
 
 
 def placements(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.placement is not None:
-            yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.placement}")
+        if pool.spec.placement is not None:
+            yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.spec.placement}")
 
 
 def claims(plan: Plan) -> Iterator[Use]:
     for pool in plan.pools:
-        if pool.allocation is Allocation.DRA:
+        if pool.spec.allocation is Allocation.DRA:
             yield Use(pool.at / "allocation", f"pool `{pool.name}`")
 
 

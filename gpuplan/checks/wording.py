@@ -40,4 +40,4 @@ def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
 
 def severity_of_loss(plan: Plan, reported: Severity) -> Severity:
     """An error where the cluster refuses whatever its scheduler cannot keep, else ``reported``."""
-    return Severity.ERROR if plan.cluster.scheduler.on_loss is OnLoss.REFUSE else reported
+    return Severity.ERROR if plan.cluster.scheduler.spec.on_loss is OnLoss.REFUSE else reported

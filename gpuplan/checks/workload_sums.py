@@ -425,7 +425,9 @@ def _may_evict(workload: Workload, other: Workload) -> bool:
     """
     mine, its = workload.priority_class, other.priority_class
     is_shared = _is_divided(other) and workload.tenant is other.tenant
-    return is_shared and mine is not None and its is not None and its.preemptible and mine.value > its.value
+    return (
+        is_shared and mine is not None and its is not None and its.spec.preemptible and mine.spec.value > its.spec.value
+    )
 
 
 def _is_divided(workload: Workload) -> bool:
@@ -440,13 +442,13 @@ def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Worklo
     highest: dict[str, int] = {}
     for workload in workloads:
         if workload.priority_class is not None:
-            name, value = workload.tenant.name, workload.priority_class.value
+            name, value = workload.tenant.name, workload.priority_class.spec.value
             highest[name] = max(value, highest.get(name, value))
     standing: list[Workload] = []
     lower: dict[tuple[str, str], list[Workload]] = {}
     for workload in workloads:
         tenant, rank = workload.tenant.name, workload.priority_class
-        if rank is not None and rank.preemptible and rank.value < highest[tenant]:
+        if rank is not None and rank.spec.preemptible and rank.spec.value < highest[tenant]:
             lower.setdefault((tenant, rank.name), []).append(workload)
         else:
             standing.append(workload)
@@ -480,7 +482,7 @@ def _reach(use: _Use) -> Amount:
 
 def _cap_field(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
-    is_limit = plan.cluster.scheduler.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 
@@ -502,7 +504,9 @@ def _at_once(workloads: Iterable[Workload]) -> list[Workload]:
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
-    return [found for found in workloads if found.priority_class is not None and not found.priority_class.preemptible]
+    return [
+        found for found in workloads if found.priority_class is not None and not found.priority_class.spec.preemptible
+    ]
 
 
 def _amount(workload: Workload) -> Amount:

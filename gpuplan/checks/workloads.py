@@ -100,7 +100,7 @@ def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
     Ask for fewer units, or raise the tenant's `unitsPerContainer`.
     """
     for workload in plan.workloads:
-        most = workload.tenant.units_per_container
+        most = workload.tenant.spec.allow.units_per_container
         if most is not None and workload.fraction is None and workload.spec.count > most:
             yield Finding(
                 workload.at / "count",
@@ -168,17 +168,17 @@ def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name one of the tenant's namespaces, or the tenant that the namespace belongs to.
     """
-    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.namespaces}
+    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     for workload in plan.workloads:
         tenant, owner = workload.tenant, owners.get(workload.namespace)
-        if workload.namespace not in tenant.namespaces:
+        if workload.namespace not in tenant.spec.namespaces:
             yield Finding(
                 workload.at / "namespace",
                 f"namespace `{workload.namespace}` of workload `{workload.name}` is not one of tenant `{tenant.name}`",
                 label=f"belongs to tenant `{owner.name}`" if owner else "belongs to no tenant",
                 related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
-                help=f"write `namespace: {tenant.namespaces[0]}`"
-                if tenant.namespaces
+                help=f"write `namespace: {tenant.spec.namespaces[0]}`"
+                if tenant.spec.namespaces
                 else "name a tenant that has namespaces",
             )
 
@@ -207,7 +207,7 @@ def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 related=(Label((tenant.at / "priorityClasses").key, f"it may name {listing(names) or 'none'}"),),
                 help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
             )
-        elif priority is None and names and not any(found.is_default for found in tenant.priority_classes):
+        elif priority is None and names and not any(found.spec.default for found in tenant.priority_classes):
             yield Finding(
                 name_of(workload.at),
                 f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuplan.documents.differences import Difference, differences
 from gpuplan.documents.document import Document, Layer, Reading, Spot
 from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_folder, read_manifests, read_text
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
@@ -17,6 +18,7 @@ __all__ = [
     "RULES",
     "TOO_LARGE",
     "UNREAD",
+    "Difference",
     "DiskTree",
     "Document",
     "Entry",
@@ -27,6 +29,7 @@ __all__ = [
     "Reading",
     "Spot",
     "Target",
+    "differences",
     "find_folders",
     "find_ignores",
     "has_folder",

@@ -80,21 +80,19 @@ class Document:
             line = self.layers[0].line + 1
             return Location(self.file, Span(Position(line, 1), Position(line, 1)))
         for length in range(len(path), 0, -1):
-            found = self._find(path[:length])
-            if found is not None:
-                layer, node = found
+            layer = self.find_layer(path[:length])
+            node = find_node(layer.tree, path[:length]) if layer is not None else None
+            if layer is not None and node is not None:
                 return Location(layer.file, node.key if on_key or length < len(path) else node.shown)
         return Location(self.file, _heading(self.layers[0].tree))
 
-    def _find(self, path: Path) -> tuple[Layer, Node] | None:
+    def find_layer(self, path: Path) -> Layer | None:
         """The last layer that wrote the value that ``path`` has now, or the null that removed it."""
         exists, _ = _get(self.data, path)
         for layer in reversed(self.layers):
-            if not exists and _get(layer.data, path) != (True, None):
-                continue
-            node = find_node(layer.tree, path)
-            if node is not None:
-                return layer, node
+            is_written, value = layer.find(path)
+            if is_written and (exists or value is None):
+                return layer
         return None
 
 
@@ -112,6 +110,10 @@ class Layer:
     def tree(self) -> Node:
         """Where each value stands. Read again from the text, because most documents are never asked for it."""
         return read_tree(self.file.text[self.start : self.end], self.line)
+
+    def find(self, path: Path) -> tuple[bool, object]:
+        """Whether it has a value at ``path``, and the value."""
+        return _get(self.data, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,9 +231,12 @@ def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:
     from gpuplan.manifests import has_schemas, kubernetes_versions
     from gpuplan.pipeline.rules import UNKNOWN_KUBERNETES
 
-    if not has_schemas(plan.cluster.kubernetes):
+    if not has_schemas(plan.cluster.spec.kubernetes):
         oldest, newest = kubernetes_versions()
-        at, message = plan.cluster.at / "kubernetes", f"there are no schemas for Kubernetes {plan.cluster.kubernetes}"
+        at, message = (
+            plan.cluster.at / "kubernetes",
+            f"there are no schemas for Kubernetes {plan.cluster.spec.kubernetes}",
+        )
         help_ = f'write one from "{oldest}" to "{newest}"'
         finding = Finding(at, message, label=f"{oldest} to {newest} are known", help=help_)
         yield Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,))

@@ -30,9 +30,9 @@ def _by_argocd(first: Plan, second: Plan) -> Iterator[Finding]:
 def _by_flux(first: Plan, second: Plan) -> Iterator[Finding]:
     """A cluster has a Flux of its own, unless it is reached with a kubeconfig."""
     flux, other = first.cluster.flux, second.cluster.flux
-    if flux is None or other is None or not (flux.kube_config_secret or other.kube_config_secret):
+    if flux is None or other is None or not (flux.spec.kube_config_secret or other.spec.kube_config_secret):
         return
-    if flux.namespace == other.namespace:
+    if flux.spec.namespace == other.spec.namespace:
         yield from _parts(first, second, "Kustomization")
         yield from _parts(second, first, "Kustomization")
 
@@ -77,5 +77,5 @@ def _namespaces(plan: Plan) -> Mapping[str, Origin]:
     return {
         namespace: tenant.at / "namespaces" / index
         for tenant in plan.tenants
-        for index, namespace in enumerate(tenant.namespaces)
+        for index, namespace in enumerate(tenant.spec.namespaces)
     }

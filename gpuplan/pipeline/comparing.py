@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gpuplan.changes import ChangeClass, compare_objects, worst
 from gpuplan.changes import compare as compare_plans
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
+from gpuplan.changes.places import is_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.flux.naming import folder_name
 from gpuplan.diagnostics import Diagnostic, GpuplanError
@@ -412,7 +413,7 @@ def _path(cluster: str, folder: str) -> str:
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
     plan = new or old
     appliers = tuple(dict.fromkeys(found for folder in change.folders if plan and (found := _applier(plan, folder))))
-    is_earlier = old is not None and id(change.at.source) in _sources(old) and not (new and _has(new, change))
+    is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders = None
     if pods is not None:
         from gpuplan.changes.pods import find_holders
@@ -421,28 +422,15 @@ def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[P
     return Impact(change, is_earlier, appliers, holders)
 
 
-def _has(plan: Plan, change: Change) -> bool:
-    return id(change.at.source) in _sources(plan)
-
-
-def _sources(plan: Plan) -> set[int]:
-    """The documents that a plan is made of."""
-    named = (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.hand_written)
-    origins = [plan.cluster.at, *(part.at for parts in named for part in parts)]
-    origins += [item.at for item in plan.retained]
-    origins += [component.at for component in plan.components if component.at is not None]
-    return {id(at.source) for at in origins}
-
-
 def _applier(plan: Plan, folder: str) -> Applier | None:
     """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
     stage, _, part = folder.partition("/")
     cluster = plan.cluster
-    is_external = stage == Stage.PARTITIONS and cluster.node_labels is NodeLabels.EXTERNAL
+    is_external = stage == Stage.PARTITIONS and cluster.spec.node_labels is NodeLabels.EXTERNAL
     if stage not in _STAGES or is_external:
         return None
     pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
-    windows = pool.disruption.windows if pool else ()
+    windows = pool.windows if pool else ()
     is_several = Stage(stage).has_parts and not part
     if cluster.argocd is not None:
         approval = _approval(stage, pool, cluster.argocd.operator_approval)
@@ -453,7 +441,7 @@ def _applier(plan: Plan, folder: str) -> Applier | None:
     if cluster.flux is not None:
         name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
         approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.install is Install.HELM
+        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
         kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
         return Applier(kind, name, folder, approval, windows)
     return None
@@ -465,7 +453,7 @@ _STAGES: Final = frozenset(stage.value for stage in Stage)
 def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
     """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
     if stage == Stage.PARTITIONS:
-        return pool.disruption.approval if pool else Approval.MANUAL
+        return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
 
 

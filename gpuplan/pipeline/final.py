@@ -417,7 +417,7 @@ def _misfits(
     patched: Patched, results: Sequence[tuple[Folder, Manifest]], crds: Path | None, unchecked: set[str]
 ) -> Iterator[Diagnostic]:
     folders = {id(manifest): folder for folder, manifest in results}
-    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.kubernetes, crds)
+    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.spec.kubernetes, crds)
     unchecked.update(checked.unchecked_kinds)
     for problem in checked.problems:
         at = patched.place(folders[id(problem.manifest)], problem.manifest.identity) / problem.path
@@ -426,7 +426,9 @@ def _misfits(
             (at / unknown[1]).key if unknown else at,
             f"{problem.manifest.identity} does not fit its schema: {problem.text}",
             label=problem.message,
-            notes=(f"Kubernetes {patched.plan.cluster.kubernetes}; the object is judged with all patches applied",),
+            notes=(
+                f"Kubernetes {patched.plan.cluster.spec.kubernetes}; the object is judged with all patches applied",
+            ),
             help="correct the field",
         )
         yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(patched.plan.cluster.name,))

@@ -96,7 +96,7 @@ def _sort_out(artifacts: Iterable[Manifest | File]) -> tuple[list[Manifest], lis
 
 
 def _check(rendered: Rendered, plan: Plan, manifests: Sequence[Manifest], crds: Path | None) -> None:
-    checked = check_schemas(manifests, plan.cluster.kubernetes, crds)
+    checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
     rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
     rendered.unchecked_kinds.update(checked.unchecked_kinds)
 

@@ -85,11 +85,11 @@ def definition(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObjec
     match what:
         case RetainedLayout():
             content = what.layout.config_name, what.layout.gpu.id
-            return Definition(MIG_CONFIG_LABEL, what.config_name, content, what.at / "configName")
+            return Definition(MIG_CONFIG_LABEL, what.spec.config_name, content, what.at / "configName")
         case RetainedDevicePluginConfig():
-            return Definition(DEVICE_PLUGIN_CONFIG_LABEL, what.key, to_yaml(what.config), what.at / "key")
+            return Definition(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key, to_yaml(what.config), what.at / "key")
         case RetainedObject():
-            identity = Manifest(what.folder, what.manifest, is_foreign=True).identity
-            return Definition("", identity, what.manifest, what.at / "manifest" / "metadata" / "name")
+            identity = Manifest(what.folder, what.spec.manifest, is_foreign=True).identity
+            return Definition("", identity, what.spec.manifest, what.at / "manifest" / "metadata" / "name")
         case _:
             assert_never(what)

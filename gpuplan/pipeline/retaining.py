@@ -139,7 +139,7 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
     """What nodes name and what Kueue holds on to. Queues of namespaces that are no tenant's any more go with those."""
     yield from _layouts(old)
     yield from _configs(old)
-    namespaces = {namespace for tenant in new.tenants for namespace in tenant.namespaces}
+    namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
     manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
     for manifest in manifests:
         identity = manifest.identity
@@ -188,7 +188,7 @@ def _devices(entry: LayoutEntry) -> dict[str, Any]:
 
 
 def _configs(plan: Plan) -> Iterator[_Needed]:
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     parts = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: part for pool in plan.pools for part in reversed(pool.parts)}
     for key in sorted(parts):
         spec = {
@@ -271,7 +271,7 @@ def _leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
     for item in new.retained:
         key = definition(item.what).key
         if key not in before or key in now:
-            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.until)
+            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.spec.until)
 
 
 def _leftover(cluster: str, item: Retained, label: str, name: str | Identity, *, until: str) -> Leftover:

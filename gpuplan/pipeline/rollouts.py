@@ -41,7 +41,9 @@ from gpuplan.planning.plan import (
     TimeSlicing,
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
-from gpuplan.policy.models import API_VERSION, DNS_SUBDOMAIN
+from gpuplan.policy import models
+from gpuplan.policy.models import API_VERSION
+from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing, misspelling
 
 
@@ -136,7 +138,7 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
         return report, None
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
-    keeps_config = any(retained.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
+    keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
     target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
     outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
     if wish.to and isinstance(outcome, Rollout):
@@ -181,7 +183,7 @@ def _limit(pool: Pool, wish: Wish) -> int:
     if wish.max_unavailable:
         number = int(wish.max_unavailable.rstrip("%"))
         return max(number * pool.nodes.count // 100, 1) if wish.max_unavailable.endswith("%") else number
-    allowed = pool.disruption.max_unavailable
+    allowed = pool.spec.disruption.max_unavailable
     if wish.batch is not None and wish.batch > allowed:
         raise GpuplanError(
             f"`--batch {wish.batch}` is more than the {allowed} that `disruption.maxUnavailable` of pool "
@@ -285,10 +287,10 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     if counted := _COUNTED.fullmatch(name):
         replicas = int(counted[2])
         if counted[1] == "mps":
-            return now._replace(replicas=replicas) if isinstance(now, Mps) else Mps(at, replicas, rename=True)
-        if isinstance(now, TimeSlicing):
-            return now._replace(replicas=replicas)
-        return TimeSlicing(at, replicas, rename=True, fail_requests_greater_than_one=True)
+            mps = now.spec if isinstance(now, Mps) else models.Mps(replicas=replicas)
+            return Mps(at, mps.model_copy(update={"replicas": replicas}))
+        slicing = now.spec if isinstance(now, TimeSlicing) else models.TimeSlicing(replicas=replicas)
+        return TimeSlicing(at, slicing.model_copy(update={"replicas": replicas}))
     layout = next((layout for layout in plan.layouts if layout.name == name), None)
     if layout is None:
         close = misspelling(name, [layout.name for layout in _layouts(plan, pool)])
@@ -300,7 +302,7 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         raise GpuplanError(
             f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
         )
-    return Mig(at, layout, at, _strategy(plan, now), None)
+    return Mig(at, models.Mig(layout=layout.name, strategy=_strategy(plan, now)), layout, at, None)
 
 
 def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -> None:
@@ -322,8 +324,8 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -
 
 def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
     if isinstance(now, Mig):
-        return now.strategy
-    is_single = plan.cluster.gpu_operator.mig_strategy is ClusterMigStrategy.SINGLE
+        return now.spec.strategy
+    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
     return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
 
 
@@ -448,19 +450,19 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
         case TimeSlicing():
             return {"timeSlicing": _time_slicing(sharing)}
         case Mps():
-            return {"mps": {"replicas": sharing.replicas, **({} if sharing.rename else {"rename": False})}}
+            return {"mps": {"replicas": sharing.spec.replicas, **({} if sharing.spec.rename else {"rename": False})}}
         case Mig():
-            strategy = {} if sharing.strategy is MigStrategy.MIXED else {"strategy": sharing.strategy.value}
+            strategy = {} if sharing.spec.strategy is MigStrategy.MIXED else {"strategy": sharing.spec.strategy.value}
             return {"mig": {"layout": sharing.layout.name, **strategy}}
         case _:
             assert_never(sharing)
 
 
 def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
-    said: dict[str, Any] = {"replicas": sharing.replicas}
-    if not sharing.rename:
+    said: dict[str, Any] = {"replicas": sharing.spec.replicas}
+    if not sharing.spec.rename:
         said["rename"] = False
-    if not sharing.fail_requests_greater_than_one:
+    if not sharing.spec.fail_requests_greater_than_one:
         said["failRequestsGreaterThanOne"] = False
     return said
 
@@ -472,8 +474,8 @@ def _kept_name(pool: Pool) -> str:
 def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
     """The device plugin's configuration that nodes name until they have the label of the pool's own."""
     key = f"{pool.name}{ROLLOUT_SUFFIX}"
-    kept = next((item.config for item in plan.retained_plugin_configs if item.key == key), None)
-    config = device_plugin.configuration(target, plan.cluster.gpu_operator.mig_strategy) if kept is None else kept
+    kept = next((item.config for item in plan.retained_plugin_configs if item.spec.key == key), None)
+    config = device_plugin.configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
     until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
     spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
     return _head("Retained", _kept_name(pool)) | {"spec": spec}

@@ -30,10 +30,8 @@ def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) 
     return Cluster(
         at=at,
         name=name,
-        kubernetes=spec.kubernetes,
-        platform=spec.platform,
+        spec=spec,
         gpu_operator=operator,
-        node_labels=spec.node_labels,
         scheduler=_scheduler(at / "scheduler", spec.scheduler),
         argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd, approval) if spec.argocd else None,
         flux=_flux(at / "flux", spec.flux, approval) if spec.flux else None,
@@ -46,11 +44,8 @@ def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) 
 def _scheduler(at: Origin, scheduler: models.Scheduler) -> Scheduler:
     return Scheduler(
         at=at,
-        kind=scheduler.kind,
-        on_loss=scheduler.on_loss,
-        cap=scheduler.cap,
+        spec=scheduler,
         version=f"v{scheduler.version.removeprefix('v')}" if scheduler.version else "",
-        runai_cluster_id=(scheduler.runai.cluster_id or "") if scheduler.runai else "",
     )
 
 
@@ -60,17 +55,10 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
     is_openshift = spec.platform is Platform.OPENSHIFT or operator.install is Install.OLM
     return GpuOperator(
         at=at,
-        install=operator.install,
+        spec=operator,
         version=operator.version if operator.version.startswith("v") else f"v{operator.version}",
         namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
         cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
-        mig_strategy=operator.mig_strategy,
-        driver_enabled=operator.driver.enabled,
-        driver_version=operator.driver.version or "",
-        reboots_on_mig_change=operator.reboot_on_mig_change,
-        installs_nfd=operator.nfd,
-        chart_repo_url=operator.chart_repo_url,
-        values=operator.values,
     )
 
 
@@ -91,32 +79,16 @@ def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd,
     is_openshift = platform is Platform.OPENSHIFT
     return Argocd(
         at=at,
-        repo_url=argocd.repo_url,
-        revision=argocd.revision,
+        spec=argocd,
         path=normpath(argocd.path),
         namespace=argocd.namespace or ("openshift-gitops" if is_openshift else "argocd"),
         project=argocd.project or f"gpuplan-{cluster}",
-        server=argocd.destination.server or "",
-        cluster_name=argocd.destination.name or "",
-        labels=argocd.labels,
         operator_approval=argocd.operator_approval or approval,
     )
 
 
 def _flux(at: Origin, flux: models.Flux, approval: Approval) -> Flux:
-    return Flux(
-        at=at,
-        source_kind=flux.source.kind,
-        source_name=flux.source.name,
-        source_namespace=flux.source.namespace or "",
-        path=normpath(flux.path),
-        namespace=flux.namespace,
-        interval=flux.interval,
-        service_account=flux.service_account_name or "",
-        kube_config_secret=flux.kube_config_secret or "",
-        labels=flux.labels,
-        operator_approval=flux.operator_approval or approval,
-    )
+    return Flux(at, flux, normpath(flux.path), flux.operator_approval or approval)
 
 
 # OpenShift's console shows dashboards of this namespace with these labels; its Prometheus reads the rules of namespaces
@@ -132,15 +104,12 @@ def _monitoring(at: Origin, platform: Platform, operator: GpuOperator, monitorin
     labels = _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}
     return Monitoring(
         at=at,
+        spec=monitoring,
         namespace=namespace,
-        labels=monitoring.labels,
-        honors_labels=monitoring.honor_labels,
-        alert_labels=monitoring.alert_labels,
-        disabled_alerts=tuple(monitoring.disabled_alerts),
         dashboards=Dashboards(
             at=at / "dashboards",
+            spec=dashboards,
             namespace=dashboards.namespace or (_CONSOLE_NAMESPACE if is_openshift else namespace),
             labels=labels if dashboards.labels is None else dashboards.labels,
-            folder=dashboards.folder or "",
         ),
     )

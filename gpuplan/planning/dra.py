@@ -50,7 +50,7 @@ def class_name(gpu: Gpu, unit: str) -> str:
 
 def uses_claims(plan: Plan) -> bool:
     """Whether devices are had by claims. It is one way for all pools of a cluster: GPU566 holds that."""
-    return any(pool.allocation is Allocation.DRA for pool in plan.pools)
+    return any(pool.spec.allocation is Allocation.DRA for pool in plan.pools)
 
 
 def device_classes(plan: Plan) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ _POLICIES_SINCE_MINOR = 30
 
 def has_admission_policies(cluster: Cluster) -> bool:
     """Whether the cluster's API server knows ValidatingAdmissionPolicy; without it only quotas hold."""
-    major, _, minor = cluster.kubernetes.partition(".")
+    major, _, minor = cluster.spec.kubernetes.partition(".")
     return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
 
 
@@ -82,7 +82,7 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
 def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
     if refuses_more_than_one(quota.pool, quota.unit):
         return 1
-    return tenant.units_per_container if quota.unit.asked_as else None
+    return tenant.spec.allow.units_per_container if quota.unit.asked_as else None
 
 
 def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
@@ -98,9 +98,9 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
         case Mps():
             return True
         case TimeSlicing() as slicing:
-            return slicing.fail_requests_greater_than_one
+            return slicing.spec.fail_requests_greater_than_one
         case Mig(time_slicing=TimeSlicing() as slicing):
-            return slicing.fail_requests_greater_than_one
+            return slicing.spec.fail_requests_greater_than_one
         case _:
             return False
 

@@ -36,7 +36,7 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 
     None for what Kueue cannot count.
     """
-    if pool.allocation is Allocation.DRA:
+    if pool.spec.allocation is Allocation.DRA:
         return f"gpuplan.dev/{device_class_name(pool, unit)}"
     return unit.resource
 
@@ -50,5 +50,7 @@ def evicts_within(tenant: Tenant) -> bool:
     """Whether one of a tenant's classes may evict another: a queue of Kueue has one answer for all of them."""
     classes = tenant.priority_classes
     return any(
-        higher.preempts and lower.preemptible and lower.value < higher.value for higher in classes for lower in classes
+        higher.spec.preempts and lower.spec.preemptible and lower.spec.value < higher.spec.value
+        for higher in classes
+        for lower in classes
     )

@@ -8,15 +8,15 @@ from gpuplan.planning.plan import Cluster, Install, Platform
 
 def writes_nfd(cluster: Cluster) -> bool:
     """Whether gpuplan configures NFD: in the chart's values, or by OLM."""
-    return cluster.gpu_operator.installs_nfd and cluster.gpu_operator.install is not Install.EXTERNAL
+    return cluster.gpu_operator.spec.nfd and cluster.gpu_operator.spec.install is not Install.EXTERNAL
 
 
 def has_openshifts_nfd(cluster: Cluster) -> bool:
     """Whether NFD is that of OpenShift's operator: on OpenShift, unless the GPU Operator's chart brings its own."""
-    is_charts = cluster.gpu_operator.install is Install.HELM and cluster.gpu_operator.installs_nfd
-    return cluster.platform is Platform.OPENSHIFT and not is_charts
+    is_charts = cluster.gpu_operator.spec.install is Install.HELM and cluster.gpu_operator.spec.nfd
+    return cluster.spec.platform is Platform.OPENSHIFT and not is_charts
 
 
 def rules_group(cluster: Cluster) -> str:
     """The API group of the NodeFeatureRules that the cluster's NFD reads."""
-    return nfd_operator(cluster.kubernetes).rules_group if has_openshifts_nfd(cluster) else UPSTREAM_RULES
+    return nfd_operator(cluster.spec.kubernetes).rules_group if has_openshifts_nfd(cluster) else UPSTREAM_RULES

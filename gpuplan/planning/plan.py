@@ -6,13 +6,15 @@ of them for that to show in every start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
@@ -24,9 +26,12 @@ from gpuplan.policy.models import (
     Autoscaling,
     Cap,
     ClusterMigStrategy,
+    ClusterSpec,
+    Disruption,
     Download,
     Effect,
     FluxSourceKind,
+    Guard,
     Inference,
     Install,
     MigStrategy,
@@ -36,11 +41,32 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
+    PoolSpec,
+    PriorityClassSpec,
+    RetainedSpec,
     Role,
     SchedulerKind,
+    Taint,
+    TenantSpec,
     Training,
+    Window,
     WorkloadSpec,
 )
+from gpuplan.policy.models import Argocd as ArgocdSpec
+from gpuplan.policy.models import Dashboards as DashboardsSpec
+from gpuplan.policy.models import Flux as FluxSpec
+from gpuplan.policy.models import GpuOperator as GpuOperatorSpec
+from gpuplan.policy.models import Mig as MigSpec
+from gpuplan.policy.models import Monitoring as MonitoringSpec
+from gpuplan.policy.models import Mps as MpsSpec
+from gpuplan.policy.models import Quota as QuotaSpec
+from gpuplan.policy.models import RetainedDevicePluginConfig as RetainedDevicePluginConfigSpec
+from gpuplan.policy.models import RetainedLayout as RetainedLayoutSpec
+from gpuplan.policy.models import RetainedObject as RetainedObjectSpec
+from gpuplan.policy.models import Scheduler as SchedulerSpec
+from gpuplan.policy.models import TimeSlicing as TimeSlicingSpec
+
+T = TypeVar("T")
 
 Amount = int | Decimal
 """A number of units. Whole, except for the unit `fraction`, which is counted in GPUs."""
@@ -84,100 +110,82 @@ class Stage(StrEnum):
 
 
 class GpuOperator(NamedTuple):
-    """The GPU Operator's installation; ``driver_version`` is empty when the operator's default holds."""
+    """The GPU Operator's installation. ``version`` begins with `v`; names are those that hold where none is given."""
 
     at: Origin
-    install: Install
+    spec: GpuOperatorSpec
     version: str
     namespace: str
     cluster_policy: str
-    mig_strategy: ClusterMigStrategy
-    driver_enabled: bool
-    driver_version: str
-    reboots_on_mig_change: bool
-    installs_nfd: bool
-    chart_repo_url: str
-    values: Mapping[str, object]
 
 
 class Scheduler(NamedTuple):
-    """The scheduler that divides the GPUs; ``version`` and ``runai_cluster_id`` may be empty."""
+    """The scheduler that divides the GPUs; ``version`` begins with `v`, or is empty."""
 
     at: Origin
-    kind: SchedulerKind
-    on_loss: OnLoss
-    cap: Cap
+    spec: SchedulerSpec
     version: str
-    runai_cluster_id: str
+
+    @property
+    def kind(self) -> SchedulerKind:
+        return self.spec.kind
+
+    @property
+    def runai_cluster_id(self) -> str | None:
+        return self.spec.runai.cluster_id if self.spec.runai else None
 
 
 class Argocd(NamedTuple):
-    """How Argo CD syncs the cluster; either ``server`` or ``cluster_name`` is empty. ``path`` is that of `out/`.
+    """How Argo CD syncs the cluster. ``path`` is that of `out/`, without needless parts.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
 
     at: Origin
-    repo_url: str
-    revision: str
+    spec: ArgocdSpec
     path: str
     namespace: str
     project: str
-    server: str
-    cluster_name: str
-    labels: Mapping[str, str]
     operator_approval: Approval
 
 
 class Flux(NamedTuple):
-    """How Flux syncs the cluster. ``path`` is that of `out/`; names that are not given are empty.
+    """How Flux syncs the cluster. ``path`` is that of `out/`, without needless parts.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
 
     at: Origin
-    source_kind: FluxSourceKind
-    source_name: str
-    source_namespace: str
+    spec: FluxSpec
     path: str
-    namespace: str
-    interval: str
-    service_account: str
-    kube_config_secret: str
-    labels: Mapping[str, str]
     operator_approval: Approval
 
 
 class Dashboards(NamedTuple):
-    """How dashboards are found; ``folder`` may be empty."""
+    """How dashboards are found."""
 
     at: Origin
+    spec: DashboardsSpec
     namespace: str
     labels: Mapping[str, str]
-    folder: str
 
 
 class Monitoring(NamedTuple):
     """Who watches the cluster, and how."""
 
     at: Origin
+    spec: MonitoringSpec
     namespace: str
-    labels: Mapping[str, str]
-    honors_labels: bool
-    alert_labels: Mapping[str, str]
-    disabled_alerts: tuple[str, ...]
     dashboards: Dashboards
 
 
 class Cluster(NamedTuple):
-    """A cluster. ``kubernetes`` is the minor version as text, such as ``1.34``."""
+    """A cluster."""
 
     at: Origin
     name: str
-    kubernetes: str
-    platform: Platform
+    spec: ClusterSpec
     gpu_operator: GpuOperator
-    node_labels: NodeLabels
     scheduler: Scheduler
     argocd: Argocd | None
     flux: Flux | None
@@ -197,17 +205,14 @@ class TimeSlicing(NamedTuple):
     """Shares of a device that take turns."""
 
     at: Origin
-    replicas: int
-    rename: bool
-    fail_requests_greater_than_one: bool
+    spec: TimeSlicingSpec
 
 
 class Mps(NamedTuple):
     """Shares of a GPU under CUDA MPS."""
 
     at: Origin
-    replicas: int
-    rename: bool
+    spec: MpsSpec
 
 
 class LayoutEntry(NamedTuple):
@@ -242,9 +247,9 @@ class Mig(NamedTuple):
     """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
 
     at: Origin
+    spec: MigSpec
     layout: Layout
     layout_at: Origin
-    strategy: MigStrategy
     time_slicing: TimeSlicing | None
 
 
@@ -309,48 +314,10 @@ class Nodes:
     moved: tuple[str, ...] = ()
 
 
-class Taint(NamedTuple):
-    """A taint on a pool's nodes."""
-
-    at: Origin
-    key: str
-    value: str
-    effect: Effect
-
-
-class Window(NamedTuple):
-    """When a pool may be disturbed."""
-
-    at: Origin
-    schedule: str
-    duration: str
-    time_zone: str
-
-
-class Guard(NamedTuple):
-    """Jobs that guard the sync of a pool's nodes."""
-
-    at: Origin
-    image: str
-    timeout_seconds: int
-
-
-class Disruption(NamedTuple):
-    """How far a change may disturb a pool, and who watches over it."""
-
-    at: Origin
-    approval: Approval
-    windows: tuple[Window, ...]
-    max_unavailable: int
-    guard: Guard | None = None
-
-
 class Pool(NamedTuple):
     """A set of equal nodes.
 
-    ``node_labels`` are the policy's own; ``labels`` are all that the nodes get, gpuplan's and the GPU Operator's
-    switches included. ``memory_per_unit_mib`` is the least memory a unit must offer, as the policy states it.
-    ``topology`` are the labels that say where a node is, widest first.
+    ``labels`` are all that the nodes get: the policy's own, gpuplan's, and the GPU Operator's switches.
 
     While a ``rollout`` is under way, ``sharing`` and ``labels`` are those of the nodes that it has not reached, and
     ``units`` those of all nodes: what is said of one node is then the most that any has.
@@ -358,20 +325,12 @@ class Pool(NamedTuple):
 
     at: Origin
     name: str
+    spec: PoolSpec
     gpu: Gpu
     nodes: Nodes
     sharing: Sharing
     units: tuple[Unit, ...]
-    node_labels: Mapping[str, str]
     labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
-    workload_types: tuple[str, ...]
-    allocation: Allocation
-    placement: Placement | None
-    topology: tuple[str, ...]
-    fallback: str | None
-    memory_per_unit_mib: int | None
-    disruption: Disruption
     rollout: Rollout | None = None
 
     @property
@@ -387,6 +346,11 @@ class Pool(NamedTuple):
     def runs_mps(self) -> bool:
         """Whether an MPS control daemon runs on nodes of the pool, of one part of it at least."""
         return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The times in which its nodes may be disturbed."""
+        return tuple(self.spec.disruption.windows)
 
     @property
     def gpu_count(self) -> int:
@@ -417,11 +381,7 @@ class PriorityClass(NamedTuple):
 
     at: Origin
     name: str
-    value: int
-    preemptible: bool
-    preempts: bool
-    is_default: bool
-    description: str
+    spec: PriorityClassSpec
 
 
 class Quota(NamedTuple):
@@ -432,6 +392,7 @@ class Quota(NamedTuple):
     """
 
     at: Origin
+    spec: QuotaSpec
     pool: Pool
     unit: Unit
     guaranteed: Amount
@@ -450,31 +411,16 @@ class Quota(NamedTuple):
         return self.limit is None or self.limit > self.guaranteed
 
 
-class Member(NamedTuple):
-    """A group with a role in the tenant's namespaces."""
-
-    at: Origin
-    group: str
-    role: Role
-
-
 class Tenant(NamedTuple):
-    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved."""
+    """A team. ``priority_classes`` and ``quotas`` hold what could be resolved; a tree that is too deep is cut."""
 
     at: Origin
     name: str
-    namespaces: tuple[str, ...]
+    spec: TenantSpec
     parent: str | None
     priority_classes: tuple[PriorityClass, ...]
-    workload_types: tuple[str, ...]
     quotas: tuple[Quota, ...]
     surplus_weight: Amount
-    surplus_rank: int
-    protect_preempt: str | None
-    protect_reclaim: str | None
-    members: tuple[Member, ...]
-    pod_security: PodSecurity
-    units_per_container: int | None
 
 
 class Total(NamedTuple):
@@ -559,21 +505,19 @@ class Workload(NamedTuple):
 class RetainedLayout(NamedTuple):
     """An entry of the mig-parted file that nodes may still name.
 
-    ``config_name`` is what the document calls it; that of ``layout`` is what its content makes it. ``gpus_per_node``
-    is 0 where the layout names every GPU.
+    Its spec's `config_name` is what the document calls it; that of ``layout`` is what its content makes it.
     """
 
     at: Origin
-    config_name: str
+    spec: RetainedLayoutSpec
     layout: Layout
-    gpus_per_node: int
 
 
 class RetainedDevicePluginConfig(NamedTuple):
-    """A file of the device plugin that nodes may still name."""
+    """A file of the device plugin that nodes may still name; ``config`` is what it says, as plain data."""
 
     at: Origin
-    key: str
+    spec: RetainedDevicePluginConfigSpec
     config: Mapping[str, object]
 
 
@@ -581,17 +525,17 @@ class RetainedObject(NamedTuple):
     """A Kubernetes object, of any shape, and the folder that it is applied with."""
 
     at: Origin
+    spec: RetainedObjectSpec
     folder: str
-    manifest: Mapping[str, object]
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to; ``until`` says when it may be deleted."""
+    """What the policies say no more and the cluster still holds on to."""
 
     at: Origin
     name: str
+    spec: RetainedSpec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
-    until: str
 
 
 # --- The plan ----------------------------------------------------------------------------------------------------
@@ -640,7 +584,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not."""
+    """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
+
+    ``removed`` says by kind and name where the overlay takes a document of the bases away.
+    """
 
     cluster: Cluster
     pools: tuple[Pool, ...]
@@ -653,6 +600,7 @@ class Plan:
     components: tuple[Component, ...] = ()
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
+    removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
 
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
@@ -684,16 +632,37 @@ class Plan:
         """Entries of the mig-parted file beside those of `mig_layouts`, by name."""
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
-        gone = [item for item in found if item.config_name not in defined]
-        return tuple(sorted(gone, key=lambda item: item.config_name))
+        gone = [item for item in found if item.spec.config_name not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
         """Files of the device plugin beside those of pools, by key."""
         defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
-        gone = [item for item in found if item.key not in defined]
-        return tuple(sorted(gone, key=lambda item: item.key))
+        gone = [item for item in found if item.spec.key not in defined]
+        return tuple(sorted(gone, key=lambda item: item.spec.key))
+
+
+def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
+    """The items of a list that is written at a place, each with its own."""
+    return ((at / index, item) for index, item in enumerate(items))
+
+
+def said(part: object) -> Iterator[tuple[str, object]]:
+    """What a part of the plan says, by name: each field of its spec, and what is resolved or computed.
+
+    What is resolved takes the place of the spec's field of the same name: a default that depends on other things is in
+    the one and not in the other.
+    """
+    if isinstance(part, BaseModel):
+        yield from part
+        return
+    names: tuple[str, ...] = getattr(part, "_fields", ()) or tuple(item.name for item in fields(part))  # type: ignore[arg-type]
+    spec = getattr(part, "spec", None)
+    if isinstance(spec, BaseModel):
+        yield from (item for item in spec if item[0] not in names)
+    yield from ((name, getattr(part, name)) for name in names if name != "spec")
 
 
 __all__ = [
@@ -724,7 +693,6 @@ __all__ = [
     "Isolation",
     "Layout",
     "LayoutEntry",
-    "Member",
     "Mig",
     "MigStrategy",
     "ModelVolume",

@@ -20,10 +20,8 @@ from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Allocation,
-    Disruption,
     Exclusive,
     Fraction,
-    Guard,
     Isolation,
     Layout,
     Mig,
@@ -34,12 +32,9 @@ from gpuplan.planning.plan import (
     Rollout,
     SchedulerKind,
     Sharing,
-    Taint,
     TimeSlicing,
     Unit,
-    Window,
 )
-from gpuplan.planning.projects import seconds
 from gpuplan.policy import models
 
 ALL_DISABLED = "all-disabled"
@@ -62,23 +57,12 @@ def resolve_pool(
     resolved = Pool(
         at=at,
         name=name,
+        spec=spec,
         gpu=gpu,
         nodes=nodes,
         sharing=sharing,
         units=_allocated(_units(gpu, nodes, sharing), gpu, spec.allocation),
-        node_labels=spec.node_labels,
         labels={**spec.node_labels, **_own_labels(name, gpu, sharing, spec.allocation, scheduler)},
-        taints=tuple(
-            Taint(at / "taints" / index, taint.key, taint.value, taint.effect)
-            for index, taint in enumerate(spec.taints)
-        ),
-        workload_types=tuple(spec.workload_types),
-        allocation=spec.allocation,
-        placement=spec.placement,
-        topology=tuple(spec.topology),
-        fallback=spec.fallback,
-        memory_per_unit_mib=spec.memory_per_unit,
-        disruption=_disruption(at / "disruption", spec.disruption),
     )
     if spec.rollout is None:
         return resolved
@@ -110,18 +94,6 @@ def _nodes(at: Origin, nodes: models.Nodes) -> Nodes:
     return Nodes(at, nodes.count, nodes.gpus_per_node, tuple(nodes.names or ()), nodes.name_pattern)
 
 
-def _disruption(at: Origin, disruption: models.Disruption) -> Disruption:
-    windows = tuple(
-        Window(at / "windows" / index, window.schedule, window.duration, window.time_zone)
-        for index, window in enumerate(disruption.windows)
-    )
-    return Disruption(at, disruption.approval, windows, disruption.max_unavailable, _guard(at, disruption.guard))
-
-
-def _guard(at: Origin, guard: models.Guard | None) -> Guard | None:
-    return None if guard is None else Guard(at / "guard", guard.image, seconds(guard.timeout))
-
-
 # --- Sharing -----------------------------------------------------------------------------------------------------
 
 
@@ -131,16 +103,12 @@ def _sharing(
     if sharing.exclusive is not None:
         return Exclusive(at / "exclusive")
     if sharing.time_slicing is not None:
-        return _time_slicing(at / "timeSlicing", sharing.time_slicing)
+        return TimeSlicing(at / "timeSlicing", sharing.time_slicing)
     if sharing.mps is not None:
-        return Mps(at / "mps", sharing.mps.replicas, sharing.mps.rename)
+        return Mps(at / "mps", sharing.mps)
     if sharing.mig is not None:
         return _mig(context, at / "mig", name, gpu, sharing.mig, layouts)
     return Fraction(at / "fraction")
-
-
-def _time_slicing(at: Origin, slicing: models.TimeSlicing) -> TimeSlicing:
-    return TimeSlicing(at, slicing.replicas, slicing.rename, slicing.fail_requests_greater_than_one)
 
 
 def _mig(
@@ -154,8 +122,8 @@ def _mig(
         layout_at = at / ("devices" if mig.instances is None else "instances")
     if layout is None:
         return None
-    slicing = None if mig.time_slicing is None else _time_slicing(at / "timeSlicing", mig.time_slicing)
-    return Mig(at, layout, layout_at, mig.strategy, slicing)
+    slicing = None if mig.time_slicing is None else TimeSlicing(at / "timeSlicing", mig.time_slicing)
+    return Mig(at, mig, layout, layout_at, slicing)
 
 
 def _as_instances(gpu: Gpu, name: str) -> str:
@@ -172,10 +140,10 @@ def has_unclear_units(pool: Pool) -> bool:
 def _is_unclear(pool: Pool) -> bool:
     match pool.sharing:
         case TimeSlicing() | Mps():
-            return pool.sharing.replicas < _LEAST_SHARES
+            return pool.sharing.spec.replicas < _LEAST_SHARES
         case Mig():
             slicing = pool.sharing.time_slicing
-            is_unshared = slicing is not None and slicing.replicas < _LEAST_SHARES
+            is_unshared = slicing is not None and slicing.spec.replicas < _LEAST_SHARES
             return is_unshared or _is_layout_unclear(pool, pool.sharing.layout)
         case _:
             return False
@@ -222,7 +190,7 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
         labels[MIG_CONFIG_LABEL] = config_name
     if not _is_configured_alike(pool.sharing, sharing):
         labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
-    units = _allocated(_units(pool.gpu, pool.nodes, sharing), pool.gpu, pool.allocation)
+    units = _allocated(_units(pool.gpu, pool.nodes, sharing), pool.gpu, pool.spec.allocation)
     return pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
 
 
@@ -242,7 +210,7 @@ def _is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
     return (
         isinstance(sharing, Mig)
         and isinstance(other, Mig)
-        and sharing.strategy is other.strategy
+        and sharing.spec.strategy is other.spec.strategy
         and not (sharing.time_slicing or other.time_slicing)
     )
 
@@ -252,13 +220,12 @@ def is_alike(sharing: Sharing, other: Sharing) -> bool:
     match sharing, other:
         case (Exclusive(), Exclusive()) | (Fraction(), Fraction()):
             return True
-        case (TimeSlicing(), TimeSlicing()) | (Mps(), Mps()):
-            return sharing[1:] == other[1:]
+        case (TimeSlicing() as shares, TimeSlicing() as others) | (Mps() as shares, Mps() as others):
+            return shares.spec == others.spec
         case Mig() as mig, Mig() as another:
-            slicing, theirs = mig.time_slicing, another.time_slicing
-            is_sliced_alike = slicing == theirs or bool(slicing and theirs and is_alike(slicing, theirs))
+            is_sliced_alike = mig.spec.time_slicing == another.spec.time_slicing
             is_cut_alike = mig.layout.config_name == another.layout.config_name
-            return is_cut_alike and mig.strategy is another.strategy and is_sliced_alike
+            return is_cut_alike and mig.spec.strategy is another.spec.strategy and is_sliced_alike
         case _:
             return False
 
@@ -310,9 +277,9 @@ def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
         case Exclusive():
             return (_whole_gpus("gpu", GPU_RESOURCE, gpu, nodes, 1, Isolation.WHOLE_GPU),)
         case TimeSlicing():
-            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.replicas, Isolation.NONE),)
+            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.spec.replicas, Isolation.NONE),)
         case Mps():
-            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.replicas, Isolation.MPS),)
+            return (_whole_gpus("shared", _shared(sharing), gpu, nodes, sharing.spec.replicas, Isolation.MPS),)
         case Fraction():
             return (_whole_gpus("fraction", None, gpu, nodes, 1, Isolation.NONE),)
         case Mig():
@@ -328,7 +295,7 @@ def _allocated(units: tuple[Unit, ...], gpu: Gpu, allocation: Allocation) -> tup
 
 
 def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
-    return f"{resource}.shared" if sharing.rename else resource
+    return f"{resource}.shared" if sharing.spec.rename else resource
 
 
 def _whole_gpus(name: str, resource: str | None, gpu: Gpu, nodes: Nodes, replicas: int, isolation: Isolation) -> Unit:
@@ -353,8 +320,8 @@ def _mig_units(gpu: Gpu, nodes: Nodes, mig: Mig) -> tuple[Unit, ...]:
 
 
 def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, ...]) -> Unit:
-    replicas = max(mig.time_slicing.replicas, 1) if mig.time_slicing else 1
-    is_single = mig.strategy is MigStrategy.SINGLE
+    replicas = max(mig.time_slicing.spec.replicas, 1) if mig.time_slicing else 1
+    is_single = mig.spec.strategy is MigStrategy.SINGLE
     resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
     return _unit(
         name,

@@ -120,7 +120,7 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
     place = pool.name, unit.name
     match plan.cluster.scheduler.kind:
         case SchedulerKind.KUBERNETES:
-            if pool.allocation is Allocation.DEVICE_PLUGIN:
+            if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
                 yield from _by_priority(place, actors, _fullness(unit, actors))
         case SchedulerKind.KUEUE:
             yield from _by_kueue(place, actors)
@@ -154,7 +154,7 @@ class _Actor(NamedTuple):
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
-    default = next((found for found in plan.priority_classes if found.is_default), None)
+    default = next((found for found in plan.priority_classes if found.spec.default), None)
     tree, key = plan.tree, (pool.name, unit.name)
     for tenant in plan.tenants:
         quota = tree.find_quota(tenant, key)
@@ -162,7 +162,7 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
             continue
         holders = (tree.find_quota(above, key) for above in tree.path(tenant))
         has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
-        classes = sorted(tenant.priority_classes, key=lambda found: (-found.value, found.name))
+        classes = sorted(tenant.priority_classes, key=lambda found: (-found.spec.value, found.name))
         for found in classes or (None,):
             # Pods without a class have the default one; without that, the value 0, as the API server gives it.
             in_effect = found or default
@@ -170,9 +170,9 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
                 party=Party(tenant.name, found.name if found else None),
                 tenant=tenant,
                 quota=quota,
-                value=in_effect.value if in_effect else 0,
-                preemptible=in_effect is None or in_effect.preemptible,
-                preempts=in_effect is None or in_effect.preempts,
+                value=in_effect.spec.value if in_effect else 0,
+                preemptible=in_effect is None or in_effect.spec.preemptible,
+                preempts=in_effect is None or in_effect.spec.preempts,
                 has_guarantee=has_guarantee,
             )
 
@@ -295,8 +295,8 @@ def _kai_protection(plan: Plan) -> _Protection:
     """
     paths = {tenant.name: plan.tree.path(tenant) for tenant in plan.tenants}
     return _Protection(
-        {name: _first(tenant.protect_preempt for tenant in path) for name, path in paths.items()},
-        {name: _first(tenant.protect_reclaim for tenant in path) for name, path in paths.items()},
+        {name: _first(tenant.spec.protect.preempt for tenant in path) for name, path in paths.items()},
+        {name: _first(tenant.spec.protect.reclaim for tenant in path) for name, path in paths.items()},
     )
 
 

@@ -67,7 +67,7 @@ def projects(plan: Plan) -> tuple[Project, ...]:
             {pool.name: _of_namespace(plan.tree, tenant, namespace, pool) for pool in plan.pools},
         )
         for tenant in plan.tenants
-        for namespace in tenant.namespaces
+        for namespace in tenant.spec.namespaces
     )
 
 
@@ -83,8 +83,8 @@ def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, pool: Pool) -> Gra
     return _sum(
         _grant(
             quota,
-            portion(quota, tenant.namespaces, namespace, tree.left_over(tenant, quota.key)),
-            None if quota.limit is None else portion(quota, tenant.namespaces, namespace, quota.limit),
+            portion(quota, tenant.spec.namespaces, namespace, tree.left_over(tenant, quota.key)),
+            None if quota.limit is None else portion(quota, tenant.spec.namespaces, namespace, quota.limit),
         )
         for quota in _in_pool(tenant.quotas, pool)
     )
@@ -151,7 +151,7 @@ def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
 
     Those that are too many have the last name on their side, so that some of the order is lost.
     """
-    stated = {tenant.surplus_rank for tenant in tenants}
+    stated = {tenant.spec.surplus.rank for tenant in tenants}
     below = sorted((rank for rank in stated if rank < 0), reverse=True)
     above = sorted(rank for rank in stated if rank > 0)
     return {
@@ -167,7 +167,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
         duration
         for tenant in plan.tenants
         if _in_pool(tenant.quotas, pool)
-        for duration in (tenant.protect_preempt, tenant.protect_reclaim)
+        for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)
         if duration is not None
     ]
     return _spell(max(map(seconds, asked))) if asked else None

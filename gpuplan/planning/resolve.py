@@ -64,7 +64,7 @@ def resolve(
     settings = resolve_cluster(cluster.origin / "spec", cluster.policy, pools.values())
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
-    tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.cap)
+    tenants, incomplete = _tenants(context, by_kind.get("Tenant", ()), pools, classes, settings.scheduler.spec.cap)
     workloads = _workloads(context, by_kind.get("Workload", ()), tenants, pools, classes)
     resolved: dict[str, Iterable[str]] = {
         "Pool": pools,
@@ -86,6 +86,7 @@ def resolve(
         components=hand_work.components,
         broken=_broken(context, resolved, incomplete),
         retained=_retained(context, by_kind.get("Retained", ()), tenants),
+        removed=context.removed,
     )
     return plan, tuple(context.diagnostics)
 
@@ -133,24 +134,16 @@ def _pools(
 
 def _check_fallbacks(context: Context, pools: dict[str, Pool]) -> None:
     for pool in pools.values():
-        if pool.fallback is not None:
-            context.refer("Pool", pool.fallback, pool.at / "fallback", pools)
+        if pool.spec.fallback is not None:
+            context.refer("Pool", pool.spec.fallback, pool.at / "fallback", pools)
 
 
 def _priority_classes(parsed: Iterable[Parsed]) -> dict[str, PriorityClass]:
     classes: dict[str, PriorityClass] = {}
     for item in parsed:
         if isinstance(item.policy, models.PriorityClass):
-            spec, name = item.policy.spec, item.policy.metadata.name
-            classes[name] = PriorityClass(
-                at=item.origin / "spec",
-                name=name,
-                value=spec.value,
-                preemptible=spec.preemptible,
-                preempts=spec.preempts,
-                is_default=spec.default,
-                description=spec.description,
-            )
+            name = item.policy.metadata.name
+            classes[name] = PriorityClass(item.origin / "spec", name, item.policy.spec)
     return classes
 
 

@@ -29,11 +29,11 @@ def resolve_retained(
     elif spec.device_plugin_config is not None:
         plugin = spec.device_plugin_config
         config = plugin.config.model_dump(mode="json", by_alias=True, exclude_none=True)
-        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin.key, config)
+        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin, config)
     elif spec.object is not None:
-        manifest = spec.object.manifest
-        what = RetainedObject(at / "object", spec.object.folder or _folder(manifest, tenants), manifest)
-    return None if what is None else Retained(at, policy.metadata.name, what, spec.until)
+        folder = spec.object.folder or _folder(spec.object.manifest, tenants)
+        what = RetainedObject(at / "object", spec.object, folder)
+    return None if what is None else Retained(at, policy.metadata.name, spec, what)
 
 
 def _layout(context: Context, at: Origin, spec: models.RetainedLayout) -> RetainedLayout | None:
@@ -42,13 +42,13 @@ def _layout(context: Context, at: Origin, spec: models.RetainedLayout) -> Retain
         return None
     name = spec.config_name.rpartition("-")[0] or spec.config_name
     layout = make_layout(at, name, gpu, spec.instances, spec.devices)
-    return RetainedLayout(at, spec.config_name, layout, spec.gpus_per_node or 0)
+    return RetainedLayout(at, spec, layout)
 
 
 def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
     """The folder of the object's namespace where a tenant has it, else that of what the whole cluster shares."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    if any(namespace in tenant.namespaces for tenant in tenants):
+    if any(namespace in tenant.spec.namespaces for tenant in tenants):
         return f"{Stage.NAMESPACES.value}/{namespace}"
     return Stage.SCHEDULING.value

@@ -11,7 +11,7 @@ from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import TOO_LARGE
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import Amount, Cap, Member, Mig, Pool, PriorityClass, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Cap, Mig, Pool, PriorityClass, Quota, Tenant, Unit
 from gpuplan.planning.pools import has_unclear_units
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
 from gpuplan.policy import models
@@ -39,20 +39,11 @@ def resolve_tenant(
     return Tenant(
         at=at,
         name=tenant.metadata.name,
-        namespaces=tuple(spec.namespaces),
+        spec=spec,
         parent=spec.parent,
         priority_classes=tuple(found for found in named if found),
-        workload_types=tuple(spec.workload_types),
         quotas=tuple(found for found in quotas if found),
         surplus_weight=amount(spec.surplus.weight),
-        surplus_rank=spec.surplus.rank,
-        protect_preempt=spec.protect.preempt,
-        protect_reclaim=spec.protect.reclaim,
-        members=tuple(
-            Member(at / "members" / index, member.group, member.role) for index, member in enumerate(spec.members)
-        ),
-        pod_security=spec.allow.pod_security,
-        units_per_container=spec.allow.units_per_container,
     )
 
 
@@ -101,6 +92,7 @@ def _quota(
     capped = limit if cap is Cap.LIMIT else guaranteed
     return Quota(
         at=at,
+        spec=quota,
         pool=pool,
         unit=unit,
         guaranteed=guaranteed,

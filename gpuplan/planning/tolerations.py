@@ -7,7 +7,7 @@ from gpuplan.planning.plan import Pool, Taint
 
 def tolerations(pool: Pool) -> list[dict[str, str]]:
     """One for each taint, of exactly that taint. Whoever writes one anew for the same pods writes the same."""
-    return [_toleration(taint) for taint in pool.taints]
+    return [_toleration(taint) for taint in pool.spec.taints]
 
 
 def _toleration(taint: Taint) -> dict[str, str]:

@@ -50,16 +50,16 @@ def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: 
     """The namespace that is named, or the tenant's only one; whether it is the tenant's is a check's business."""
     if spec.namespace is not None:
         return spec.namespace
-    if len(tenant.namespaces) == 1:
-        return tenant.namespaces[0]
-    if tenant.namespaces:
-        names = listing(tenant.namespaces, 8)
+    if len(tenant.spec.namespaces) == 1:
+        return tenant.spec.namespaces[0]
+    if tenant.spec.namespaces:
+        names = listing(tenant.spec.namespaces, 8)
         finding = Finding(
             at / "tenant",
             f"tenant `{tenant.name}` has several namespaces",
             label="which one does it run in",
             notes=(f"it has {names}",),
-            help=f"add `namespace: {tenant.namespaces[0]}`",
+            help=f"add `namespace: {tenant.spec.namespaces[0]}`",
         )
     else:
         finding = Finding(

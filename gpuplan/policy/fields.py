@@ -54,15 +54,23 @@ def field_paths() -> Iterator[str]:
 
 def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     """The model of the mapping at a document path, or None when it is a plain mapping or does not exist."""
+    fields = [*fields_along(model, path)]
+    if len(fields) < sum(isinstance(part, str) for part in path):
+        return None
+    return _model_in(fields[-1].annotation) if fields else model
+
+
+def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
+    """The fields that a document path leads through, as far as there are any."""
     here: type[BaseModel] | None = model
     for part in path:
-        if isinstance(part, int):
-            continue
-        if here is None:
-            return None
-        field = next((field for field in here.model_fields.values() if field.alias == part), None)
-        here = _model_in(field.annotation) if field else None
-    return here
+        if isinstance(part, str):
+            known = here.model_fields.values() if here else ()
+            field = next((field for field in known if field.alias == part), None)
+            if field is None:
+                return
+            yield field
+            here = _model_in(field.annotation)
 
 
 def _find_kind(name: str) -> type[Model] | None:

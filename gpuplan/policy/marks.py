@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_args, get_origin
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -25,9 +26,55 @@ class Keyed:
     fields: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AnyText:
+    """A text of which the policy language asks nothing, and the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A text, or the keys of a mapping, that a check holds to its form; ``code`` is that of the check's rule."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Essential:
+    """A field whose default means something else than a wrong value did: with it checks would find what nobody wrote.
+
+    No policy is made of a document where such a field is wrong.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Independent:
+    """A list of which an item more or less does not make the others wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlsoCalled:
+    """What a field is called in the files of the GPU Operator and of Kubernetes."""
+
+    names: tuple[str, ...]
+
+
+ESSENTIAL: Final = Essential()
+INDEPENDENT: Final = Independent()
+
+
 def find_mark(field: FieldInfo, kind: type[T]) -> T | None:
-    """The field's mark of a kind."""
-    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+    """The field's mark of a kind: its own, or that of what it may hold."""
+    return next((mark for mark in (*field.metadata, *_inner(field.annotation)) if isinstance(mark, kind)), None)
+
+
+def _inner(annotation: object) -> Iterator[object]:
+    """The metadata inside of a type: of a union's members, of a list's items."""
+    if get_origin(annotation) is Annotated:
+        yield from getattr(annotation, "__metadata__", ())
+    for part in get_args(annotation):
+        yield from _inner(part)
 
 
 def words_of(name: str, field: FieldInfo) -> str:

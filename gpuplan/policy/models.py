@@ -9,7 +9,22 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from gpuplan.policy.marks import Keyed, Words
+from gpuplan.policy import names
+from gpuplan.policy.marks import ESSENTIAL, INDEPENDENT, AlsoCalled, AnyText, Judged, Keyed, Words
+from gpuplan.policy.names import (
+    AppProject,
+    ClusterPolicy,
+    FluxSourceName,
+    LayoutName,
+    Namespace,
+    NamespaceOfTenant,
+    PoolName,
+    PriorityClassName,
+    Secret,
+    ServiceAccount,
+    StorageClass,
+    TenantName,
+)
 from gpuplan.policy.texts import (
     Duration,
     GitReference,
@@ -24,9 +39,6 @@ from gpuplan.policy.texts import (
 
 API_VERSION = "gpuplan.dev/v1"
 NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
-
-DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
 class Model(BaseModel):
@@ -63,8 +75,6 @@ def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
 
 # --- Shared pieces -----------------------------------------------------------------------------------------------
 
-Name = Annotated[str, Field(json_schema_extra={"pattern": DNS_LABEL, "maxLength": 63})]
-Subdomain = Annotated[str, Field(json_schema_extra={"pattern": DNS_SUBDOMAIN, "maxLength": 253})]
 Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 GpusPerNode = Annotated[int, Field(ge=1, le=1024)]
 Rank = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
@@ -79,18 +89,26 @@ class Vocabulary(StrEnum):
     UNIT = "unit"
 
 
-GpuModel = Annotated[str, Field(json_schema_extra={"format": Vocabulary.GPU_MODEL.value})]
-UnitName = Annotated[str, Field(json_schema_extra={"format": Vocabulary.UNIT.value})]
+GpuModel = Annotated[str, Field(json_schema_extra={"format": Vocabulary.GPU_MODEL.value}), Judged("GPU102")]
+UnitName = Annotated[str, Field(json_schema_extra={"format": Vocabulary.UNIT.value}), Judged("GPU103")]
 Instances = Annotated[
-    dict[str, int], Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}})
+    dict[str, int],
+    Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}}),
+    Judged("GPU205"),
+    AlsoCalled(("mig-devices", "migDevices", "profiles")),
 ]
 """Counts by MIG profile."""
+
+
+OF_PROGRAM = AnyText("what a program takes is its own business")
 
 
 class Metadata(Model):
     """The name of a document; an overlay's document with the same kind and name changes this one."""
 
-    name: str = described("The document's name: lower-case letters, digits and `-`, unique among its kind.")
+    name: Annotated[str, AnyText("the rule stands on the `metadata` of each kind")] = described(
+        "The document's name: lower-case letters, digits and `-`, unique among its kind."
+    )
 
 
 class Effect(StrEnum):
@@ -104,8 +122,10 @@ class Effect(StrEnum):
 class Taint(Model):
     """A taint on every node of a pool."""
 
-    key: str = described("The taint's key, such as `nvidia.com/gpu`.")
-    value: str = described("The taint's value; tolerations with `operator: Exists` ignore it.", default="")
+    key: Annotated[str, Judged("GPU152")] = described("The taint's key, such as `nvidia.com/gpu`.")
+    value: Annotated[str, Judged("GPU152")] = described(
+        "The taint's value; tolerations with `operator: Exists` ignore it.", default=""
+    )
     effect: Annotated[Effect, Field(strict=False)] = described("What happens to pods that do not tolerate the taint.")
 
 
@@ -198,12 +218,12 @@ class GpuOperator(Model):
     version: OperatorVersion = described(
         "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows."
     )
-    namespace: Subdomain | None = described(
+    namespace: Namespace | None = described(
         "The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
         "`nvidia-gpu-operator`.",
         default=None,
     )
-    cluster_policy: Annotated[Subdomain | None, Words("ClusterPolicy")] = described(
+    cluster_policy: Annotated[ClusterPolicy | None, Words("ClusterPolicy")] = described(
         "The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on "
         "OpenShift.",
         default=None,
@@ -213,7 +233,7 @@ class GpuOperator(Model):
         "value is written there and overrides every pool on the cluster.",
         default=ClusterMigStrategy.PER_POOL,
     )
-    driver: Driver = described("The NVIDIA driver.", default=Driver.model_construct(enabled=True, version=None))
+    driver: Driver = described("The NVIDIA driver.", default=Driver.model_construct())
     reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = described(
         "Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it.",
         default=False,
@@ -229,7 +249,7 @@ class GpuOperator(Model):
         default=NVIDIA_CHARTS,
         alias="chartRepoURL",
     )
-    values: Annotated[dict[str, Any], Words("Helm values")] = described(
+    values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU600")] = described(
         "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
         "chart version does not know are reported: the chart itself ignores them silently.",
         default_factory=dict,
@@ -248,7 +268,7 @@ class Runai(Model):
 class Scheduler(Model):
     """Which scheduler divides the GPUs, and what to do about what it cannot express."""
 
-    kind: Annotated[SchedulerKind, Field(strict=False)] = described(
+    kind: Annotated[SchedulerKind, Field(strict=False), ESSENTIAL] = described(
         "The scheduler back end.", default=SchedulerKind.KUBERNETES
     )
     on_loss: Annotated[OnLoss, Field(strict=False)] = described(
@@ -304,17 +324,19 @@ class Argocd(Model):
     )
     revision: GitReference = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
     path: Line = described("Where `out/` lies in the repository.", default="out", min_length=1)
-    namespace: Subdomain | None = described(
+    namespace: Namespace | None = described(
         "Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`.", default=None
     )
-    project: Subdomain | None = described(
+    project: AppProject | None = described(
         "The name of the AppProject that gpuplan writes. Default `gpuplan-<cluster>`.", default=None
     )
     destination: Destination = described(
         "The cluster that the Applications sync to. Default: the one that Argo CD runs in.",
-        default=Destination.model_construct(server="https://kubernetes.default.svc", name=None),
+        default=Destination.model_construct(server="https://kubernetes.default.svc"),
     )
-    labels: dict[str, str] = described("Labels for every Argo CD object.", default_factory=dict)
+    labels: Annotated[dict[str, str], Judged("GPU656")] = described(
+        "Labels for every Argo CD object.", default_factory=dict
+    )
     operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
@@ -332,8 +354,8 @@ class FluxSource(Model):
     kind: Annotated[FluxSourceKind, Field(strict=False)] = described(
         "The source's kind.", default=FluxSourceKind.GIT_REPOSITORY
     )
-    name: Subdomain = described("The source's name.", default="flux-system")
-    namespace: Subdomain | None = described(
+    name: FluxSourceName = described("The source's name.", default="flux-system")
+    namespace: Namespace | None = described(
         "The source's namespace, where it is not that of the Kustomizations.", default=None
     )
 
@@ -343,29 +365,31 @@ class Flux(Model):
 
     source: FluxSource = described(
         "The source that holds `out/`.",
-        default=FluxSource.model_construct(kind=FluxSourceKind.GIT_REPOSITORY, name="flux-system", namespace=None),
+        default=FluxSource.model_construct(),
     )
     path: Line = described("Where `out/` lies in the source.", default="out", min_length=1)
-    namespace: Subdomain = described("The namespace of the Flux objects.", default="flux-system")
+    namespace: Namespace = described("The namespace of the Flux objects.", default="flux-system")
     interval: Duration = described("How often Flux compares the cluster with the source.", default="10m")
-    service_account_name: Annotated[Subdomain | None, Words("service account")] = described(
+    service_account_name: Annotated[ServiceAccount | None, Words("service account")] = described(
         "The ServiceAccount that Flux acts as, which bounds what it may do.", default=None
     )
-    kube_config_secret: Annotated[Subdomain | None, Words("kubeconfig secret")] = described(
+    kube_config_secret: Annotated[Secret | None, Words("kubeconfig secret")] = described(
         "The Secret with a kubeconfig for the cluster, where Flux runs in another one.", default=None
     )
-    labels: dict[str, str] = described("Labels for every Flux object.", default_factory=dict)
+    labels: Annotated[dict[str, str], Judged("GPU664")] = described(
+        "Labels for every Flux object.", default_factory=dict
+    )
     operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
 class Dashboards(Model):
     """How dashboards are found."""
 
-    namespace: Subdomain | None = described(
+    namespace: Namespace | None = described(
         "The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`.",
         default=None,
     )
-    labels: dict[str, str] | None = described(
+    labels: Annotated[dict[str, str] | None, Judged("GPU672")] = described(
         'The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console.',
         default=None,
     )
@@ -375,10 +399,10 @@ class Dashboards(Model):
 class Monitoring(Model):
     """Prometheus and Grafana watch this cluster: gpuplan writes alerts, recording rules and a dashboard."""
 
-    namespace: Subdomain | None = described(
+    namespace: Namespace | None = described(
         "The namespace of the PrometheusRules. Default `monitoring`, on OpenShift the GPU Operator's.", default=None
     )
-    labels: dict[str, str] = described(
+    labels: Annotated[dict[str, str], Judged("GPU672")] = described(
         "Labels by which Prometheus selects rules and monitors, such as `release: kube-prometheus-stack`.",
         default_factory=dict,
     )
@@ -386,13 +410,13 @@ class Monitoring(Model):
         "Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`.",
         default=False,
     )
-    alert_labels: dict[str, Line] = described(
+    alert_labels: Annotated[dict[str, Line], Judged("GPU671")] = described(
         "More labels on every alert, for instance to route them.", default_factory=dict
     )
     disabled_alerts: list[Line] = described("Alerts to leave out, by name.", default_factory=list)
     dashboards: Dashboards = described(
         "How dashboards are found.",
-        default=Dashboards.model_construct(namespace=None, labels=None, folder=None),
+        default=Dashboards.model_construct(),
     )
 
 
@@ -402,18 +426,18 @@ class ClusterSpec(Model):
     kubernetes: Annotated[KubernetesVersion, Words("Kubernetes version")] = described(
         'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.'
     )
-    platform: Annotated[Platform, Field(strict=False)] = described("The distribution.", default=Platform.KUBERNETES)
+    platform: Annotated[Platform, Field(strict=False), ESSENTIAL] = described(
+        "The distribution.", default=Platform.KUBERNETES
+    )
     gpu_operator: Annotated[GpuOperator, Words("GPU Operator")] = described("How the NVIDIA GPU Operator is installed.")
-    node_labels: Annotated[NodeLabels, Field(strict=False)] = described(
+    node_labels: Annotated[NodeLabels, Field(strict=False), ESSENTIAL] = described(
         "Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for "
         "server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.",
         default=NodeLabels.NFD,
     )
     scheduler: Scheduler = described(
         "The scheduler that divides the GPUs.",
-        default=Scheduler.model_construct(
-            kind=SchedulerKind.KUBERNETES, on_loss=OnLoss.REPORT, cap=Cap.LIMIT, version=None, runai=None
-        ),
+        default=Scheduler.model_construct(),
     )
     argocd: Annotated[Argocd | None, Words("Argo CD")] = described(
         "Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and "
@@ -439,8 +463,10 @@ class Nodes(Model):
 
     count: Positive = described("How many nodes the pool has; capacity is counted with it.")
     gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")] = described("How many GPUs each node has.")
-    names: list[str] | None = described("The nodes' names, where they are fixed.", default=None)
-    name_pattern: str | None = described(
+    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = described(
+        "The nodes' names, where they are fixed.", default=None
+    )
+    name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = described(
         "A regular expression (RE2) that the whole node name must match, where nodes come and go. "
         "Two pools' patterns must not match the same name.",
         default=None,
@@ -455,7 +481,7 @@ class TimeSlicing(Model):
     """Several pods take turns on one GPU, without isolation of memory or of faults."""
 
     replicas: Annotated[int, Words("shares")] = described("Into how many shares each GPU is divided; at least 2.")
-    rename: bool = described(
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = described(
         "Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and "
         "quotas can tell them apart.",
         default=True,
@@ -472,7 +498,9 @@ class Mps(Model):
     replicas: Annotated[int, Words("shares")] = described(
         "Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5."
     )
-    rename: bool = described("Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True)
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = described(
+        "Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True
+    )
 
 
 class Devices(Model):
@@ -482,21 +510,23 @@ class Devices(Model):
         "The GPUs' indexes as NVML counts them, from 0, or `all`."
     )
     instances: Instances | None = described("How many GPU instances of each MIG profile.", default=None)
-    enabled: bool = described("`false` leaves these GPUs whole, with MIG switched off.", default=True)
+    enabled: Annotated[bool, AlsoCalled(("mig-enabled",))] = described(
+        "`false` leaves these GPUs whole, with MIG switched off.", default=True
+    )
 
 
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: Name | None = described("The MigLayout to use.", default=None)
-    instances: Instances | None = described(
+    layout: LayoutName | None = described("The MigLayout to use.", default=None)
+    instances: Annotated[Instances | None, ESSENTIAL] = described(
         "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.",
         default=None,
     )
-    devices: list[Devices] | None = described(
+    devices: Annotated[list[Devices] | None, ESSENTIAL] = described(
         "Instances by GPU index, written here instead of in a MigLayout.", default=None
     )
-    strategy: Annotated[MigStrategy, Field(strict=False)] = described(
+    strategy: Annotated[MigStrategy, Field(strict=False), ESSENTIAL] = described(
         "`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as "
         "`nvidia.com/gpu` and needs equal instances on every GPU of the node.",
         default=MigStrategy.MIXED,
@@ -531,9 +561,13 @@ class Sharing(Model):
 class Window(Model):
     """A time in which a pool's nodes may be disturbed."""
 
-    schedule: str = described("When the window opens, as a cron expression of five fields.")
+    schedule: Annotated[str, Judged("GPU162")] = described(
+        "When the window opens, as a cron expression of five fields."
+    )
     duration: Duration = described("How long it stays open, such as `4h`.")
-    time_zone: str = described("The time zone of the schedule, such as `Europe/Berlin`.", default="UTC")
+    time_zone: Annotated[str, Judged("GPU163")] = described(
+        "The time zone of the schedule, such as `Europe/Berlin`.", default="UTC"
+    )
 
 
 class Guard(Model):
@@ -549,7 +583,7 @@ class Disruption(Model):
     approval: Annotated[Approval, Field(strict=False)] = described(
         "`manual`: a person starts the sync of a disruptive change.", default=Approval.MANUAL
     )
-    windows: list[Window] = described(
+    windows: Annotated[list[Window], INDEPENDENT] = described(
         "The times in which nodes may be disturbed; none means any time.", default_factory=list
     )
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
@@ -564,7 +598,9 @@ class Rollout(Model):
     """A pool on its way from one way of sharing to another, some nodes after the others."""
 
     sharing: Sharing = described("How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`.")
-    nodes: list[str] = described("The names of the nodes that have been moved to it; none while it is only made known.")
+    nodes: Annotated[list[str], Judged("GPU730")] = described(
+        "The names of the nodes that have been moved to it; none while it is only made known."
+    )
 
 
 class Allocation(StrEnum):
@@ -589,11 +625,13 @@ class PoolSpec(Model):
     )
     nodes: Nodes = described("The pool's nodes.")
     sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
-    node_labels: dict[str, str] = described("More labels for the pool's nodes.", default_factory=dict)
+    node_labels: Annotated[dict[str, str], Judged("GPU148")] = described(
+        "More labels for the pool's nodes.", default_factory=dict
+    )
     workload_types: list[Line] = described(
         "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
     )
-    taints: Annotated[list[Taint], Keyed(("key", "effect"))] = described(
+    taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = described(
         "Taints for the pool's nodes.", default_factory=list
     )
     allocation: Annotated[Allocation, Field(strict=False)] = described(
@@ -610,7 +648,7 @@ class PoolSpec(Model):
         "last, as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.",
         default_factory=list,
     )
-    fallback: Name | None = described(
+    fallback: PoolName | None = described(
         "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
     )
     memory_per_unit: Annotated[int, Field(ge=1)] | None = described(
@@ -620,7 +658,7 @@ class PoolSpec(Model):
     )
     disruption: Disruption = described(
         "When and how far a change may disturb the nodes.",
-        default=Disruption.model_construct(approval=Approval.MANUAL, windows=[], max_unavailable=1, guard=None),
+        default=Disruption.model_construct(),
     )
     rollout: Rollout | None = described(
         "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.",
@@ -637,8 +675,10 @@ class MigLayoutSpec(Model):
     gpu: Annotated[GpuModel, Words("GPU model")] = described(
         "The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."
     )
-    instances: Instances | None = described("How many GPU instances of each profile every GPU gets.", default=None)
-    devices: list[Devices] | None = described(
+    instances: Annotated[Instances | None, ESSENTIAL] = described(
+        "How many GPU instances of each profile every GPU gets.", default=None
+    )
+    devices: Annotated[list[Devices] | None, ESSENTIAL] = described(
         "Instances by GPU index; together they must cover every GPU.", default=None
     )
 
@@ -655,9 +695,15 @@ class PriorityClassSpec(Model):
     """How urgent a workload is, and whether it may be evicted for another."""
 
     value: int = described("The priority; higher goes first. At most 1000000000.")
-    preemptible: bool = described("Whether pods of this class may be evicted for others.", default=True)
-    preempts: bool = described("Whether pods of this class may evict others (`preemptionPolicy`).", default=True)
-    default: bool = described("The class of pods that name none (`globalDefault`); at most one.", default=False)
+    preemptible: Annotated[bool, ESSENTIAL] = described(
+        "Whether pods of this class may be evicted for others.", default=True
+    )
+    preempts: Annotated[bool, ESSENTIAL, AlsoCalled(("preemptionPolicy",))] = described(
+        "Whether pods of this class may evict others (`preemptionPolicy`).", default=True
+    )
+    default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = described(
+        "The class of pods that name none (`globalDefault`); at most one.", default=False
+    )
     description: Lines = described("Who should use it and for what.", default="")
 
 
@@ -667,7 +713,7 @@ class PriorityClassSpec(Model):
 class Quota(Model):
     """What a tenant may use of one unit of one pool. The numbers are units."""
 
-    pool: Name = described("The pool.")
+    pool: PoolName = described("The pool.")
     unit: UnitName | None = described(
         "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one.",
         default=None,
@@ -680,7 +726,7 @@ class Quota(Model):
     lendable: Amount | None = described(
         "How many of the guaranteed ones others may use while they are idle. Absent: all.", default=None
     )
-    split: dict[str, Amount] = described(
+    split: Annotated[dict[str, Amount], Judged("GPU412")] = described(
         "How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one.",
         default_factory=dict,
     )
@@ -745,27 +791,27 @@ class Allow(Model):
 class TenantSpec(Model):
     """A team and what it may use."""
 
-    namespaces: list[str] = described("The tenant's namespaces; each belongs to one tenant.", default_factory=list)
-    parent: Name | None = described("The tenant that this one is part of.", default=None)
-    priority_classes: list[str] = described("The priority classes that its pods may name.", default_factory=list)
+    namespaces: Annotated[list[Namespace], ESSENTIAL] = described(
+        "The tenant's namespaces; each belongs to one tenant.", default_factory=list
+    )
+    parent: TenantName | None = described("The tenant that this one is part of.", default=None)
+    priority_classes: list[PriorityClassName] = described(
+        "The priority classes that its pods may name.", default_factory=list
+    )
     workload_types: list[Line] = described(
         "What it runs; some pool in its quotas must serve each.", default_factory=list
     )
-    quotas: Annotated[list[Quota], Keyed(("pool", "unit"))] = described(
+    quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = described(
         "What it may use, by pool and unit.", default_factory=list
     )
-    surplus: Surplus = described(
-        "Its part in what nobody has a guarantee on.", default=Surplus.model_construct(weight=1, rank=0)
-    )
-    protect: Protect = described(
-        "How long its workloads are safe from eviction.", default=Protect.model_construct(preempt=None, reclaim=None)
-    )
-    members: Annotated[list[MemberOrGroup], Keyed(("group",))] = described(
+    surplus: Surplus = described("Its part in what nobody has a guarantee on.", default=Surplus.model_construct())
+    protect: Protect = described("How long its workloads are safe from eviction.", default=Protect.model_construct())
+    members: Annotated[list[MemberOrGroup], Keyed(("group",)), INDEPENDENT] = described(
         "The groups that work in its namespaces.", default_factory=list
     )
     allow: Annotated[Allow, Words("allowed")] = described(
         "What its pods may do.",
-        default=Allow.model_construct(pod_security=PodSecurity.BASELINE, units_per_container=None),
+        default=Allow.model_construct(),
     )
 
 
@@ -787,15 +833,21 @@ class Download(Model):
     """A Job that fills the model's volume once."""
 
     image: Image = described("The image of the Job, with a tag or digest.")
-    command: list[str] = described("What it runs; the volume is mounted at `mountPath`.", default_factory=list)
-    args: Annotated[list[str], Words("arguments")] = described("The command's arguments.", default_factory=list)
+    command: Annotated[list[str], OF_PROGRAM] = described(
+        "What it runs; the volume is mounted at `mountPath`.", default_factory=list
+    )
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = described(
+        "The command's arguments.", default_factory=list
+    )
 
 
 class ModelVolume(Model):
     """A volume that holds the model, shared by all pods of the workload."""
 
     size: Line = described("The volume's size, such as `100Gi`.")
-    storage_class: Subdomain | None = described("The StorageClass; absent means the cluster's default.", default=None)
+    storage_class: StorageClass | None = described(
+        "The StorageClass; absent means the cluster's default.", default=None
+    )
     mount_path: Line = described("Where pods see it.", default="/models")
     access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = described(
         "How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`.",
@@ -842,29 +894,35 @@ class Training(Model):
 class WorkloadSpec(Model):
     """What a team runs: an inference service or a training job, and the units that its pods ask for."""
 
-    tenant: Name = described("The team whose quota it uses.")
-    namespace: Name | None = described("Where it runs; not needed where the tenant has one namespace.", default=None)
-    inference: Inference | None = described("A service that runs all the time.", default=None)
-    training: Training | None = described("A job that ends.", default=None)
-    pool: Name = described("The pool that it runs on.")
-    unit: UnitName | None = described(
+    tenant: TenantName = described("The team whose quota it uses.")
+    namespace: Annotated[NamespaceOfTenant | None, ESSENTIAL] = described(
+        "Where it runs; not needed where the tenant has one namespace.", default=None
+    )
+    inference: Annotated[Inference | None, ESSENTIAL] = described("A service that runs all the time.", default=None)
+    training: Annotated[Training | None, ESSENTIAL] = described("A job that ends.", default=None)
+    pool: PoolName = described("The pool that it runs on.")
+    unit: Annotated[UnitName | None, ESSENTIAL] = described(
         "The unit that each pod asks for; not needed where the pool hands out one.", default=None
     )
-    count: Annotated[Positive, Words("units of each pod")] = described("How many units each pod asks for.", default=1)
-    fraction: Percentage | FractionRange | None = described(
+    count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = described(
+        "How many units each pod asks for.", default=1
+    )
+    fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = described(
         "The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range.",
         default=None,
     )
-    priority_class: Name | None = described(
+    priority_class: Annotated[PriorityClassName | None, ESSENTIAL] = described(
         "The priority class of its pods; not needed where the tenant may name one.", default=None
     )
     image: Image = described("The container's image, with a tag or digest.")
-    command: list[str] = described(
+    command: Annotated[list[str], OF_PROGRAM] = described(
         "What the container runs in place of the image's own entry point.", default_factory=list
     )
-    args: Annotated[list[str], Words("arguments")] = described("The arguments.", default_factory=list)
-    env: Annotated[dict[str, str], Words("environment")] = described("Environment variables.", default_factory=dict)
-    config: Annotated[dict[str, str], Words("configuration")] = described(
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = described("The arguments.", default_factory=list)
+    env: Annotated[dict[str, str], Words("environment"), Judged("GPU588")] = described(
+        "Environment variables.", default_factory=dict
+    )
+    config: Annotated[dict[str, str], Words("configuration"), Judged("GPU587")] = described(
         "Files for the container, by name, mounted at `/etc/workload` from a ConfigMap.", default_factory=dict
     )
     cpu: Annotated[Line | None, Words("CPU")] = described("The CPU that each pod asks for, such as `4`.", default=None)
@@ -883,7 +941,7 @@ class WorkloadSpec(Model):
 class RetainedLayout(Model):
     """An entry of the MIG manager's file as it was, which nodes may still name."""
 
-    config_name: str = described(
+    config_name: Annotated[str, Judged("GPU723")] = described(
         "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
         "says."
     )
@@ -912,7 +970,9 @@ class PluginFlags(Model):
 class PluginResource(Model):
     """A resource that the device plugin divides."""
 
-    name: str = described("The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed.")
+    name: Annotated[str, Judged("GPU724")] = described(
+        "The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed."
+    )
     replicas: Annotated[int, Words("shares")] = described("Into how many shares each device is divided; at least 2.")
 
 
@@ -954,29 +1014,35 @@ class PluginConfig(Model):
 class RetainedDevicePluginConfig(Model):
     """A file of the device plugin as it was, which nodes may still name."""
 
-    key: str = described("The file's key as nodes have it in the label `nvidia.com/device-plugin.config`.")
+    key: Annotated[str, Judged("GPU723")] = described(
+        "The file's key as nodes have it in the label `nvidia.com/device-plugin.config`."
+    )
     config: PluginConfig = described("What the file says, as the device plugin reads it.")
 
 
 class RetainedObject(Model):
     """A Kubernetes object as it was, or taken out of use."""
 
-    folder: str | None = described(
+    folder: Annotated[str | None, Judged("GPU726")] = described(
         "The folder of the cluster's output that it is applied with, such as `queues/a100-mixed`. Absent: that of its "
         "namespace for an object in a tenant's namespace, else `scheduling`.",
         default=None,
     )
-    manifest: dict[str, Any] = described("The object, such as a ClusterQueue with `stopPolicy: Hold`.")
+    manifest: Annotated[dict[str, Any], Judged("GPU725")] = described(
+        "The object, such as a ClusterQueue with `stopPolicy: Hold`."
+    )
 
 
 class RetainedSpec(Model):
     """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
 
-    mig_layout: Annotated[RetainedLayout | None, Words("MIG layout")] = described(
+    mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = described(
         "An entry of the MIG manager's file.", default=None
     )
-    device_plugin_config: RetainedDevicePluginConfig | None = described("A file of the device plugin.", default=None)
-    object: RetainedObject | None = described("A Kubernetes object.", default=None)
+    device_plugin_config: Annotated[RetainedDevicePluginConfig | None, ESSENTIAL] = described(
+        "A file of the device plugin.", default=None
+    )
+    object: Annotated[RetainedObject | None, ESSENTIAL] = described("A Kubernetes object.", default=None)
     until: Lines = described(
         "When this document may be deleted, as a command to type and what it must print.", min_length=1
     )
@@ -995,7 +1061,7 @@ class Cluster(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Cluster"] = described("Always `Cluster`.")
-    metadata: Metadata = described("The cluster's name; its overlay folder has the same.")
+    metadata: Annotated[Metadata, names.CLUSTER] = described("The cluster's name; its overlay folder has the same.")
     spec: ClusterSpec = described("The cluster.")
 
 
@@ -1004,7 +1070,9 @@ class Pool(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Pool"] = described("Always `Pool`.")
-    metadata: Metadata = described("The pool's name; nodes carry it as the label `gpuplan.dev/pool`.")
+    metadata: Annotated[Metadata, names.POOL] = described(
+        "The pool's name; nodes carry it as the label `gpuplan.dev/pool`."
+    )
     spec: PoolSpec = described("The pool.")
 
 
@@ -1013,7 +1081,7 @@ class MigLayout(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["MigLayout"] = described("Always `MigLayout`.")
-    metadata: Metadata = described("The layout's name.")
+    metadata: Annotated[Metadata, names.LAYOUT] = described("The layout's name.")
     spec: MigLayoutSpec = described("The layout.")
 
 
@@ -1022,7 +1090,9 @@ class PriorityClass(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["PriorityClass"] = described("Always `PriorityClass`.")
-    metadata: Metadata = described("The class's name, which pods give as `priorityClassName`.")
+    metadata: Annotated[Metadata, names.PRIORITY_CLASS] = described(
+        "The class's name, which pods give as `priorityClassName`."
+    )
     spec: PriorityClassSpec = described("The class.")
 
 
@@ -1031,7 +1101,7 @@ class Tenant(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Tenant"] = described("Always `Tenant`.")
-    metadata: Metadata = described("The tenant's name.")
+    metadata: Annotated[Metadata, names.TENANT] = described("The tenant's name.")
     spec: TenantSpec = described("The tenant.")
 
 
@@ -1040,7 +1110,7 @@ class Workload(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Workload"] = described("Always `Workload`.")
-    metadata: Metadata = described("The workload's name, which its objects have too.")
+    metadata: Annotated[Metadata, names.WORKLOAD] = described("The workload's name, which its objects have too.")
     spec: WorkloadSpec = described("The workload.")
 
 
@@ -1049,7 +1119,7 @@ class Retained(Model):
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
     kind: Literal["Retained"] = described("Always `Retained`.")
-    metadata: Metadata = described("The document's name, which nothing refers to.")
+    metadata: Annotated[Metadata, names.RETAINED] = described("The document's name, which nothing refers to.")
     spec: RetainedSpec = described("What is retained, and until when.")
 
 

@@ -63,6 +63,14 @@ class _Renumbered:
         return index
 
 
+def document_of(at: Origin) -> Document | None:
+    """The document that a place in a policy is in; None where it is in none."""
+    from gpuplan.documents import Document
+
+    source = at.source.document if isinstance(at.source, _Renumbered) else at.source
+    return source if isinstance(source, Document) else None
+
+
 def parse(document: Document) -> Parsed:
     """Read one document as the kind that it says it is. One that was not read whole is no policy."""
     if not document.is_whole:
@@ -115,8 +123,11 @@ def _without(
     model: type[BaseModel], data: Mapping[str, Any], problems: Iterable[Path]
 ) -> tuple[Policy | None, frozenset[Path]]:
     """The policy without the wrong values, if it still says what it is about, and what was left out."""
-    wrong = frozenset(map(_item_around, problems))
-    if any(place[1 : len(route) + 1] == route for place in wrong for route in _ESSENTIAL[model.__name__]):
+    from gpuplan.policy.fields import fields_along
+    from gpuplan.policy.marks import Essential, find_mark
+
+    wrong = frozenset(_item_around(model, place) for place in problems)
+    if any(find_mark(field, Essential) for place in wrong for field in fields_along(model, place)):
         return None, wrong
     try:
         policy: Any = model.model_validate(_pruned(data, (), wrong))
@@ -126,40 +137,16 @@ def _without(
         return policy, wrong
 
 
-_ESSENTIAL: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "Cluster": (("platform",), ("nodeLabels",), ("scheduler", "kind")),
-    "Pool": (
-        ("nodes", "names"),
-        ("nodes", "namePattern"),
-        ("sharing", "mig", "instances"),
-        ("sharing", "mig", "devices"),
-        ("sharing", "mig", "strategy"),
-    ),
-    "MigLayout": (("instances",), ("devices",)),
-    "PriorityClass": (("preemptible",), ("preempts",), ("default",)),
-    "Tenant": (("namespaces",),),
-    "Workload": (
-        ("namespace",),
-        ("inference",),
-        ("training",),
-        ("unit",),
-        ("count",),
-        ("fraction",),
-        ("priorityClass",),
-    ),
-    "Retained": (("migLayout",), ("devicePluginConfig",), ("object",)),
-}
-"""Fields below `spec` whose defaults mean something else: with them, checks would find what nobody wrote."""
-
-_INDEPENDENT = frozenset(("members", "quotas", "taints", "windows"))
-"""Lists of which an item more or less does not make the others wrong."""
-
-
-def _item_around(place: Path) -> Path:
+def _item_around(model: type[BaseModel], place: Path) -> Path:
     """The item of an independent list that the place is in, or the place itself."""
-    for length in range(len(place), 1, -1):
-        if isinstance(place[length - 1], int) and place[length - 2] in _INDEPENDENT:
-            return place[:length]
+    from gpuplan.policy.fields import fields_along
+    from gpuplan.policy.marks import Independent, find_mark
+
+    lists = [index for index, part in enumerate(place) if isinstance(part, int)]
+    for index in reversed(lists):
+        *_, field = fields_along(model, place[:index])
+        if find_mark(field, Independent):
+            return place[: index + 1]
     return place
 
 

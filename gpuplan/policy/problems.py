@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.policy.fields import nested_model
+from gpuplan.policy.marks import AlsoCalled, find_mark
 from gpuplan.policy.models import API_VERSION, KINDS
 from gpuplan.policy.rules import (
     MISSING_FIELD,
@@ -275,8 +276,7 @@ def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding
         rest = f": {value}" if isinstance(value, str | int | float) else ""
         label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
-    elsewhere = _ELSEWHERE.get(name, "")
-    close = elsewhere if elsewhere in known else closest(name, known)
+    close = (_called_elsewhere(name, parent) if parent else None) or closest(name, known)
     return Finding(
         at.key,
         f"unknown field `{name}`",
@@ -286,22 +286,19 @@ def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding
     )
 
 
+def _called_elsewhere(name: str, parent: type[BaseModel]) -> str | None:
+    """The field that has this name in the files of the GPU Operator or of Kubernetes."""
+    for field in parent.model_fields.values():
+        called = find_mark(field, AlsoCalled)
+        if called and name in called.names:
+            return field.alias
+    return None
+
+
 def _with_colon(text: str, fields: Iterable[str]) -> str | None:
     """``name: a100`` for ``name a100``, where that is a field and what it holds; otherwise None."""
     name, _, rest = text.partition(" ")
     return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
-
-
-_ELSEWHERE = {
-    "globalDefault": "default",
-    "mig-devices": "instances",
-    "mig-enabled": "enabled",
-    "migDevices": "instances",
-    "preemptionPolicy": "preempts",
-    "profiles": "instances",
-    "renameByDefault": "rename",
-}
-"""What fields are called in the files of the GPU Operator and of Kubernetes, and what here."""
 
 
 _REMEDIES: Mapping[Path, str] = {

@@ -115,9 +115,9 @@ def plan_page(plan: Plan, theme: Theme) -> str:
     cluster = plan.cluster
     operator = cluster.gpu_operator
     facts = (
-        f"Kubernetes {cluster.kubernetes} on {cluster.platform}",
-        f"GPU Operator {operator.version} ({operator.install})",
-        f"node labels by {cluster.node_labels}",
+        f"Kubernetes {cluster.spec.kubernetes} on {cluster.spec.platform}",
+        f"GPU Operator {operator.version} ({operator.spec.install})",
+        f"node labels by {cluster.spec.node_labels}",
         f"scheduler {cluster.scheduler.kind}",
     )
     parts = [
@@ -138,7 +138,7 @@ def _part(heading: str, text: str, theme: Theme) -> str:
 
 
 def _retained(plan: Plan) -> str:
-    rows = [(item.name, item.until) for item in plan.retained]
+    rows = [(item.name, item.spec.until) for item in plan.retained]
     return table(("NAME", "MAY GO ONCE"), rows) if rows else ""
 
 
@@ -153,8 +153,8 @@ def _pools(plan: Plan) -> str:
             str(pool.nodes.count),
             str(pool.gpu_count),
             sharing_of(pool),
-            " ".join(pool.workload_types) or _NONE,
-            pool.fallback or _NONE,
+            " ".join(pool.spec.workload_types) or _NONE,
+            pool.spec.fallback or _NONE,
         )
         for pool in plan.pools
     ]
@@ -176,13 +176,13 @@ def sharing_text(sharing: Sharing) -> str:
             return "exclusive"
         case Fraction():
             return "fraction"
-        case TimeSlicing(replicas=replicas):
-            return f"time-slicing, {replicas} shares"
-        case Mps(replicas=replicas):
-            return f"MPS, {replicas} shares"
-        case Mig(layout=layout, strategy=strategy, time_slicing=sliced):
-            shares = f", {sliced.replicas} shares each" if sliced else ""
-            return f"MIG {layout.name} ({strategy}){shares}"
+        case TimeSlicing(spec=spec):
+            return f"time-slicing, {spec.replicas} shares"
+        case Mps(spec=spec):
+            return f"MPS, {spec.replicas} shares"
+        case Mig(spec=spec, layout=layout, time_slicing=sliced):
+            shares = f", {sliced.spec.replicas} shares each" if sliced else ""
+            return f"MIG {layout.name} ({spec.strategy}){shares}"
 
 
 def _capacity(plan: Plan) -> str:
@@ -252,14 +252,14 @@ def _drawing(entry: LayoutEntry) -> str:
 
 
 def _priority_classes(plan: Plan) -> str:
-    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.value, item.name))
+    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.spec.value, item.name))
     rows = [
         (
             item.name,
-            str(item.value),
-            "yes" if item.preemptible else "no",
-            "yes" if item.preempts else "no",
-            "yes" if item.is_default else "no",
+            str(item.spec.value),
+            "yes" if item.spec.preemptible else "no",
+            "yes" if item.spec.preempts else "no",
+            "yes" if item.spec.default else "no",
         )
         for item in highest_first
     ]
@@ -276,7 +276,7 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
     """A line for each quota; what is the tenant's own stands on the first."""
     head = (
         tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
-        _abridged(tenant.namespaces),
+        _abridged(tenant.spec.namespaces),
     )
     classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
     if not tenant.quotas:

@@ -35,6 +35,7 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.planning.projects import seconds
 from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.2"
@@ -68,19 +69,23 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
     operator, scheduler = cluster.gpu_operator, cluster.scheduler
     return {
         "name": cluster.name,
-        "kubernetes": cluster.kubernetes,
-        "platform": cluster.platform.value,
-        "node_labels": cluster.node_labels.value,
+        "kubernetes": cluster.spec.kubernetes,
+        "platform": cluster.spec.platform.value,
+        "node_labels": cluster.spec.node_labels.value,
         "gpu_operator": {
-            "install": operator.install.value,
+            "install": operator.spec.install.value,
             "version": operator.version,
             "namespace": operator.namespace,
             "cluster_policy": operator.cluster_policy,
-            "mig_strategy": operator.mig_strategy.value,
-            "driver_enabled": operator.driver_enabled,
-            "driver_version": operator.driver_version or None,
+            "mig_strategy": operator.spec.mig_strategy.value,
+            "driver_enabled": operator.spec.driver.enabled,
+            "driver_version": operator.spec.driver.version or None,
         },
-        "scheduler": {"kind": scheduler.kind.value, "on_loss": scheduler.on_loss.value, "cap": scheduler.cap.value},
+        "scheduler": {
+            "kind": scheduler.kind.value,
+            "on_loss": scheduler.spec.on_loss.value,
+            "cap": scheduler.spec.cap.value,
+        },
     }
 
 
@@ -102,27 +107,29 @@ def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]
         "units": [_unit(unit, totals.get((pool.name, unit.name))) for unit in pool.units],
         "labels": dict(sorted(pool.labels.items())),
         "rollout": _rollout(pool.rollout) if pool.rollout else None,
-        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints],
-        "workload_types": list(pool.workload_types),
-        "allocation": pool.allocation.value,
-        "placement": pool.placement.value if pool.placement else None,
-        "topology": list(pool.topology),
-        "fallback": pool.fallback,
-        "memory_per_unit_mib": pool.memory_per_unit_mib,
+        "taints": [
+            {"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.spec.taints
+        ],
+        "workload_types": list(pool.spec.workload_types),
+        "allocation": pool.spec.allocation.value,
+        "placement": pool.spec.placement.value if pool.spec.placement else None,
+        "topology": list(pool.spec.topology),
+        "fallback": pool.spec.fallback,
+        "memory_per_unit_mib": pool.spec.memory_per_unit,
         "disruption": {
-            "approval": pool.disruption.approval.value,
+            "approval": pool.spec.disruption.approval.value,
             "windows": [
                 {"schedule": window.schedule, "duration": window.duration, "time_zone": window.time_zone}
-                for window in pool.disruption.windows
+                for window in pool.spec.disruption.windows
             ],
-            "max_unavailable": pool.disruption.max_unavailable,
-            "guard": _guard(pool.disruption.guard) if pool.disruption.guard else None,
+            "max_unavailable": pool.spec.disruption.max_unavailable,
+            "guard": _guard(pool.spec.disruption.guard) if pool.spec.disruption.guard else None,
         },
     }
 
 
 def _guard(guard: Guard) -> dict[str, Any]:
-    return {"image": guard.image, "timeout_seconds": guard.timeout_seconds}
+    return {"image": guard.image, "timeout_seconds": seconds(guard.timeout)}
 
 
 def _rollout(rollout: Rollout) -> dict[str, Any]:
@@ -143,14 +150,14 @@ def _sharing(sharing: Sharing) -> dict[str, Any]:
         case TimeSlicing():
             return {"kind": "timeSlicing", **_time_slicing(sharing)}
         case Mps():
-            return {"kind": "mps", "replicas": sharing.replicas, "rename": sharing.rename}
+            return {"kind": "mps", "replicas": sharing.spec.replicas, "rename": sharing.spec.rename}
         case Mig():
             sliced = sharing.time_slicing
             return {
                 "kind": "mig",
                 "layout": sharing.layout.name,
                 "config_name": sharing.layout.config_name,
-                "strategy": sharing.strategy.value,
+                "strategy": sharing.spec.strategy.value,
                 "time_slicing": _time_slicing(sliced) if sliced else None,
             }
         case Fraction():
@@ -161,9 +168,9 @@ def _sharing(sharing: Sharing) -> dict[str, Any]:
 
 def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
     return {
-        "replicas": sharing.replicas,
-        "rename": sharing.rename,
-        "fail_requests_greater_than_one": sharing.fail_requests_greater_than_one,
+        "replicas": sharing.spec.replicas,
+        "rename": sharing.spec.rename,
+        "fail_requests_greater_than_one": sharing.spec.fail_requests_greater_than_one,
     }
 
 
@@ -216,27 +223,27 @@ def _entry(entry: LayoutEntry) -> dict[str, Any]:
 def _priority_class(item: PriorityClass) -> dict[str, Any]:
     return {
         "name": item.name,
-        "value": item.value,
-        "preemptible": item.preemptible,
-        "preempts": item.preempts,
-        "default": item.is_default,
-        "description": item.description,
+        "value": item.spec.value,
+        "preemptible": item.spec.preemptible,
+        "preempts": item.spec.preempts,
+        "default": item.spec.default,
+        "description": item.spec.description,
     }
 
 
 def _tenant(tenant: Tenant) -> dict[str, Any]:
     return {
         "name": tenant.name,
-        "namespaces": list(tenant.namespaces),
+        "namespaces": list(tenant.spec.namespaces),
         "parent": tenant.parent,
         "priority_classes": [item.name for item in tenant.priority_classes],
-        "workload_types": list(tenant.workload_types),
+        "workload_types": list(tenant.spec.workload_types),
         "quotas": [_quota(quota) for quota in tenant.quotas],
-        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.surplus_rank},
-        "protect": {"preempt": tenant.protect_preempt, "reclaim": tenant.protect_reclaim},
-        "members": [{"group": member.group, "role": member.role.value} for member in tenant.members],
-        "pod_security": tenant.pod_security.value,
-        "units_per_container": tenant.units_per_container,
+        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.spec.surplus.rank},
+        "protect": {"preempt": tenant.spec.protect.preempt, "reclaim": tenant.spec.protect.reclaim},
+        "members": [{"group": member.group, "role": member.role.value} for member in tenant.spec.members],
+        "pod_security": tenant.spec.allow.pod_security.value,
+        "units_per_container": tenant.spec.allow.units_per_container,
     }
 
 
@@ -315,20 +322,20 @@ def _model(model: ModelVolume) -> dict[str, Any]:
 
 def _retained(item: Retained) -> dict[str, Any]:
     kind, defines = _defined(item.what)
-    return {"name": item.name, "kind": kind, "defines": defines, "until": item.until}
+    return {"name": item.name, "kind": kind, "defines": defines, "until": item.spec.until}
 
 
 def _defined(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> tuple[str, str]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
     match what:
         case RetainedLayout():
-            return "migLayout", what.config_name
+            return "migLayout", what.spec.config_name
         case RetainedDevicePluginConfig():
-            return "devicePluginConfig", what.key
+            return "devicePluginConfig", what.spec.key
         case RetainedObject():
-            metadata = what.manifest.get("metadata")
+            metadata = what.spec.manifest.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            return "object", " ".join(str(part) for part in (what.manifest.get("kind"), name) if part)
+            return "object", " ".join(str(part) for part in (what.spec.manifest.get("kind"), name) if part)
         case _:
             assert_never(what)
 

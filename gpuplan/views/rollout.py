@@ -202,7 +202,7 @@ def _applies_itself(plan: Plan, pool: Pool, step: Step) -> bool:
     delivery = plan.cluster.argocd or plan.cluster.flux
     if delivery is None:
         return False
-    return (pool.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
+    return (pool.spec.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
 
 
 def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:
@@ -244,7 +244,7 @@ def _left_over(proposal: Proposal) -> list[str]:
 
 def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
     """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    cluster, is_external = plan.cluster.name, plan.cluster.node_labels is NodeLabels.EXTERNAL
+    cluster, is_external = plan.cluster.name, plan.cluster.spec.node_labels is NodeLabels.EXTERNAL
     applied = [Stage.GPU_OPERATOR.value]
     if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
         applied.append(f"{Stage.PARTITIONS}/{pool.name}")
@@ -269,7 +269,7 @@ def _resumed(plan: Plan, folder: str) -> str:
     """What waits for a person: of the operator's chart it is the release."""
     flux, operator = plan.cluster.flux, plan.cluster.gpu_operator
     waits = flux is not None and flux.operator_approval is Approval.MANUAL
-    is_release = folder == Stage.GPU_OPERATOR and operator.install is Install.HELM
+    is_release = folder == Stage.GPU_OPERATOR and operator.spec.install is Install.HELM
     return "helmrelease" if is_release and waits else "kustomization"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.checks import names
-from gpuplan.policy.models import DNS_LABEL, DNS_SUBDOMAIN
+from gpuplan.policy.names import DNS_LABEL, DNS_SUBDOMAIN, POOL, PRIORITY_CLASS
 from tests.checks.found import only
 from tests.plans import a_cluster, a_plan
 
@@ -43,14 +43,14 @@ def test_a_name_of_signs_alone_gets_no_suggestion() -> None:
 
 @given(st.text(max_size=300))
 def test_every_suggestion_is_a_name_that_kubernetes_takes(name: str) -> None:
-    label, subdomain = names._respell(names._POOL, name), names._respell(names._CLASS, name)
+    label, subdomain = names._respell(POOL, name), names._respell(PRIORITY_CLASS, name)
     assert label == "" or (re.fullmatch(DNS_LABEL, label) and len(label) <= 63)
     assert subdomain == "" or (re.fullmatch(DNS_SUBDOMAIN, subdomain) and len(subdomain) <= 253)
 
 
 @given(st.from_regex(r"[a-z0-9]{1,9}(-[a-z0-9]{1,9}){0,5}", fullmatch=True))
 def test_a_name_that_is_right_is_its_own_suggestion(name: str) -> None:
-    assert names._respell(names._POOL, name) == name
+    assert names._respell(POOL, name) == name
 
 
 SPELT = st.text("ab-", min_size=1, max_size=4).filter(lambda name: name[0] != "-" != name[-1])

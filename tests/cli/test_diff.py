@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -83,7 +84,7 @@ def test_a_change_is_told_with_what_comes_of_it(root: Path) -> None:
     assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
     assert (
         "  plugin-restart  Pool `research`: GPUs are shared otherwise:"
-        " from time-slicing with 3 shares to time-slicing with 4 shares  policies/pool.yaml:5\n" in done.out
+        " from time-slicing with 3 shares to time-slicing with 4 shares  policies/pool.yaml:9\n" in done.out
     )
     assert "      nodes   2, matching `research-[0-9]+`\n      units   `shared` of `research`: 48 to 64\n" in done.out
     assert "      undo    reverting the commit undoes it\n" in done.out
@@ -97,7 +98,28 @@ def test_two_revisions_are_compared_without_the_files(root: Path) -> None:
     done = run("diff", "HEAD^..HEAD", cwd=root)
 
     assert (done.code, done.err) == (1, "")
-    assert "  HEAD:policies/pool.yaml:5\n" in done.out
+    assert "  HEAD:policies/pool.yaml:9\n" in done.out
+
+
+@pytest.mark.parametrize("against", ["HEAD", "../old"])
+def test_a_change_is_shown_in_the_layer_that_makes_it(root: Path, against: str) -> None:
+    patch = POOL[: POOL.index("  gpu:")] + "  nodes: {count: 3}\n  nodeLabels: {rack: r1}\n"
+    write(root / "overlays/dev/pool.yaml", patch)
+    commit(root)
+    shutil.copytree(root, root.parent / "old")
+    write(root / "policies/pool.yaml", MORE_SHARES)
+
+    base = json.loads(run("diff", "--against", against, "--output-format", "json", cwd=root).out)
+    write(root / "policies/pool.yaml", POOL)
+    write(root / "overlays/dev/pool.yaml", patch.replace("r1", "r2"))
+    overlay = json.loads(run("diff", "--against", against, "--output-format", "json", cwd=root).out)
+
+    assert _locations(base) == {("later", "policies/pool.yaml", 9, "spec.sharing.timeSlicing.replicas")}
+    assert _locations(overlay) == {("later", "overlays/dev/pool.yaml", 7, "spec.nodeLabels.rack")}
+
+
+def _locations(diff: Any) -> set[tuple[object, ...]]:
+    return {tuple(change["location"].values()) for cluster in diff["clusters"] for change in cluster["changes"]}
 
 
 def test_what_is_removed_is_shown_where_it_was(root: Path) -> None:
@@ -107,7 +129,7 @@ def test_what_is_removed_is_shown_where_it_was(root: Path) -> None:
 
     assert first_line(done.out).startswith("destructive: ")
     assert "  destructive  Tenant `research`: " in done.out
-    assert "  HEAD:policies/tenant.yaml:5\n" in done.out
+    assert "  HEAD:policies/tenant.yaml:4\n" in done.out
 
 
 def test_three_dots_leave_out_what_came_to_the_other_branch(root: Path) -> None:
@@ -130,7 +152,7 @@ def test_the_platform_may_be_below_the_repository(tmp_path: Path) -> None:
 
     done = run("-C", "infra/gpu", "diff", cwd=top)
 
-    assert "  HEAD:infra/gpu/policies/tenant.yaml:5\n" in done.out
+    assert "  HEAD:infra/gpu/policies/tenant.yaml:4\n" in done.out
 
 
 def test_a_cluster_that_comes_or_goes_can_be_chosen(root: Path) -> None:
@@ -175,7 +197,7 @@ def test_or_with_a_platform_in_a_folder(root: Path, tmp_path: Path) -> None:
     done = run("diff", "--against", "../old", cwd=root)
 
     assert "from `../old` to the working tree\n" in done.out
-    assert "  ../old/policies/tenant.yaml:5\n" in done.out
+    assert "  ../old/policies/tenant.yaml:4\n" in done.out
 
 
 def test_or_with_what_was_built(root: Path) -> None:

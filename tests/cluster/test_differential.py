@@ -269,7 +269,7 @@ class Verdict:
 
 def judged(api: Api, platform: Platform, tenant: Tenant, pod: Body) -> Verdict:
     """In a namespace of nobody the API server shows what admission sees of the pod, or that it is no pod at all."""
-    member = api.as_user("jane", [tenant.members[0].group])
+    member = api.as_user("jane", [tenant.spec.members[0].group])
     answer = refusal_of(partial(member.create, pod, dry_run=True))
     elsewhere = {**pod, "metadata": {**pod["metadata"], "namespace": "default"}}
     try:
@@ -312,7 +312,7 @@ def used(pod: Body, resource: str) -> int:
 
 def cap_of(plan: Plan, namespace: str, resource: str) -> float:
     """What a namespace may have of a resource in all pools."""
-    [tenant] = [found for found in plan.tenants if namespace in found.namespaces]
+    [tenant] = [found for found in plan.tenants if namespace in found.spec.namespaces]
     caps = [quota.caps.get(namespace, 0) for quota in tenant.quotas if quota.unit.resource == resource]
     return sum(inf if cap is None else float(cap) for cap in caps)
 
@@ -322,7 +322,7 @@ def cap_of(plan: Plan, namespace: str, resource: str) -> float:
 
 def a_pod(chance: Random, platform: Platform) -> tuple[Tenant, Body]:
     """A pod that its tenant may have, if it may have any, with up to two changes."""
-    tenant = chance.choice([found for found in platform.plan.tenants if found.namespaces])
+    tenant = chance.choice([found for found in platform.plan.tenants if found.spec.namespaces])
     pod = own_pod(chance, platform.plan, tenant)
     for change in chance.sample(CHANGES, k=chance.choice((0, 1, 1, 2))):
         change(chance, platform.plan, pod)
@@ -332,7 +332,12 @@ def a_pod(chance: Random, platform: Platform) -> tuple[Tenant, Body]:
 def own_pod(chance: Random, plan: Plan, tenant: Tenant) -> Body:
     scheduler = plan.cluster.scheduler.kind
     container: Body = {"name": "main", "image": "registry.example.com/app:1.0.0", "resources": {"limits": {}}}
-    metadata: Body = {"name": "pod", "namespace": chance.choice(tenant.namespaces), "labels": {}, "annotations": {}}
+    metadata: Body = {
+        "name": "pod",
+        "namespace": chance.choice(tenant.spec.namespaces),
+        "labels": {},
+        "annotations": {},
+    }
     spec: Body = {"containers": [container], **GATES.get(scheduler, {})}
     if tenant.priority_classes:
         spec["priorityClassName"] = chance.choice(tenant.priority_classes).name

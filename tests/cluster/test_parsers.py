@@ -237,7 +237,7 @@ def _question(plan: Plan, pool: Pool) -> Question:
     return Question(
         mig_parted_text(plan),
         device_plugin_texts(plan)[pool.labels["nvidia.com/device-plugin.config"]],
-        _environment(plan.cluster.gpu_operator.mig_strategy),
+        _environment(plan.cluster.gpu_operator.spec.mig_strategy),
         node=Node(pool.labels["nvidia.com/mig.config"], pool.nodes.gpus_per_node),
     )
 

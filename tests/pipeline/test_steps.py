@@ -15,7 +15,7 @@ from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import choose_sides, compare
 from gpuplan.pipeline.retaining import keepers
 from gpuplan.pipeline.rollouts import write as write_step
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Plan, Pool
 from tests.cli.platforms import CLUSTER, a_broken_platform, a_platform, write
 from tests.git import a_repository, commit
 from tests.pipeline.test_retaining import TENANT, a_kueue_plan, a_mig_plan, a_shared_plan
@@ -102,8 +102,12 @@ def the_plan(root: Path) -> Plan:
 
 def with_two_away(plan: Plan) -> Plan:
     """What is wished for outdoes what the policy allows."""
-    pools = (pool._replace(disruption=pool.disruption._replace(max_unavailable=2)) for pool in plan.pools)
-    return replace(plan, pools=tuple(pools))
+    return replace(plan, pools=tuple(map(_with_two_away, plan.pools)))
+
+
+def _with_two_away(pool: Pool) -> Pool:
+    disruption = pool.spec.disruption.model_copy(update={"max_unavailable": 2})
+    return pool._replace(spec=pool.spec.model_copy(update={"disruption": disruption}))
 
 
 # --- From a revision ---------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 HEAD = Side(SideKind.REVISION, "HEAD", Path(), Revision("HEAD", COMMIT, "gpu/"))
 FILES = Side(SideKind.WORK_TREE, WORK_TREE, Path())
 PLACE = at("kind: Pool\nspec:\n  layout: «large»\n", file="policies/pools.yaml")
-WINDOW = Window(PLACE, "0 2 1 7 6", "4h", "UTC")
+WINDOW = Window(schedule="0 2 1 7 6", duration="4h")
 CHANGE = Change(
     "prod",
     ChangeClass.REPARTITION,

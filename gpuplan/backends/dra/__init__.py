@@ -28,7 +28,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     }
     yield from (Manifest(Stage.SCHEDULING.value, classes[name]) for name in sorted(classes))
     for tenant in plan.tenants:
-        for namespace in tenant.namespaces:
+        for namespace in tenant.spec.namespaces:
             granted = {
                 quota.unit.device_class
                 for quota in tenant.quotas

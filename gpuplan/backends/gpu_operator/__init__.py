@@ -23,16 +23,16 @@ _FOLDER = Stage.GPU_OPERATOR.value
 def render(plan: Plan) -> Iterator[Manifest | File]:
     """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
-    if operator.install is not Install.EXTERNAL:
+    if operator.spec.install is not Install.EXTERNAL:
         yield Manifest(_FOLDER, namespace(plan))
     config_maps = _config_maps(plan)
     yield from (Manifest(_FOLDER, body) for body in config_maps.values())
     names = _names(config_maps)
-    match operator.install:
+    match operator.spec.install:
         case Install.HELM:
             yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
         case Install.OLM:
-            if operator.installs_nfd:
+            if operator.spec.nfd:
                 yield from (Manifest(_FOLDER, body) for body in nfd.objects(plan))
             yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names))

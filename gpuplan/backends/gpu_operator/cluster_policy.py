@@ -41,7 +41,7 @@ def patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     if uses_claims(plan):
         spec["devicePlugin"]["enabled"] = False
-    if operator.reboots_on_mig_change:
+    if operator.spec.reboot_on_mig_change:
         spec["migManager"]["env"] = _reboot()
     if monitoring := plan.cluster.monitoring:
         spec["dcgmExporter"] = dcgm.exporter(monitoring, names.metrics)
@@ -57,7 +57,7 @@ def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     operator = plan.cluster.gpu_operator
     line = nearest_line(operator.version)
     spec: dict[str, Any] = {
-        "operator": _operator(plan.cluster.platform),
+        "operator": _operator(plan.cluster.spec.platform),
         "daemonsets": {
             "updateStrategy": "RollingUpdate",
             "rollingUpdate": {"maxUnavailable": "1"},
@@ -70,7 +70,7 @@ def whole(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "migManager": {
             "enabled": True,
             "config": _mig_manager_config(names),
-            **({"env": _reboot()} if operator.reboots_on_mig_change else {}),
+            **({"env": _reboot()} if operator.spec.reboot_on_mig_change else {}),
         },
         "devicePlugin": {
             "enabled": not uses_claims(plan),
@@ -97,9 +97,9 @@ def _operator(platform: Platform) -> dict[str, Any]:
 
 def _driver(operator: GpuOperator) -> dict[str, Any]:
     """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
-    driver: dict[str, Any] = {"enabled": operator.driver_enabled}
-    if operator.driver_version:
-        driver |= {"repository": "nvcr.io/nvidia", "image": "driver", "version": operator.driver_version}
+    driver: dict[str, Any] = {"enabled": operator.spec.driver.enabled}
+    if operator.spec.driver.version:
+        driver |= {"repository": "nvcr.io/nvidia", "image": "driver", "version": operator.spec.driver.version}
     return driver | {
         "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"},
     }
@@ -125,7 +125,7 @@ def _cluster_policy(name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 def _mig(operator: GpuOperator) -> dict[str, Any]:
     """Nothing for `perPool`: the CRD takes no empty strategy, and one that is set overrides every pool's own."""
-    strategy = operator.mig_strategy
+    strategy = operator.spec.mig_strategy
     return {} if strategy is ClusterMigStrategy.PER_POOL else {"mig": {"strategy": strategy.value}}
 
 

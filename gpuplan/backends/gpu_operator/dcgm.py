@@ -27,12 +27,12 @@ def exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
 
     The label by which the exporter names its node is about to change its spelling, so Prometheus writes one: `node`.
     """
-    labels = {"additionalLabels": dict(sorted(monitoring.labels.items()))} if monitoring.labels else {}
+    labels = {"additionalLabels": dict(sorted(monitoring.spec.labels.items()))} if monitoring.spec.labels else {}
     return {
         "config": {"name": config_name},
         "serviceMonitor": {
             "enabled": True,
-            "honorLabels": monitoring.honors_labels,
+            "honorLabels": monitoring.spec.honor_labels,
             **labels,
             "relabelings": [NODE_RELABELING],
         },

@@ -37,13 +37,13 @@ def data(plan: Plan) -> dict[str, str]:
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     """A file for each pool, by its name, one for what a rollout moved, and what is retained."""
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     pools: dict[str, Mapping[str, Any]] = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy)
         for pool in plan.pools
         for part in reversed(pool.parts)
     }
-    return pools | {retained.key: retained.config for retained in plan.retained_plugin_configs}
+    return pools | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
 
 
 def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
     """
     config: dict[str, Any] = {"version": "v1"}
     if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
-        config["flags"] = {"migStrategy": pool.sharing.strategy.value}
+        config["flags"] = {"migStrategy": pool.sharing.spec.strategy.value}
     if sharing := _sharing(pool):
         config["sharing"] = sharing
     return config
@@ -63,18 +63,18 @@ def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
 def _sharing(pool: Pool) -> dict[str, Any]:
     sharing = pool.sharing
     slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-    if not isinstance(slicing, TimeSlicing | Mps) or slicing.replicas < _SMALLEST_REPLICAS:
+    if not isinstance(slicing, TimeSlicing | Mps) or slicing.spec.replicas < _SMALLEST_REPLICAS:
         return {}
-    resources = [{"name": resource, "replicas": slicing.replicas} for resource in _shared_resources(pool)]
+    resources = [{"name": resource, "replicas": slicing.spec.replicas} for resource in _shared_resources(pool)]
     if not resources:
         return {}
     if isinstance(slicing, Mps):
         # MPS refuses requests for more than one share unless told otherwise.
-        return {"mps": {"renameByDefault": slicing.rename, "resources": resources}}
+        return {"mps": {"renameByDefault": slicing.spec.rename, "resources": resources}}
     return {
         "timeSlicing": {
-            "renameByDefault": slicing.rename,
-            "failRequestsGreaterThanOne": slicing.fail_requests_greater_than_one,
+            "renameByDefault": slicing.spec.rename,
+            "failRequestsGreaterThanOne": slicing.spec.fail_requests_greater_than_one,
             "resources": resources,
         }
     }
@@ -86,7 +86,7 @@ def _shared_resources(pool: Pool) -> list[str]:
     The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
     own, and the GPUs that stay whole are not divided.
     """
-    if not isinstance(pool.sharing, Mig) or pool.sharing.strategy is MigStrategy.SINGLE:
+    if not isinstance(pool.sharing, Mig) or pool.sharing.spec.strategy is MigStrategy.SINGLE:
         return [GPU_RESOURCE]
     divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
     return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))

@@ -32,7 +32,7 @@ def render_values(plan: Plan, names: ConfigMapNames) -> bytes:
 
 def values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
-    user = plan.cluster.gpu_operator.values
+    user = plan.cluster.gpu_operator.spec.values
     merged = _merge(_merge(_defaults(plan), user), _decided(plan, names))
     return _sorted(_merge(merged, _completed_lists(plan, user)))
 
@@ -44,7 +44,7 @@ def _defaults(plan: Plan) -> dict[str, Any]:
     of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
     """
     defaults: dict[str, Any] = {"operator": {"upgradeCRD": False, "cleanupCRD": False}}
-    if plan.cluster.gpu_operator.installs_nfd:
+    if plan.cluster.gpu_operator.spec.nfd:
         defaults[_NFD] = {"postDeleteCleanup": False}
     return defaults
 
@@ -53,23 +53,23 @@ def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Whatever is in `gpuplan.catalog.operators.DECIDED_VALUES`."""
     operator = plan.cluster.gpu_operator
     decided: dict[str, Any] = {
-        "mig": {"strategy": _mig_strategy(operator.mig_strategy)},
-        "driver": {"enabled": operator.driver_enabled},
+        "mig": {"strategy": _mig_strategy(operator.spec.mig_strategy)},
+        "driver": {"enabled": operator.spec.driver.enabled},
         "devicePlugin": {"config": {"create": False, "name": names.device_plugin, "default": ""}},
         "migManager": {"config": {"create": False, "name": names.mig_parted, "default": ALL_DISABLED}},
     }
     if uses_claims(plan):
         decided["devicePlugin"]["enabled"] = False
-    if operator.driver_version:
-        decided["driver"]["version"] = operator.driver_version
-    if plan.cluster.platform is Platform.OPENSHIFT:
+    if operator.spec.driver.version:
+        decided["driver"]["version"] = operator.spec.driver.version
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
         decided["platform"] = {"openshift": True}
     if monitoring := plan.cluster.monitoring:
         decided["dcgmExporter"] = _dcgm_exporter(plan, monitoring, names.metrics)
         decided["nodeStatusExporter"] = {"enabled": True}
-    if not operator.installs_nfd:
+    if not operator.spec.nfd:
         decided["nfd"] = {"enabled": False}
-    elif plan.cluster.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
         decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
     return decided
 
@@ -82,7 +82,7 @@ def _mig_strategy(strategy: ClusterMigStrategy) -> str:
 def _dcgm_exporter(plan: Plan, monitoring: Monitoring, config_name: str) -> dict[str, Any]:
     """The policy's own relabelings come first, so that none of them takes the label `node` away."""
     exporter = _merge({"enabled": True, "config": {"create": False}}, dcgm.exporter(monitoring, config_name))
-    own = _find_list(plan.cluster.gpu_operator.values, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    own = _find_list(plan.cluster.gpu_operator.spec.values, "dcgmExporter", "serviceMonitor", "relabelings") or ()
     relabelings = [*(item for item in own if item != dcgm.NODE_RELABELING), dcgm.NODE_RELABELING]
     return _merge(exporter, {"serviceMonitor": {"relabelings": relabelings}})
 
@@ -95,7 +95,7 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     lists: dict[str, Any] = {"migManager": {"env": _environment(plan, user)}}
     if operands := _tolerations(plan, _find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS):
         lists["daemonsets"] = {"tolerations": operands}
-    if plan.cluster.gpu_operator.installs_nfd:
+    if plan.cluster.gpu_operator.spec.nfd:
         lists[_NFD] = _nfd_lists(plan, user)
     return {key: value for key, value in lists.items() if value}
 
@@ -104,7 +104,7 @@ def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
     lists: dict[str, Any] = {}
     if workers := _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS):
         lists["worker"] = {"tolerations": workers}
-    if plan.cluster.node_labels is NodeLabels.NFD:
+    if plan.cluster.spec.node_labels is NodeLabels.NFD:
         listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
         namespaces = label_namespaces(plan, *(str(namespace) for namespace in listed))
         lists["master"] = {"config": {"extraLabelNs": namespaces}}
@@ -119,7 +119,7 @@ def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Tolerat
 
 
 def _environment(plan: Plan, user: Values) -> list[Any]:
-    reboots = "true" if plan.cluster.gpu_operator.reboots_on_mig_change else "false"
+    reboots = "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
     others = [
         item
         for item in _find_list(user, "migManager", "env") or ()

@@ -32,7 +32,7 @@ def configuration(plan: Plan) -> dict[str, Any]:
         layout.config_name: _entries(layout, gpu_counts.get(layout.config_name, 0)) for layout in plan.mig_layouts
     }
     for retained in plan.retained_layouts:
-        layouts[retained.config_name] = _entries(retained.layout, retained.gpus_per_node)
+        layouts[retained.spec.config_name] = _entries(retained.layout, retained.spec.gpus_per_node or 0)
     configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
     return {"version": "v1", "mig-configs": configs}
 

@@ -10,7 +10,7 @@ from gpuplan.planning.plan import Plan, Platform
 def namespace(plan: Plan) -> dict[str, Any]:
     """The operands are privileged. On OpenShift the cluster's own Prometheus scrapes them."""
     labels = {"pod-security.kubernetes.io/enforce": "privileged"}
-    if plan.cluster.platform is Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
         labels = {"openshift.io/cluster-monitoring": "true", **labels}
     return {
         "apiVersion": "v1",

@@ -32,7 +32,7 @@ def objects(plan: Plan) -> Iterator[dict[str, Any]]:
     yield _namespace()
     yield olm.operator_group(NFD_NAMESPACE, NFD_NAMESPACE)
     yield olm.subscription(_PACKAGE, NFD_NAMESPACE, channel="stable", source="redhat-operators")
-    yield _instance(plan, nfd_operator(plan.cluster.kubernetes))
+    yield _instance(plan, nfd_operator(plan.cluster.spec.kubernetes))
 
 
 def _namespace() -> dict[str, Any]:
@@ -55,9 +55,9 @@ def _instance(plan: Plan, operator: NfdOperator) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if operand := _operand(plan, operator):
         spec["operand"] = operand
-    if plan.cluster.node_labels is NodeLabels.NFD:
+    if plan.cluster.spec.node_labels is NodeLabels.NFD:
         spec["extraLabelNs"] = label_namespaces(plan)
-        if operator.sets_taints and any(pool.taints for pool in plan.pools):
+        if operator.sets_taints and any(pool.spec.taints for pool in plan.pools):
             spec["enableTaints"] = True
     spec["workerConfig"] = {"configData": to_yaml(_WORKER)}
     return {

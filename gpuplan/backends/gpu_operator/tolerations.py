@@ -13,7 +13,7 @@ def missing(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
     wanted = {
         (taint.key, taint.effect.value)
         for pool in plan.pools
-        for taint in pool.taints
+        for taint in pool.spec.taints
         if not is_tolerated(present, taint.key, taint.value, taint.effect)
     }
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in sorted(wanted)]

@@ -16,6 +16,7 @@ from typing import Any, Final
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Guard, NodeLabels, Plan, Platform, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.projects import seconds
 
 _SCRIPT: Final = "guard.py"
 _SETTINGS: Final = "settings.json"
@@ -24,11 +25,11 @@ _FOLDER: Final = "/gpuplan"
 
 def render(plan: Plan) -> Iterator[Manifest]:
     """Nothing where no Argo CD runs hooks, where others label the nodes, or where a pool's GPUs have no MIG."""
-    if plan.cluster.argocd is None or plan.cluster.node_labels is NodeLabels.EXTERNAL:
+    if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return
     for pool in plan.pools:
-        if pool.disruption.guard is not None and (targets := _targets(pool)):
-            yield from _guard(plan, pool, pool.disruption.guard, targets)
+        if pool.spec.disruption.guard is not None and (targets := _targets(pool)):
+            yield from _guard(plan, pool, pool.spec.disruption.guard, targets)
 
 
 def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> Iterator[Manifest]:
@@ -36,8 +37,8 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
     script = _config_map(plan, pool, guard, targets)
     for body in (_service_account(plan, pool), _cluster_role(pool), _cluster_role_binding(plan, pool), script):
         yield Manifest(folder, body, hook=Hook.SUPPORT)
-    for hook, seconds in ((Hook.BEFORE, _BEFORE_SECONDS), (Hook.AFTER, guard.timeout_seconds + _START_SECONDS)):
-        yield Manifest(folder, _job(plan, pool, guard, hook, seconds, script["metadata"]["name"]), hook=hook)
+    for hook, limit in ((Hook.BEFORE, _BEFORE_SECONDS), (Hook.AFTER, seconds(guard.timeout) + _START_SECONDS)):
+        yield Manifest(folder, _job(plan, pool, guard, hook, limit, script["metadata"]["name"]), hook=hook)
 
 
 _BEFORE_SECONDS: Final = 600
@@ -66,7 +67,7 @@ def _leaving(plan: Plan) -> str | None:
 
     (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator.)
     """
-    return ALL_DISABLED if plan.cluster.node_labels is NodeLabels.NFD else None
+    return ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None
 
 
 def _config_map(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _config_map(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, An
     settings = {
         "pool": pool.name,
         "namespace": plan.cluster.gpu_operator.namespace,
-        "timeoutSeconds": guard.timeout_seconds,
+        "timeoutSeconds": seconds(guard.timeout),
         "targets": targets,
         "leaving": _leaving(plan),
     }
@@ -200,7 +201,7 @@ def _pod(plan: Plan, pool: Pool, guard: Guard, hook: Hook, config_map: str) -> d
 
 def _user(plan: Plan) -> dict[str, int]:
     """Any but root: images run as root unless told otherwise. OpenShift chooses one of the namespace's own range."""
-    return {} if plan.cluster.platform is Platform.OPENSHIFT else {"runAsUser": _NOBODY, "runAsGroup": _NOBODY}
+    return {} if plan.cluster.spec.platform is Platform.OPENSHIFT else {"runAsUser": _NOBODY, "runAsGroup": _NOBODY}
 
 
 _NOBODY: Final = 65532

@@ -28,7 +28,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
         return
     for pool in plan.pools:
-        if pool.topology:
+        if pool.spec.topology:
             yield Manifest(_FOLDER, topology(pool))
         yield Manifest(_FOLDER, shard(pool))
     for found in queues(plan):

@@ -24,11 +24,11 @@ def queue(found: Queue) -> dict[str, Any]:
     spec: dict[str, Any] = {"displayName": tenant.name}
     if found.parent:
         spec["parentQueue"] = found.parent
-    spec["priority"] = _PRIORITY + tenant.surplus_rank
-    if tenant.protect_preempt is not None:
-        spec["preemptMinRuntime"] = tenant.protect_preempt
-    if tenant.protect_reclaim is not None:
-        spec["reclaimMinRuntime"] = tenant.protect_reclaim
+    spec["priority"] = _PRIORITY + tenant.spec.surplus.rank
+    if tenant.spec.protect.preempt is not None:
+        spec["preemptMinRuntime"] = tenant.spec.protect.preempt
+    if tenant.spec.protect.reclaim is not None:
+        spec["reclaimMinRuntime"] = tenant.spec.protect.reclaim
     unbounded = {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
     spec["resources"] = {"gpu": _gpu(found), "cpu": unbounded, "memory": dict(unbounded)}
     return {

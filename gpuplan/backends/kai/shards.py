@@ -14,8 +14,8 @@ from gpuplan.planning.plan import Pool
 
 def shard(pool: Pool) -> dict[str, Any]:
     spec: dict[str, Any] = {"partitionLabelValue": pool.name}
-    if pool.placement is not None:
-        spec["placementStrategy"] = {"gpu": pool.placement.value, "cpu": pool.placement.value}
+    if pool.spec.placement is not None:
+        spec["placementStrategy"] = {"gpu": pool.spec.placement.value, "cpu": pool.spec.placement.value}
     spec["plugins"] = {"minruntime": {"arguments": _MINIMUM_RUN_TIME}}
     return {
         "apiVersion": "kai.scheduler/v1",
@@ -37,5 +37,5 @@ def topology(pool: Pool) -> dict[str, Any]:
         "apiVersion": "kai.scheduler/v1alpha1",
         "kind": "Topology",
         "metadata": {"name": pool.name},
-        "spec": {"levels": [{"nodeLabel": label} for label in pool.topology]},
+        "spec": {"levels": [{"nodeLabel": label} for label in pool.spec.topology]},
     }

@@ -17,7 +17,7 @@ _FILE: Final = Path(__file__).with_name("policies.yaml")
 
 def queues_policy(plan: Plan) -> dict[str, Any]:
     """The policy; the folder of each namespace has a binding for it."""
-    default = max((priority.value for priority in plan.priority_classes if priority.is_default), default=0)
+    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     values = {
         "default_priority": str(default),
         "harmless_labels": str(sorted(_harmless_labels(plan, default))),
@@ -32,5 +32,5 @@ def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
     Where a class `default` exists Kueue's webhook gives it to all that names none (`ApplyDefaultWorkloadPriorityClass`
     in `pkg/controller/jobframework/defaults.go`): it is judged by its number if it is not the policy's own.
     """
-    values = {"": most, "default": most} | {priority.name: priority.value for priority in plan.priority_classes}
+    values = {"": most, "default": most} | {priority.name: priority.spec.value for priority in plan.priority_classes}
     return (name for name, value in values.items() if value <= most)

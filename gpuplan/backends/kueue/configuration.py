@@ -57,7 +57,7 @@ def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
     classes = {
         counted_resource(pool, unit): device_class_name(pool, unit)
         for pool in plan.pools
-        if pool.allocation is Allocation.DRA
+        if pool.spec.allocation is Allocation.DRA
         for unit in pool.units
     }
     return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]

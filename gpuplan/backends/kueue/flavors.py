@@ -16,7 +16,7 @@ def flavors(plan: Plan) -> Iterator[dict[str, Any]]:
     """A flavor for each pool that hands out something that can be counted."""
     for pool in plan.pools:
         if counted_units(pool):
-            if pool.topology:
+            if pool.spec.topology:
                 yield _topology(pool)
             yield _flavor(pool)
 
@@ -27,7 +27,7 @@ def _topology(pool: Pool) -> dict[str, Any]:
         "apiVersion": API_VERSION,
         "kind": "Topology",
         "metadata": {"name": pool.name},
-        "spec": {"levels": [{"nodeLabel": label} for label in pool.topology]},
+        "spec": {"levels": [{"nodeLabel": label} for label in pool.spec.topology]},
     }
 
 
@@ -37,8 +37,8 @@ def _flavor(pool: Pool) -> dict[str, Any]:
     Taints are not named as the flavor's own: Kueue would admit only pods that bring tolerations themselves.
     """
     spec: dict[str, Any] = {"nodeLabels": {POOL_LABEL: pool.name}}
-    if pool.taints:
+    if pool.spec.taints:
         spec["tolerations"] = tolerations(pool)
-    if pool.topology:
+    if pool.spec.topology:
         spec["topologyName"] = pool.name
     return {"apiVersion": API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": pool.name}, "spec": spec}

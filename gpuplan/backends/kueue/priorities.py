@@ -14,5 +14,5 @@ def priority_class(priority: PriorityClass) -> dict[str, Any]:
         "apiVersion": API_VERSION,
         "kind": "WorkloadPriorityClass",
         "metadata": {"name": priority.name},
-        "value": priority.value,
+        "value": priority.spec.value,
     }

@@ -74,7 +74,7 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
             "queueingStrategy": "BestEffortFIFO",
             "namespaceSelector": {
                 "matchExpressions": [
-                    {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(tenant.namespaces)}
+                    {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(tenant.spec.namespaces)}
                 ]
             },
             "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
@@ -91,7 +91,7 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
 def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
     """The queue of each namespace whose tenant has one; which ClusterQueue it names can never be changed."""
     for tenant in plan.tenants:
-        for namespace in tenant.namespaces if _has_queue(tenant) else ():
+        for namespace in tenant.spec.namespaces if _has_queue(tenant) else ():
             yield {
                 "apiVersion": API_VERSION,
                 "kind": "LocalQueue",
@@ -101,7 +101,7 @@ def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _has_queue(tenant: Tenant) -> bool:
-    return bool(tenant.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
+    return bool(tenant.spec.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
 
 
 def _above(tree: Tree, tenant: Tenant) -> str:

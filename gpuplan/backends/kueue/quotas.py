@@ -70,7 +70,7 @@ def rest_cells(tree: Tree, tenant: Tenant) -> Cells:
 def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
     return {
-        key: Cell(0 if tenant.namespaces else grant.left, grant.beyond, grant.lent)
+        key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
         for key, grant in _grants(tree, tenant).items()
     }
 

@@ -67,7 +67,7 @@ def published(pool: Pool) -> tuple[Published, ...]:
     node's resources, and kube-state-metrics does not count them.
     """
     found: dict[str, Published] = {}
-    for unit in pool.units if pool.allocation is Allocation.DEVICE_PLUGIN else ():
+    for unit in pool.units if pool.spec.allocation is Allocation.DEVICE_PLUGIN else ():
         resource = unit.resource or GPU_RESOURCE
         units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
         found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)
@@ -116,7 +116,7 @@ def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
 
     Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
     """
-    if monitoring.honors_labels:
+    if monitoring.spec.honor_labels:
         is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
         return WorkloadLabels("namespace", "pod", is_set)
     return WorkloadLabels("exported_namespace", "exported_pod", matchers(exported_pod__ne=""))

@@ -20,7 +20,7 @@ def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     yield Group("gpuplan-pools", (*texts.recordings("nodes"), *planned, *units))
     yield Group("gpuplan-utilization", tuple(texts.recordings("utilization")))
     alerts = sorted(texts.alerts(), key=lambda alert: alert.name)
-    yield Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.disabled_alerts))
+    yield Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.spec.disabled_alerts))
 
 
 def _node_planned(pool: Pool) -> Iterator[Recording]:

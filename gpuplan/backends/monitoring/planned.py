@@ -36,7 +36,7 @@ def _pool_rules(pool: Pool) -> Iterator[Recording]:
 
 
 def _tenant_rules(tenant: Tenant) -> Iterator[Recording]:
-    for namespace in tenant.namespaces:
+    for namespace in tenant.spec.namespaces:
         yield _constant(metrics.NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
     for quota in tenant.quotas:
         labels = {"tenant": tenant.name, "pool": quota.pool.name, **_unit_labels(quota)}

@@ -56,14 +56,14 @@ class Group(NamedTuple):
     rules: tuple[Recording | Alert, ...]
 
     def body(self, monitoring: Monitoring) -> dict[str, Any]:
-        alert_labels = dict(sorted(monitoring.alert_labels.items()))
+        alert_labels = dict(sorted(monitoring.spec.alert_labels.items()))
         rules = [rule.body(alert_labels) if isinstance(rule, Alert) else rule.body() for rule in self.rules]
         return {"name": self.name, "rules": rules}
 
 
 def prometheus_rule(group: Group, monitoring: Monitoring) -> dict[str, Any]:
     """The group as an object for the Prometheus Operator, with the labels by which Prometheus selects rules."""
-    labels = {"labels": dict(sorted(monitoring.labels.items()))} if monitoring.labels else {}
+    labels = {"labels": dict(sorted(monitoring.spec.labels.items()))} if monitoring.spec.labels else {}
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",

@@ -19,7 +19,7 @@ def objects(plan: Plan, monitoring: Monitoring) -> Iterator[dict[str, Any]]:
 
     Where both are, its series come twice, which the alert on them takes into account.
     """
-    if monitoring.labels and plan.cluster.platform is not Platform.OPENSHIFT:
+    if monitoring.spec.labels and plan.cluster.spec.platform is not Platform.OPENSHIFT:
         yield _service_monitor(plan.cluster.gpu_operator.namespace, monitoring)
 
 
@@ -30,7 +30,7 @@ def _service_monitor(namespace: str, monitoring: Monitoring) -> dict[str, Any]:
         "metadata": {
             "name": "gpuplan-node-status-exporter",
             "namespace": namespace,
-            "labels": dict(sorted(monitoring.labels.items())),
+            "labels": dict(sorted(monitoring.spec.labels.items())),
         },
         "spec": {
             "endpoints": [{"port": "node-status", "path": "/metrics"}],

@@ -42,12 +42,12 @@ class Texts:
     def __init__(self, plan: Plan, monitoring: Monitoring) -> None:
         partitioned = [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]
         sizes = _mig_resources(plan)
-        has_namespaces = any(tenant.namespaces for tenant in plan.tenants)
+        has_namespaces = any(tenant.spec.namespaces for tenant in plan.tenants)
         facts = {
             "argocd": plan.cluster.argocd is not None,
             "claims": uses_claims(plan),
-            "exported-labels": has_namespaces and not monitoring.honors_labels,
-            "honored-labels": has_namespaces and monitoring.honors_labels,
+            "exported-labels": has_namespaces and not monitoring.spec.honor_labels,
+            "honored-labels": has_namespaces and monitoring.spec.honor_labels,
             "namespaces": has_namespaces,
             "partitioned": bool(partitioned),
             "pools": bool(plan.pools),
@@ -76,7 +76,7 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     workload = workload_labels(plan.cluster, monitoring)
     resources = {sanitized(item.resource) for pool in plan.pools for item in published(pool)}
     allowlist = f"--metric-labels-allowlist=nodes=[{','.join(NODE_LABELS)}]"
-    is_told = plan.cluster.platform is not Platform.OPENSHIFT
+    is_told = plan.cluster.spec.platform is not Platform.OPENSHIFT
     return {
         "applications": quoted(one_of(_applications(plan))),
         "has_workload": workload.is_set,
@@ -97,7 +97,7 @@ def _mig_resources(plan: Plan) -> list[str]:
         {
             sanitized(item.resource)
             for pool in plan.parts
-            if isinstance(pool.sharing, Mig) and pool.sharing.strategy is MigStrategy.MIXED
+            if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
             for item in published(pool)
             if item.resource.startswith("nvidia.com/mig-")
         }
@@ -111,6 +111,6 @@ def _applications(plan: Plan) -> list[str]:
     has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
     by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if has_queues else [])]
     pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
-    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})
     return [sync_name(cluster, folder) for folder in (*stages, *pools, *namespaces, *workloads)]

@@ -14,8 +14,8 @@ def node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
     """The nodes with the pool's label (`NodepoolCreateFields` of the client)."""
     body: dict[str, Any] = {"name": pool.name, "labelKey": POOL_LABEL, "labelValue": pool.name}
     scheduling: dict[str, Any] = {}
-    if pool.placement is not None:
-        scheduling["placementStrategy"] = {"cpu": pool.placement.value, "gpu": pool.placement.value}
+    if pool.spec.placement is not None:
+        scheduling["placementStrategy"] = {"cpu": pool.spec.placement.value, "gpu": pool.spec.placement.value}
     if duration := minimum_run_time(plan, pool):
         scheduling["minGuaranteedRuntime"] = duration
     if scheduling:
@@ -43,7 +43,7 @@ def policy(item: Project) -> dict[str, Any]:
 
     Fractions are of one GPU, so that nothing is to be bounded where there is nothing else.
     """
-    most = item.tenant.units_per_container
+    most = item.tenant.spec.allow.units_per_container
     if most is None or not any(quota.unit.resource for quota in item.tenant.quotas):
         return {}
     rules = {"compute": {"gpuDevicesRequest": {"max": most}}}
@@ -53,7 +53,7 @@ def policy(item: Project) -> dict[str, Any]:
 def _resources(tenant: Tenant, grants: Mapping[str, Grant], ranks: Mapping[int, str]) -> list[dict[str, Any]]:
     """Every pool is named: Run:ai lets a project use what is idle in those that it is told nothing about."""
     return [
-        {"nodePool": {"name": pool}, "gpu": _gpu(tenant, grant), "rank": ranks[tenant.surplus_rank]}
+        {"nodePool": {"name": pool}, "gpu": _gpu(tenant, grant), "rank": ranks[tenant.spec.surplus.rank]}
         for pool, grant in grants.items()
     ]
 

@@ -51,14 +51,14 @@ def _missing(request: Request) -> Iterator[str]:
 def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
     if any(request.missing for request in requests):
         yield "Run:ai gives the ids when it makes what they belong to: look them up by name.\n"
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.namespaces]
+    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     if namespaces:
         yield (
             "The namespaces are gpuplan's and carry `runai/queue`, by which Run:ai finds them: its cluster must not "
             "make them itself (`createNamespaces: false`).\n"
         )
     for pool in plan.pools:
-        if pool.topology:
-            labels = ", ".join(map(markdown_code, pool.topology))
+        if pool.spec.topology:
+            labels = ", ".join(map(markdown_code, pool.spec.topology))
             name = markdown_code(pool.name)
             yield f"Node pool {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"

@@ -36,18 +36,18 @@ def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[s
     place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
     again.
     """
-    preempts = priority.preempts and scheduler is not SchedulerKind.KUEUE
+    preempts = priority.spec.preempts and scheduler is not SchedulerKind.KUEUE
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": priority.name},
-        "value": priority.value,
+        "value": priority.spec.value,
         "preemptionPolicy": "PreemptLowerPriority" if preempts else "Never",
     }
-    if priority.is_default:
+    if priority.spec.default:
         body["globalDefault"] = True
-    if priority.description:
-        body["description"] = priority.description
+    if priority.spec.description:
+        body["description"] = priority.spec.description
     return body
 
 

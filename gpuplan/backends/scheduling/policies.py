@@ -49,7 +49,7 @@ def _values(plan: Plan, facts: set[str]) -> Mapping[str, str]:
     """What stands in the places of the file's texts."""
     uses = {"claims": "size(variables.claims) > 0 || ", "fractions": "variables.asksFraction || "}
     schedulers = _SCHEDULERS[plan.cluster.scheduler.kind]
-    default = max((priority.value for priority in plan.priority_classes if priority.is_default), default=0)
+    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     return {
         "default_priority": str(default),
         "device_variables": str(list(DEVICE_VARIABLES)),

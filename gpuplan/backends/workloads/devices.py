@@ -20,14 +20,14 @@ def resources(workload: Workload) -> dict[str, Any]:
 
 
 def _units(workload: Workload) -> dict[str, str]:
-    if workload.fraction or workload.unit.resource is None or workload.pool.allocation is Allocation.DRA:
+    if workload.fraction or workload.unit.resource is None or workload.pool.spec.allocation is Allocation.DRA:
         return {}
     return {workload.unit.resource: str(workload.spec.count)}
 
 
 def resource_claims(workload: Workload) -> list[dict[str, str]]:
     """The pod's claims, one for each device."""
-    if workload.pool.allocation is not Allocation.DRA:
+    if workload.pool.spec.allocation is not Allocation.DRA:
         return []
     template = device_class_name(workload.pool, workload.unit)
     return [{"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.spec.count)]

@@ -84,7 +84,7 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
 
     Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
     """
-    is_restricted = tenant.pod_security is PodSecurity.RESTRICTED
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
     return {
         "automountServiceAccountToken": False,
         # A Service `vllm` would give the pods beside it `VLLM_PORT=tcp://...`, which vLLM reads as its own.
@@ -97,7 +97,7 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
 
 
 def container_security(tenant: Tenant) -> dict[str, Any]:
-    is_restricted = tenant.pod_security is PodSecurity.RESTRICTED
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
     return {
         "allowPrivilegeEscalation": False,
         **({"capabilities": {"drop": ["ALL"]}} if is_restricted else {}),

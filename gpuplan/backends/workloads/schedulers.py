@@ -65,7 +65,7 @@ def _kueue(workload: Workload) -> Terms:
 
 def _kueue_topology(workload: Workload) -> dict[str, str]:
     """Where in the pool's Topology the pods should be; what does not matter has to be said too."""
-    if not workload.pool.topology:
+    if not workload.pool.spec.topology:
         return {}
     level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""
     return {kueue.PREFERRED_TOPOLOGY: level} if level else {kueue.ANY_TOPOLOGY: "true"}
@@ -82,7 +82,7 @@ def _kai(workload: Workload) -> Terms:
         kai.NODE_POOL_LABEL: workload.pool.name,
     }
     if workload.priority_class:
-        is_preemptible = workload.priority_class.preemptible
+        is_preemptible = workload.priority_class.spec.preemptible
         labels[kai.PREEMPTIBILITY_LABEL] = "preemptible" if is_preemptible else "non-preemptible"
     annotations = _gang(workload)
     if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):
@@ -113,4 +113,4 @@ def _gang(workload: Workload) -> dict[str, str]:
 
 def _level(workload: Workload, training: Training) -> str:
     """Where a gang's pods should be together: as near as can be, and where that is full, one level up and so on."""
-    return workload.pool.topology[-1] if training.gang and workload.pool.topology else ""
+    return workload.pool.spec.topology[-1] if training.gang and workload.pool.spec.topology else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import name_of_cluster
 from gpuplan.changes.checks.registry import Step, StepCheck, step_check
-from gpuplan.changes.clusters import MOVES
+from gpuplan.changes.clusters import home
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Install
 
@@ -25,7 +25,7 @@ def operator_moves(step: Step) -> Iterator[Finding]:
     """
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     for field, one, other in (
-        ("install", str(old.install), str(new.install)),
+        ("install", str(old.spec.install), str(new.spec.install)),
         ("namespace", old.namespace, new.namespace),
     ):
         if one != other:
@@ -53,8 +53,8 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
     then.
     """
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    is_same_operator = old.install is new.install and old.namespace == new.namespace
-    if is_same_operator and new.install is not Install.HELM and old.cluster_policy != new.cluster_policy:
+    is_same_operator = old.spec.install is new.spec.install and old.namespace == new.namespace
+    if is_same_operator and new.spec.install is not Install.HELM and old.cluster_policy != new.cluster_policy:
         yield Finding(
             new.at / "clusterPolicy",
             f"the operator ignores ClusterPolicy `{new.cluster_policy}` while `{old.cluster_policy}` is there",
@@ -92,7 +92,7 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
                 label=f"it had `{field}`",
                 help=f"take its objects away first so that what they applied stays: {away}",
             )
-        elif any(getattr(old, name, None) != getattr(new, name, None) for name in MOVES):
+        elif home(old) != home(new):
             yield Finding(
                 new.at.key,
                 f"{tool} syncs cluster `{after.name}` from another namespace, or syncs another one",

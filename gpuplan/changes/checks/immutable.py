@@ -66,7 +66,10 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):
-            found[Manifest("", item.what.manifest, is_foreign=True).identity] = item.what.manifest, item.what.at
+            found[Manifest("", item.what.spec.manifest, is_foreign=True).identity] = (
+                item.what.spec.manifest,
+                item.what.at,
+            )
     for document in plan.hand_written:
         identity = _identity(document.body)
         if identity is not None and isinstance(document.body, Mapping) and identity not in found:
@@ -97,7 +100,7 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
         names = (item.at for item in plan.workloads if (item.namespace, item.name) == (identity.namespace, workload))
         found = next(names, None)
     else:
-        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.namespaces)
+        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
         found = next((tenant.at / "namespaces" for tenant in tenants), None)
     return found if found is not None else name_of(plan.cluster.at)
 

@@ -26,6 +26,7 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Taint,
+    with_places,
 )
 from gpuplan.wording import listing
 
@@ -121,7 +122,7 @@ def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
 
 def _labels_stay(plan: Plan) -> bool:
     """Node objects that leave Git are not pruned, nor are labels on them."""
-    return plan.cluster.node_labels is NodeLabels.NODE
+    return plan.cluster.spec.node_labels is NodeLabels.NODE
 
 
 def _find_edited(layout: Layout, after: Plan) -> Layout | None:
@@ -150,7 +151,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     told: set[str] = set()
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-        claims = Allocation.DRA in (part.allocation, heir.allocation if heir is not None else None)
+        claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
         if key not in known and key not in told and not claims:
             told.add(key)
             yield Finding(
@@ -234,16 +235,16 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
     notes = (_DISSOLVED if is_partitioned else _UNCONFIGURED,)
     if not pools:
         return
-    if old.node_labels is not new.node_labels:
+    if old.spec.node_labels is not new.spec.node_labels:
         yield Finding(
             new.at / "nodeLabels",
-            f"nodes lose their labels with what puts them there: it was `{old.node_labels}`",
-            label=f"`{new.node_labels}` from now on",
+            f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`",
+            label=f"`{new.spec.node_labels}` from now on",
             notes=notes,
             help=_DRAINED,
             severity=severity,
         )
-    elif old.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
+    elif old.spec.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
         yield Finding(
             new.gpu_operator.at / "nfd",
             "nodes lose their labels with Node Feature Discovery, which is no longer installed",
@@ -256,7 +257,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
 
 def _loses_nfd(old: Cluster, new: Cluster) -> bool:
     """Whether it goes while the operator stays; where that moves, more goes than labels."""
-    stays = old.gpu_operator.install is new.gpu_operator.install
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
     return stays and writes_nfd(old) and not writes_nfd(new)
 
 
@@ -281,11 +282,11 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
     for old, new in pairs(step.before, step.after):
         if old is None or new is None or not old.nodes.count or (there := pods_on(step, old)) == 0:
             continue
-        known = {_identity(taint) for taint in old.taints}
-        for taint in new.taints:
+        known = {_identity(taint) for taint in old.spec.taints}
+        for at, taint in with_places(new.at / "taints", new.spec.taints):
             if taint.effect is Effect.NO_EXECUTE and _identity(taint) not in known:
                 yield Finding(
-                    taint.at / "effect",
+                    at / "effect",
                     f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
                     label="at once",
                     notes=pods_note(there),
@@ -310,13 +311,13 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     on the nodes there is no finding.
     """
     for old, new in pairs(step.before, step.after):
-        if old is None or new is None or old.allocation is new.allocation or not old.nodes.count:
+        if old is None or new is None or old.spec.allocation is new.spec.allocation or not old.nodes.count:
             continue
         if (there := pods_on(step, old)) != 0:
             yield Finding(
                 new.at / "allocation",
                 f"devices of pool `{new.name}` that pods hold are handed out a second time",
-                label=f"it was `{old.allocation}`",
+                label=f"it was `{old.spec.allocation}`",
                 notes=pods_note(there),
                 help="drain the nodes first, and say so: `# gpuplan: ignore[GPU717] REASON`",
             )

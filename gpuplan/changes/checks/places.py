@@ -43,7 +43,7 @@ def pods_of(step: Step, tenant: Tenant) -> int | None:
     """How many pods in the namespaces of an earlier tenant hold something; None where nobody knows."""
     if step.pods is None:
         return None
-    return sum(pod.namespace in tenant.namespaces for pod, _, _ in held(step.before, step.pods))
+    return sum(pod.namespace in tenant.spec.namespaces for pod, _, _ in held(step.before, step.pods))
 
 
 def pods_note(number: int | None) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def _cluster_queues(plan: Plan) -> set[str]:
 
 def _retained_queues(plan: Plan) -> set[str]:
     bodies = (
-        Manifest("", item.what.manifest, is_foreign=True)
+        Manifest("", item.what.spec.manifest, is_foreign=True)
         for item in plan.retained
         if isinstance(item.what, RetainedObject)
     )
@@ -78,7 +78,7 @@ def _retained_queues(plan: Plan) -> set[str]:
 def _place(step: Step, tenant: Tenant) -> Origin:
     """The tenant that stays, or else the one that has its namespaces, or else the cluster."""
     for later in step.after.tenants:
-        if later.name == tenant.name or not set(later.namespaces).isdisjoint(tenant.namespaces):
+        if later.name == tenant.name or not set(later.spec.namespaces).isdisjoint(tenant.spec.namespaces):
             return name_of(later.at)
     return name_of_cluster(step)
 

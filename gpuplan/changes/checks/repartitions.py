@@ -42,7 +42,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
     that are listed with `--pods` are looked up: where nothing runs on the nodes there is no finding.
     """
     for away in _away(step):
-        allowed = away.after.disruption.max_unavailable
+        allowed = away.after.spec.disruption.max_unavailable
         if away.nodes <= allowed:
             continue
         short = [
@@ -52,7 +52,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
             sharing_of(away.moves[0].after),
             f"{away.nodes} nodes of pool `{away.after.name}` are partitioned anew at once, and {allowed} may be away",
             label="all in one sync",
-            related=(Label(away.after.disruption.at / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
+            related=(Label(away.after.at / "disruption" / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
             notes=(
                 *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
                 *pods_note(away.pods),
@@ -76,7 +76,7 @@ def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
     takes.
     """
     for away in _away(step):
-        if away.nodes > away.after.disruption.max_unavailable:
+        if away.nodes > away.after.spec.disruption.max_unavailable:
             continue
         for total, left in _short(step, away):
             holders = [(tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed]
@@ -156,10 +156,10 @@ def _target(pool: Pool) -> str:
     match pool.sharing:
         case Mig(layout=layout):
             return "LAYOUT" if layout.is_inline else layout.name
-        case TimeSlicing(replicas=replicas):
-            return f"time-slicing={replicas}"
-        case Mps(replicas=replicas):
-            return f"mps={replicas}"
+        case TimeSlicing(spec=spec):
+            return f"time-slicing={spec.replicas}"
+        case Mps(spec=spec):
+            return f"mps={spec.replicas}"
         case Exclusive():
             return "exclusive"
         case Fraction():

@@ -60,7 +60,7 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
         return
     is_plain = step.after.cluster.scheduler.kind is SchedulerKind.KUBERNETES
     for tenant, old, new in _lowered(step):
-        spaces = tenant.namespaces if is_plain else (None,)
+        spaces = tenant.spec.namespaces if is_plain else (None,)
         for namespace in spaces:
             most, allowed = (_most(quota, namespace) for quota in (old, new))
             if allowed is None or (most is not None and allowed >= most):
@@ -119,7 +119,7 @@ def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None
 
 
 def _counts(tenant: Tenant, namespace: str | None) -> Callable[[Pod], bool]:
-    spaces = tenant.namespaces if namespace is None else (namespace,)
+    spaces = tenant.spec.namespaces if namespace is None else (namespace,)
     return lambda pod: pod.namespace in spaces
 
 
@@ -143,10 +143,10 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
     Move what is needed first, and say in a comment that the namespace is empty. Where it is to stay, leave it with a
     tenant.
     """
-    kept = {name for tenant in step.after.tenants for name in tenant.namespaces}
+    kept = {name for tenant in step.after.tenants for name in tenant.spec.namespaces}
     stay = {tenant.name: tenant for tenant in step.after.tenants}
     for tenant in step.before.tenants:
-        gone = [name for name in tenant.namespaces if name not in kept]
+        gone = [name for name in tenant.spec.namespaces if name not in kept]
         if gone:
             there = None
             if step.pods is not None:

@@ -150,7 +150,7 @@ def _parts(plan: Plan, stage: str) -> list[str]:
     """The folders that a stage has: for pools or for namespaces."""
     if Stage(stage).is_by_pool:
         return [pool.name for pool in plan.pools]
-    return [name for tenant in plan.tenants for name in tenant.namespaces]
+    return [name for tenant in plan.tenants for name in tenant.spec.namespaces]
 
 
 def _is_unsure(plan: Plan, stage: str) -> bool:
@@ -335,7 +335,9 @@ def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
     """
     files = read(plan)
     used = dict(_config_names(files))
-    used.update((name, plan.cluster.gpu_operator.at / "values") for name in _names_in(plan.cluster.gpu_operator.values))
+    used.update(
+        (name, plan.cluster.gpu_operator.at / "values") for name in _names_in(plan.cluster.gpu_operator.spec.values)
+    )
     for kustomization in files.kustomizations:
         keeps_names = mapping(kustomization.body.get("generatorOptions")).get("disableNameSuffixHash") is True
         if keeps_names or kustomization.body.get("configurations"):
@@ -407,7 +409,7 @@ _WORDS_FOR_PARTS = {
 
 def _included_by(plan: Plan, stage: str) -> list[str]:
     """The folders that include the Component of a stage; node groups outside the cluster have none."""
-    if stage == Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.EXTERNAL:
+    if stage == Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return []
     if stage == Stage.QUEUES:
         has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI

@@ -88,7 +88,7 @@ def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            problems = plugin_errors(config.body, plan.cluster.gpu_operator.mig_strategy)
+            problems = plugin_errors(config.body, plan.cluster.gpu_operator.spec.mig_strategy)
             yield from _findings(config, problems, "nodes with this entry hand out no GPUs")
 
 
@@ -223,7 +223,7 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
     """
     for config in _configs(plan):
         if _is_plugin(config.body):
-            overriding = plan.cluster.gpu_operator.mig_strategy
+            overriding = plan.cluster.gpu_operator.spec.mig_strategy
             problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
             yield from _findings(config, iter(problems), "the device plugin starts without it")
 

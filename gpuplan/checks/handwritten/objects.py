@@ -183,7 +183,7 @@ def priority_class_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a PriorityClass document in the policy: it is checked, and tenants can be allowed to use it.
     """
-    default = next((found for found in plan.priority_classes if found.is_default), None)
+    default = next((found for found in plan.priority_classes if found.spec.default), None)
     for found in read(plan).of_kind("PriorityClass"):
         value = found.body.get("value")
         if found.name.startswith(SYSTEM_PREFIX):
@@ -213,7 +213,7 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a patch that changes the generated object, or say it in the policy.
     """
-    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.namespaces}
+    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
     classes = {found.name: found for found in plan.priority_classes}
     for found in read(plan).of_kind("Namespace", "PriorityClass"):
         if found.is_patch:
@@ -254,7 +254,7 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
     Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
     of the chart: `gpuOperator.values`.
     """
-    install = plan.cluster.gpu_operator.install
+    install = plan.cluster.gpu_operator.spec.install
     for found in read(plan).of_kind("ClusterPolicy"):
         # Kyverno has a kind ClusterPolicy, too.
         is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
@@ -287,7 +287,7 @@ def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
 
 def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
     """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
     return {
         ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),
@@ -343,8 +343,8 @@ def _label_values(plan: Plan) -> dict[str, set[str]]:
     """The values that choose something, by label, those of hand-written ConfigMaps included."""
     pools = {pool.name for pool in plan.pools}
     keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
-    keys.update(retained.key for retained in plan.retained_plugin_configs)
-    entries.update(retained.config_name for retained in plan.retained_layouts)
+    keys.update(retained.spec.key for retained in plan.retained_plugin_configs)
+    entries.update(retained.spec.config_name for retained in plan.retained_layouts)
     for found in read(plan).of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             keys.add(key)

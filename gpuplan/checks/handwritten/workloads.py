@@ -69,7 +69,7 @@ def resource_not_handed_out(plan: Plan) -> Iterator[Finding]:
     if plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.namespaces}
+    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     for ask in _asks(plan):
         namespace = ask.of.metadata.get("namespace")
         tenant = tenants.get(namespace) if isinstance(namespace, str) else None

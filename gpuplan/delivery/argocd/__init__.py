@@ -30,5 +30,5 @@ def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[
     yield Manifest(_TOP, project.app_project(plan, argocd, folders))
     yield from (Manifest(_TOP, body) for body in applications.applications(plan, argocd, folders, out))
     yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd))
-    if plan.cluster.platform is Platform.OPENSHIFT:
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
         yield File(health.OPERATOR_FILE, health.operator_patch())

@@ -99,12 +99,12 @@ def _is_automatic(plan: Plan, argocd: Argocd, folder: str) -> bool:
     stage, _, part = folder.partition("/")
     if stage == Stage.PARTITIONS:
         pool = plan.find_pool(part)
-        return pool is not None and pool.disruption.approval is Approval.AUTOMATIC
+        return pool is not None and pool.spec.disruption.approval is Approval.AUTOMATIC
     return stage != Stage.GPU_OPERATOR or argocd.operator_approval is Approval.AUTOMATIC
 
 
 def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
-    return {"labels": dict(sorted(argocd.labels.items()))} if argocd.labels else {}
+    return {"labels": dict(sorted(argocd.spec.labels.items()))} if argocd.spec.labels else {}
 
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
@@ -136,7 +136,7 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     """
     path = folder_path(plan, argocd, folder)
     operator = plan.cluster.gpu_operator
-    if folder != Stage.GPU_OPERATOR or operator.install is not Install.HELM:
+    if folder != Stage.GPU_OPERATOR or operator.spec.install is not Install.HELM:
         return {"source": git_source(argocd, path)}
     chart = {
         "repoURL": chart_repo(plan),
@@ -162,7 +162,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     prunes = stage is not Stage.GPU_OPERATOR
     automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
-    if stage is Stage.PARTITIONS and plan.cluster.node_labels is NodeLabels.NODE:
+    if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
     return {**automated, "syncOptions": options, "retry": _RETRY}
@@ -197,8 +197,8 @@ def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict
             "generators": [
                 {
                     "git": {
-                        "repoURL": argocd.repo_url,
-                        "revision": argocd.revision,
+                        "repoURL": argocd.spec.repo_url,
+                        "revision": argocd.spec.revision,
                         "directories": [{"path": folder_path(plan, argocd, folder)}],
                     }
                 }

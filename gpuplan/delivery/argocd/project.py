@@ -36,7 +36,7 @@ def app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[s
     written = _written(plan, folders)
     spec: dict[str, Any] = {
         "description": f"GPU configuration of the cluster {cluster.name}",
-        "sourceRepos": [argocd.repo_url, *([chart_repo(plan)] if _has_chart(plan) else [])],
+        "sourceRepos": [argocd.spec.repo_url, *([chart_repo(plan)] if _has_chart(plan) else [])],
         "destinations": [destination(argocd, namespace) for namespace in _namespaces(plan, written)],
         "clusterResourceWhitelist": _cluster_kinds(plan, written),
         "namespaceResourceWhitelist": _namespaced_kinds(plan, written),
@@ -49,7 +49,7 @@ def app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[s
         "metadata": {
             "name": argocd.project,
             "namespace": argocd.namespace,
-            **({"labels": dict(sorted(argocd.labels.items()))} if argocd.labels else {}),
+            **({"labels": dict(sorted(argocd.spec.labels.items()))} if argocd.spec.labels else {}),
             "annotations": {"argocd.argoproj.io/sync-wave": _WAVE},
             # Without the project no Application could be removed in order any more.
             "finalizers": [RESOURCES_FINALIZER],
@@ -59,13 +59,13 @@ def app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[s
 
 
 def _has_chart(plan: Plan) -> bool:
-    return plan.cluster.gpu_operator.install is Install.HELM
+    return plan.cluster.gpu_operator.spec.install is Install.HELM
 
 
 def _written(plan: Plan, folders: Sequence[Folder]) -> set[Identity]:
     """All objects that are known one by one: those of folders, and those that the policy has the chart add."""
     written = {identity for folder in folders for identity in folder.identities}
-    extra = plan.cluster.gpu_operator.values.get("extraObjects") if _has_chart(plan) else None
+    extra = plan.cluster.gpu_operator.spec.values.get("extraObjects") if _has_chart(plan) else None
     if isinstance(extra, list | tuple):
         written.update(_identity(body) for body in extra if isinstance(body, Mapping))
     return written
@@ -128,7 +128,7 @@ def _sync_windows(plan: Plan, folders: Sequence[Folder]) -> Iterator[dict[str, A
 
 
 def _pool_windows(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
-    for window in pool.disruption.windows:
+    for window in pool.spec.disruption.windows:
         yield {
             "kind": "allow",
             "schedule": window.schedule,

@@ -16,15 +16,15 @@ def folder_path(plan: Plan, argocd: Argocd, folder: str) -> str:
 
 
 def git_source(argocd: Argocd, path: str) -> dict[str, Any]:
-    return {"repoURL": argocd.repo_url, "targetRevision": argocd.revision, "path": path}
+    return {"repoURL": argocd.spec.repo_url, "targetRevision": argocd.spec.revision, "path": path}
 
 
 def destination(argocd: Argocd, namespace: str) -> dict[str, str]:
     """A namespace of the cluster, which is known by its server's address or by its name."""
-    cluster = {"name": argocd.cluster_name} if argocd.cluster_name else {"server": argocd.server}
-    return {**cluster, "namespace": namespace}
+    name, server = argocd.spec.destination.name, argocd.spec.destination.server
+    return {**({"name": name} if name else {"server": server or ""}), "namespace": namespace}
 
 
 def chart_repo(plan: Plan) -> str:
     """The chart's repository. Argo CD names a registry without its scheme, which stands for another kind of source."""
-    return plan.cluster.gpu_operator.chart_repo_url.removeprefix(_OCI)
+    return plan.cluster.gpu_operator.spec.chart_repo_url.removeprefix(_OCI)

@@ -21,6 +21,6 @@ def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
     if flux is None:
         return
     yield from (Manifest("", body) for body in kustomizations.objects(plan, flux, folders))
-    if plan.cluster.gpu_operator.install is Install.HELM:
+    if plan.cluster.gpu_operator.spec.install is Install.HELM:
         yield Manifest("", helm.repository(plan, flux))
         yield Manifest("", helm.release(plan, flux))

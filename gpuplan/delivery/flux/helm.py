@@ -21,14 +21,14 @@ _STAYS: Final = {FLUX_PRUNE: "disabled"}
 
 
 def repository(plan: Plan, flux: Flux) -> dict[str, Any]:
-    url = plan.cluster.gpu_operator.chart_repo_url
+    url = plan.cluster.gpu_operator.spec.chart_repo_url
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "HelmRepository",
         "metadata": _metadata(plan, flux),
         "spec": {
             **({"type": "oci"} if url.startswith(_OCI) else {}),
-            "interval": flux.interval,
+            "interval": flux.spec.interval,
             "url": url,
         },
     }
@@ -48,7 +48,7 @@ def release(plan: Plan, flux: Flux) -> dict[str, Any]:
         "metadata": _metadata(plan, flux),
         "spec": {
             **({"suspend": True} if flux.operator_approval is Approval.MANUAL else {}),
-            "interval": flux.interval,
+            "interval": flux.spec.interval,
             **naming.access(flux),
             "releaseName": RELEASE,
             "targetNamespace": operator.namespace,

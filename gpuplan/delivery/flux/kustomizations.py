@@ -34,11 +34,11 @@ def objects(plan: Plan, flux: Flux, folders: Sequence[Folder]) -> Iterator[dict[
         stage, _, part = folder.path.partition("/")
         depends_on = _names(plan, (path for path in _dependencies(folder) if path in paths))
         match Stage(stage):
-            case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.install is Install.OLM:
+            case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.spec.install is Install.OLM:
                 yield from _operator_by_olm(plan, flux, folder)
             case Stage.GPU_OPERATOR:
                 # The chart's release waits for a person by itself; its ConfigMaps do nothing until it names them.
-                is_release = plan.cluster.gpu_operator.install is Install.HELM
+                is_release = plan.cluster.gpu_operator.spec.install is Install.HELM
                 is_suspended = flux.operator_approval is Approval.MANUAL and not is_release
                 checks = _operator_health(plan, folder)
                 yield _kustomization(plan, flux, folder, is_suspended=is_suspended, health=checks)
@@ -88,7 +88,7 @@ def _needs_person(plan: Plan, pool: str) -> bool:
     `ssa: IfNotPresent` a resumed one would stay resumed, and never see another change of its own fields.
     """
     found = plan.find_pool(pool)
-    return found is None or found.disruption.approval is Approval.MANUAL
+    return found is None or found.spec.disruption.approval is Approval.MANUAL
 
 
 # --- The operator ------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
     drivers = [identity.name for identity in folder.identities if identity.kind == health.NVIDIA_DRIVER["kind"]]
     if drivers:
         expressions.append(health.NVIDIA_DRIVER)
-    if plan.cluster.gpu_operator.install is not Install.HELM:
+    if plan.cluster.gpu_operator.spec.install is not Install.HELM:
         return {**_WAITS, "healthCheckExprs": expressions}
     checked = [("nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY)]
     checked += [(health.NVIDIA_DRIVER["apiVersion"], health.NVIDIA_DRIVER["kind"], name) for name in drivers]
@@ -173,7 +173,7 @@ def _kustomization(
         "spec": {
             **({"suspend": True} if is_suspended else {}),
             **({"dependsOn": [{"name": other} for other in depends_on]} if depends_on else {}),
-            "interval": flux.interval,
+            "interval": flux.spec.interval,
             "retryInterval": naming.RETRY_INTERVAL,
             "timeout": _OPERATOR_TIMEOUT if folder.path == Stage.GPU_OPERATOR else _TIMEOUT,
             **naming.access(flux),
@@ -189,9 +189,9 @@ def _kustomization(
 
 def _source(flux: Flux) -> dict[str, str]:
     return {
-        "kind": flux.source_kind.value,
-        "name": flux.source_name,
-        **({"namespace": flux.source_namespace} if flux.source_namespace else {}),
+        "kind": flux.spec.source.kind.value,
+        "name": flux.spec.source.name,
+        **({"namespace": flux.spec.source.namespace} if flux.spec.source.namespace else {}),
     }
 
 

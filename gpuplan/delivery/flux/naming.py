@@ -30,16 +30,16 @@ def fit(name: str) -> str:
 def metadata(flux: Flux, name: str) -> dict[str, Any]:
     return {
         "name": name,
-        "namespace": flux.namespace,
-        **({"labels": dict(sorted(flux.labels.items()))} if flux.labels else {}),
+        "namespace": flux.spec.namespace,
+        **({"labels": dict(sorted(flux.spec.labels.items()))} if flux.spec.labels else {}),
     }
 
 
 def access(flux: Flux) -> dict[str, Any]:
     """As whom and where to apply: with both, the ServiceAccount is one of the remote cluster."""
     fields: dict[str, Any] = {}
-    if flux.service_account:
-        fields["serviceAccountName"] = flux.service_account
-    if flux.kube_config_secret:
-        fields["kubeConfig"] = {"secretRef": {"name": flux.kube_config_secret}}
+    if flux.spec.service_account_name:
+        fields["serviceAccountName"] = flux.spec.service_account_name
+    if flux.spec.kube_config_secret:
+        fields["kubeConfig"] = {"secretRef": {"name": flux.spec.kube_config_secret}}
     return fields

@@ -18,7 +18,7 @@ def published(plan: Plan, pool: Pool) -> Counter[str]:
     configs = mig_parted.parse(mig_parted_text(plan))
     node = mig_parted.apply(configs[pool.labels[MIG_CONFIG_LABEL]], pool.nodes.gpus_per_node)
     config = device_plugin.parse(device_plugin_texts(plan)[pool.labels["nvidia.com/device-plugin.config"]])
-    strategy = plan.cluster.gpu_operator.mig_strategy
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
     overridden = None if strategy is ClusterMigStrategy.PER_POOL else strategy.value
     return device_plugin.publish(config, node, overridden)
 

@@ -25,7 +25,7 @@ def policy(name: str) -> Any:
 
 
 def parameters_of(namespace: str) -> dict[str, str]:
-    tenant = next(tenant for tenant in platform().tenants if namespace in tenant.namespaces)
+    tenant = next(tenant for tenant in platform().tenants if namespace in tenant.spec.namespaces)
     return dict(parameters(tenant, namespace, SchedulerKind.KAI))
 
 

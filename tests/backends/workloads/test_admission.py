@@ -58,7 +58,7 @@ def pods(plan: Plan, spec: str, **more: str) -> list[tuple[dict[str, Any], str]]
 
     Their priority is resolved, and Kueue's webhook has been there.
     """
-    values = {priority.name: priority.value for priority in plan.priority_classes}
+    values = {priority.name: priority.spec.value for priority in plan.priority_classes}
     found = []
     for manifest in manifests(spec, **more):
         if manifest.kind in OWNERS:
@@ -126,7 +126,7 @@ def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
     """Its Workload and the work itself: the class is that of the label, and without one it has the default priority."""
     plan = planned(spec, scheduler="kueue")
     (policy,) = policies(plan, "workloads")
-    values = {priority.name: priority.value for priority in plan.priority_classes}
+    values = {priority.name: priority.spec.value for priority in plan.priority_classes}
     for manifest in manifests(spec, scheduler="kueue"):
         if manifest.kind in ("Deployment", "Job"):
             name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")

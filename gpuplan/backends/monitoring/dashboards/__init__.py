@@ -56,7 +56,7 @@ def _config_map(cluster: Cluster, dashboards: Dashboards) -> dict[str, Any]:
     has_console = is_for_console(dashboards)
     board = _board("console") if has_console else _board("grafana") | {"uid": uid(cluster)}
     board |= {"title": f"GPUs of {cluster.name}"}
-    folder = {_FOLDER_ANNOTATION: dashboards.folder} if dashboards.folder and not has_console else {}
+    folder = {_FOLDER_ANNOTATION: dashboards.spec.folder} if dashboards.spec.folder and not has_console else {}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,0 +1,89 @@
+"""The types of names in policies: what in the cluster is called so, and what a name may be for that."""
+
+# No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from gpuplan.patterns import regex
+
+LONGEST_LABEL: Final = 63
+LONGEST_SUBDOMAIN: Final = 253
+
+_PART: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL: Final = f"^{_PART}$"
+DNS_SUBDOMAIN: Final = rf"^{_PART}(\.{_PART})*$"
+
+_LABEL: Final = regex(DNS_LABEL)
+_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
+
+
+@dataclass(frozen=True)
+class Naming:
+    """A kind of name; ``carrier`` says what in the cluster has it. Its form is a rule of its own, not of the type.
+
+    What breaks it is read all the same, and GPU120 and GPU121 tell of it: the rest of the policy can be judged.
+    """
+
+    what: str
+    carrier: str
+    is_subdomain: bool = False
+
+    @property
+    def form(self) -> str:
+        return "DNS subdomain" if self.is_subdomain else "DNS label"
+
+    @property
+    def longest(self) -> int:
+        return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
+
+    @property
+    def pattern(self) -> str:
+        return DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL
+
+    def is_spelt(self, name: str) -> bool:
+        return (_SUBDOMAIN if self.is_subdomain else _LABEL).fullmatch(name) is not None
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
+        return {**handler(core), "pattern": self.pattern, "maxLength": self.longest}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A name of something that has the name elsewhere in the policies, where it is judged."""
+
+    naming: Naming
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
+        return self.naming.__get_pydantic_json_schema__(core, handler)
+
+
+# --- Documents -----------------------------------------------------------------------------------------------------
+
+CLUSTER: Final = Naming("cluster", "the folders `overlays/<name>/` and `out/<name>/` are called so")
+POOL: Final = Naming(
+    "pool", "nodes carry it as the label `gpuplan.dev/pool`; it is a key of the device plugin's configuration"
+)
+LAYOUT: Final = Naming("layout", "nodes carry it, with a hash, as the label `nvidia.com/mig.config`")
+PRIORITY_CLASS: Final = Naming("priority class", "the PriorityClass is called so", is_subdomain=True)
+TENANT: Final = Naming("tenant", "namespaces carry it as the label `gpuplan.dev/tenant`")
+WORKLOAD: Final = Naming("workload", "its objects are called so, and its pods carry it as a label")
+RETAINED: Final = Naming("retained", "it tells what is retained apart")
+
+PoolName = Annotated[str, Reference(POOL)]
+LayoutName = Annotated[str, Reference(LAYOUT)]
+PriorityClassName = Annotated[str, Reference(PRIORITY_CLASS)]
+TenantName = Annotated[str, Reference(TENANT)]
+
+# --- Objects of the cluster ----------------------------------------------------------------------------------------
+
+NAMESPACE: Final = Naming("namespace", "the Namespace is called so")
+
+Namespace = Annotated[str, NAMESPACE]
+NamespaceOfTenant = Annotated[str, Reference(NAMESPACE)]
+ClusterPolicy = Annotated[str, Naming("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)]
+AppProject = Annotated[str, Naming("AppProject", "the AppProject is called so", is_subdomain=True)]
+FluxSourceName = Annotated[str, Naming("Flux source", "the source is called so", is_subdomain=True)]
+ServiceAccount = Annotated[str, Naming("service account", "the ServiceAccount is called so", is_subdomain=True)]
+StorageClass = Annotated[str, Naming("StorageClass", "the StorageClass is called so", is_subdomain=True)]
+Secret = Annotated[str, Naming("secret", "the Secret is called so", is_subdomain=True)]

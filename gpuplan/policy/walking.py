@@ -1,0 +1,77 @@
+"""Find the names that a policy gives, wherever they stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+from gpuplan.diagnostics import Path
+from gpuplan.policy.marks import find_mark
+from gpuplan.policy.models import KINDS
+from gpuplan.policy.names import Naming
+
+
+class Name(NamedTuple):
+    """A name, what it has to be, and the route to it."""
+
+    naming: Naming
+    text: str
+    path: Path
+
+
+def naming_of(kind: str) -> Naming:
+    """What the names of documents of a kind have to be."""
+    marks = KINDS[kind].model_fields["metadata"].metadata
+    return next(mark for mark in marks if isinstance(mark, Naming))
+
+
+def names_in(part: BaseModel) -> Iterator[Name]:
+    """The names that a part of a policy gives to something; not those that only refer to it.
+
+    An empty text where a name may be left out gives none.
+    """
+    for field in _fields_with_names(type(part)):
+        value = getattr(part, field.name)
+        if field.naming is None:
+            yield from _names_below(field.alias, value)
+        elif isinstance(value, list):
+            yield from (Name(field.naming, text, (field.alias, index)) for index, text in enumerate(value))
+        elif value or (value is not None and not field.is_optional):
+            yield Name(field.naming, value, (field.alias,))
+
+
+def _names_below(alias: str, value: object) -> Iterator[Name]:
+    items = enumerate(value) if isinstance(value, list) else ((None, value),)
+    for index, item in items:
+        if isinstance(item, BaseModel):
+            here: Path = (alias,) if index is None else (alias, index)
+            yield from (name._replace(path=here + name.path) for name in names_in(item))
+
+
+class _Field(NamedTuple):
+    name: str
+    alias: str
+    naming: Naming | None
+    is_optional: bool
+
+
+@cache
+def _fields_with_names(model: type[BaseModel]) -> tuple[_Field, ...]:
+    """The fields that hold names, or parts that do: most of a policy is not looked at."""
+    found = []
+    for name, field in model.model_fields.items():
+        naming = find_mark(field, Naming)
+        if naming or any(map(_fields_with_names, _models_in(field.annotation))):
+            found.append(_Field(name, field.alias or to_camel(name), naming, type(None) in get_args(field.annotation)))
+    return tuple(found)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type as it was written
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.handwritten.reading import read
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
@@ -106,6 +106,3 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
 
 def _has_default(plan: Plan) -> bool:
     return any(found.spec.default for found in plan.priority_classes)
-
-
-CHECKS: tuple[Check, ...] = (privileged_tenant, gpus_without_class, default_class_not_in_policy)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gpuplan.checks.node_labels import key_fault, value_fault
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
@@ -346,16 +346,3 @@ def _long_name(name: str, at: Origin, what: str) -> Finding:
         label=f"{extra} more than a label's value may have",
         help=f"shorten the name of the {what} or of the cluster by {extra}",
     )
-
-
-CHECKS: tuple[Check, ...] = (
-    two_tools_sync,
-    repository_not_matched,
-    output_outside_repository,
-    revision_is_a_commit,
-    destination_is_no_cluster,
-    default_project,
-    invalid_argocd_label,
-    windows_nobody_keeps,
-    long_application_name,
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Dashboards, Plan, Platform
 
@@ -59,6 +59,3 @@ def _out_of_the_consoles_sight(dashboards: Dashboards) -> Iterator[Finding]:
             label="not where the console looks",
             help=f"leave it out, or write `namespace: {_NAMESPACE}`",
         )
-
-
-CHECKS: tuple[Check, ...] = (dashboard_nobody_looks_for,)

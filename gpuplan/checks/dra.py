@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Allocation, Fraction, Mig, Mps, Plan, Pool, SchedulerKind, Sharing, TimeSlicing
 from gpuplan.wording import listing
@@ -136,11 +136,3 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
 
 def _claimed(plan: Plan) -> list[Pool]:
     return [pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA]
-
-
-CHECKS: tuple[Check, ...] = (
-    kubernetes_too_old_for_claims,
-    two_ways_of_allocation,
-    shares_cannot_be_claimed,
-    claims_evict_nobody,
-)

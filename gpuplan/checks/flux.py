@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.checks.node_labels import key_fault, value_fault
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.windows import duration_seconds
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Approval, Install, Plan
@@ -146,12 +146,3 @@ def invalid_flux_label(plan: Plan) -> Iterator[Finding]:
 
 
 _VALUE_HELP = "a value has letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends"
-
-
-CHECKS: tuple[Check, ...] = (
-    windows_beyond_flux,
-    flux_path_outside_source,
-    flux_interval_too_short,
-    chart_repository_beyond_flux,
-    invalid_flux_label,
-)

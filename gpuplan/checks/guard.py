@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Guard, NodeLabels, Plan, Pool
@@ -135,11 +135,3 @@ def _guards(plan: Plan) -> Iterator[tuple[Pool, Origin, Guard]]:
     for pool in plan.pools:
         if pool.spec.disruption.guard is not None:
             yield pool, pool.at / "disruption" / "guard", pool.spec.disruption.guard
-
-
-CHECKS: tuple[Check, ...] = (
-    guard_never_runs,
-    guard_has_nothing_to_guard,
-    guard_gives_up_early,
-    guard_reads_pattern_otherwise,
-)

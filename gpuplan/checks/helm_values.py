@@ -13,7 +13,7 @@ from gpuplan.catalog.operators import (
     lines_that_know,
     newest_read_line,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
@@ -289,11 +289,3 @@ def _at(operator: Origin, route: Route) -> Origin:
     for key in route:
         at /= key
     return at
-
-
-HELM_VALUE_CHECKS: tuple[Check, ...] = (
-    unknown_helm_value,
-    decided_helm_value,
-    unused_helm_values,
-    component_switched_off,
-)

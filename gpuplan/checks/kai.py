@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.kai import SCHEDULER_NAME
@@ -116,6 +116,3 @@ def _out_of_reach(tenant: str, quota: Quota, classes: tuple[PriorityClass, ...])
         notes=(f"its classes: {listing([found.name for found in classes])}; what they run stays within `guaranteed`",),
         help="add a preemptible class to the tenant's `priorityClasses`, or remove `limit`",
     )
-
-
-CHECKS: tuple[Check, ...] = (pool_cannot_be_shard, kai_too_old, surplus_out_of_reach)

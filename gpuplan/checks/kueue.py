@@ -9,7 +9,7 @@ from gpuplan.catalog.operators import parse_version
 from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.node_labels import key_fault
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
@@ -359,17 +359,3 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
                 notes=(f'they ask by an annotation: `{ANY_TOPOLOGY}: "true"`',),
                 help=f"add `topology: [{_HOST_LABEL}]` to pool `{without.pool.name}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    kueue_too_old,
-    queue_too_large,
-    too_many_taints,
-    topology_refused,
-    weight_too_small,
-    cap_stops_borrowing,
-    cohort_name_taken,
-    queue_evicts_for_all,
-    too_many_device_classes,
-    topology_in_part_of_queue,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.layouts import LayoutUse, layout_uses
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Layout, LayoutEntry, Plan, Pool
 
@@ -214,13 +214,3 @@ def _gpus(indexes: Sequence[int]) -> str:
     if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
         return f"GPUs {indexes[0]} to {indexes[-1]}"
     return f"GPUs {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
-
-
-CHECKS: tuple[Check, ...] = (
-    gpus_not_covered,
-    gpu_index_out_of_range,
-    gpu_index_twice,
-    entry_without_gpus,
-    instances_without_mig,
-    nothing_partitioned,
-)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
-from gpuplan.checks import layout_devices, mig_drivers, profiles
 from gpuplan.checks.layouts import (
     instances_at,
     layout_uses,
@@ -17,7 +16,7 @@ from gpuplan.checks.layouts import (
     spell,
     written,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, MigStrategy, Plan
@@ -239,17 +238,3 @@ def layout_leaves_room(plan: Plan) -> Iterator[Finding]:
 
 def _one_more(entry: LayoutEntry, name: str) -> dict[str, int]:
     return {**positive(entry), name: entry.instances[name] + 1}
-
-
-CHECKS: tuple[Check, ...] = (
-    mig_not_supported,
-    mig_model_incomplete,
-    layout_of_another_gpu,
-    layout_does_not_fit,
-    *profiles.CHECKS,
-    no_instances,
-    *layout_devices.CHECKS,
-    single_needs_equal_instances,
-    layout_leaves_room,
-    *mig_drivers.CHECKS,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks.layouts import LayoutUse, layout_uses, mig_pools
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.planning.plan import Layout, Plan, Pool
 
@@ -90,9 +90,3 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _driver_at(plan: Plan) -> Origin:
     return plan.cluster.gpu_operator.at / "driver" / "version"
-
-
-CHECKS: tuple[Check, ...] = (
-    driver_too_old_for_mig,
-    driver_breaks_mig,
-)

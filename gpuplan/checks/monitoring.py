@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.node_labels import key_fault, value_fault
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
@@ -182,12 +182,3 @@ def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
         label="read only with the label `openshift.io/cluster-monitoring`",
         help=f"remove it: the default is `{operator.namespace}`",
     )
-
-
-CHECKS: tuple[Check, ...] = (
-    unknown_alert,
-    invalid_alert_label,
-    invalid_monitoring_label,
-    dashboard_that_nobody_finds,
-    rules_outside_cluster_monitoring,
-)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from string import ascii_lowercase, digits
 from typing import Protocol
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
@@ -416,15 +416,3 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
                     notes=("roles add up: the wider one holds",),
                     help="keep one of the two",
                 )
-
-
-CHECKS: tuple[Check, ...] = (
-    invalid_name,
-    name_too_long,
-    queue_names_collide,
-    reserved_name,
-    reserved_namespace,
-    empty_group,
-    group_of_everyone,
-    group_named_twice,
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.kai import NODE_POOL_LABEL
@@ -301,15 +301,3 @@ def topology_level_is_no_label(plan: Plan) -> Iterator[Finding]:
                     label=f"not a label key: {fault}",
                     help="write a key such as `example.com/rack`",
                 )
-
-
-CHECKS: tuple[Check, ...] = (
-    invalid_node_label,
-    node_label_with_two_values,
-    discovered_node_label,
-    node_label_refused_by_nfd,
-    invalid_taint,
-    taint_twice,
-    taint_refused_by_nfd,
-    topology_level_is_no_label,
-)

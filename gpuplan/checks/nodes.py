@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import (
@@ -315,15 +315,3 @@ def _instead_of_glob(pool: Pool) -> str:
 
 _GLOB = regex(r"(?:^|(?<=[A-Za-z0-9-]))[*?](?![*?])")
 _ENDS_AS_GLOB = regex(r"[A-Za-z0-9-]\*$")
-
-
-CHECKS: tuple[Check, ...] = (
-    node_in_two_pools,
-    unreadable_name_pattern,
-    pattern_matches_no_node,
-    pattern_matches_too_few_nodes,
-    node_count_differs,
-    node_named_twice,
-    names_and_pattern,
-    invalid_node_name,
-)

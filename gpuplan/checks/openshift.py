@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, UPSTREAM_RULES, nfd_operator
 from gpuplan.catalog.operators import is_tolerated
 from gpuplan.checks.handwritten.reading import mapping, read, text, value_at
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
 from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage, with_places
@@ -207,12 +207,3 @@ def dashboard_out_of_sight(plan: Plan) -> Iterator[Finding]:
                 label="not where the console looks",
                 help=f"write `namespace: {_CONSOLE}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    driver_follows_olm,
-    taint_beyond_nfd_operator,
-    rule_that_nobody_reads,
-    second_operator_group,
-    dashboard_out_of_sight,
-)

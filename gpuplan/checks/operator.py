@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.checks.handwritten.reading import Object, read
-from gpuplan.checks.helm_values import HELM_VALUE_CHECKS
-from gpuplan.checks.operator_nodes import NODE_CHECKS
-from gpuplan.checks.operator_releases import RELEASE_CHECKS
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, MigStrategy, Plan, Platform, Pool
 
@@ -169,15 +166,3 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
             label=f"it is `{_CHART_NAME}`",
             help="remove `clusterPolicy`",
         )
-
-
-CHECKS: tuple[Check, ...] = (
-    *RELEASE_CHECKS,
-    *HELM_VALUE_CHECKS,
-    overridden_mig_strategy,
-    mig_strategy_left_to_owner,
-    *NODE_CHECKS,
-    operator_object_by_hand,
-    install_does_not_fit_platform,
-    cluster_policy_renamed,
-)

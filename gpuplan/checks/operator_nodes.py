@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, is_tolerated
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import Install, NodeLabels, Plan, Pool, Taint, with_places
@@ -122,6 +122,3 @@ def _taints(plan: Plan) -> Iterator[tuple[Pool, Origin, Taint]]:
     for pool in plan.pools:
         for at, taint in with_places(pool.at / "taints", pool.spec.taints):
             yield pool, at, taint
-
-
-NODE_CHECKS: tuple[Check, ...] = (taint_not_tolerated, nodes_cannot_be_selected, taints_not_applied)

@@ -15,7 +15,7 @@ from gpuplan.catalog.operators import (
     nearest_line,
     parse_version,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Install, Mig, MigStrategy, Plan, Pool
 from gpuplan.wording import listing
@@ -191,12 +191,3 @@ def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield pool, pool.sharing
-
-
-RELEASE_CHECKS: tuple[Check, ...] = (
-    unknown_operator_release,
-    unsupported_kubernetes,
-    suffix_profile_needs_newer_plugin,
-    default_driver_breaks_mig,
-    cdmm_excludes_mig,
-)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks import node_labels, nodes
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
@@ -329,18 +328,3 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
                     notes=("Argo CD would take UTC instead and only log it",),
                     help=f"write `{zone}`" if zone else "write an area and a city: `Europe/Berlin`; or `UTC`",
                 )
-
-
-CHECKS: tuple[Check, ...] = (
-    *nodes.CHECKS,
-    *node_labels.CHECKS,
-    fallback_cycle,
-    fallback_weakens_isolation,
-    fallback_needs_another_resource,
-    fallback_too_small,
-    workload_type_not_served,
-    too_many_gpus_per_node,
-    max_unavailable_over_count,
-    invalid_window_schedule,
-    unknown_time_zone,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.schedulers import SCHEDULERS
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Plan, SchedulerKind
@@ -47,6 +47,3 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
                 help="see `gpuplan show --preemption` for who can evict whom",
                 severity=severity_of_loss(plan, Severity.NOTE),
             )
-
-
-CHECKS: tuple[Check, ...] = (preempts_all_the_same,)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.ladder import Ladder
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.kai import OWN_CLASSES, PREEMPTIBLE_BELOW
@@ -265,16 +265,3 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
 
 def _values(classes: Sequence[PriorityClass], suffix: str = "preempts") -> tuple[Label, ...]:
     return tuple(Label(found.at / "value", f"`{found.name}` {suffix}") for found in classes[:4])
-
-
-CHECKS: tuple[Check, ...] = (
-    priority_out_of_range,
-    reserved_priority_class_name,
-    equal_priorities,
-    several_default_classes,
-    default_class_outranks,
-    preemptible_against_value,
-    evictable_class,
-    never_evicted,
-    class_of_scheduler,
-)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
@@ -342,16 +342,3 @@ def instance_count_below_one(plan: Plan) -> Iterator[Finding]:
                 notes=("mig-parted never finds a GPU that has this",) if line.count == 0 else (),
                 help=f"remove `{line.name}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    profile_of_another_gpu,
-    unreadable_profile,
-    compute_instance_profile,
-    long_profile_name,
-    too_many_instances,
-    media_engines_exceeded,
-    media_instance_beside_plain,
-    instance_count_below_one,
-    profile_renamed_by_driver,
-)

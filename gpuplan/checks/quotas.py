@@ -20,7 +20,7 @@ from gpuplan.checks.caps import (
     is_bounded,
     shortfalls,
 )
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal
@@ -479,18 +479,3 @@ def _whole_grant(plan: Plan, unit: Unit) -> str:
     """A quota's numbers by which a tenant may use all of a unit."""
     is_capped_at_guarantee = plan.cluster.scheduler.spec.cap is Cap.GUARANTEED
     return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"
-
-
-CHECKS: tuple[Check, ...] = (
-    guarantees_over_capacity,
-    children_over_parent,
-    limit_below_guaranteed,
-    lendable_above_guaranteed,
-    part_of_a_unit,
-    duplicate_quota,
-    empty_quota,
-    limit_out_of_reach,
-    pools_share_a_resource,
-    unused_units,
-    caps_over_capacity,
-)

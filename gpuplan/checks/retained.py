@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
@@ -224,13 +224,3 @@ def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
                 label="not on hold",
                 help="write `stopPolicy: Hold`, or `HoldAndDrain` to evict what runs in it",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    retained_layout_differs,
-    retained_name_not_selectable,
-    retained_config_refused,
-    retained_object_incomplete,
-    retained_object_in_no_folder,
-    retained_queue_not_on_hold,
-)

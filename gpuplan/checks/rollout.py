@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
@@ -176,13 +176,3 @@ def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
 def _named(pool: Pool) -> Iterator[tuple[int, str]]:
     """The names as they are written, with their places."""
     return enumerate(pool.rollout.nodes if pool.rollout else ())
-
-
-CHECKS: tuple[Check, ...] = (
-    moved_node_not_in_pool,
-    more_nodes_moved_than_counted,
-    rollout_mixes_units,
-    rollout_changes_nothing,
-    pool_name_too_long_for_rollout,
-    node_moved_twice,
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.planning.plan import Plan, SchedulerKind
@@ -57,6 +57,3 @@ def default_department(plan: Plan) -> Iterator[Finding]:
                 label="every cluster has it already",
                 help="give the tenant another name, such as that of the team",
             )
-
-
-CHECKS: tuple[Check, ...] = (requests_to_be_sent, default_department)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
 from gpuplan.checks.losses import losses, uncounted_profiles
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.uses import Use, uses
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -443,25 +443,3 @@ def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
     kind = plan.cluster.scheduler.kind.value
     asked = ((concept, uses(plan, concept.id)) for concept in concepts() if concept.capabilities[kind].needs is needs)
     return [(concept, found) for concept, found in asked if found]
-
-
-CHECKS: tuple[Check, ...] = (
-    parent_does_not_bound,
-    limit_not_allowed,
-    lendable_not_kept,
-    surplus_not_divided,
-    protection_not_kept,
-    unit_unknown_to_scheduler,
-    tenant_tree_too_deep,
-    no_admission_policies,
-    namespaces_counted_apart,
-    units_counted_together,
-    priority_across_tenants,
-    never_evicted_not_kept,
-    fraction_does_not_grow,
-    gang_not_kept,
-    topology_not_kept,
-    placement_not_kept,
-    claims_not_counted,
-    scheduler_needs_configuration,
-)

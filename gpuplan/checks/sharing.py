@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
     Approval,
@@ -353,17 +353,3 @@ def _shares(pool: Pool) -> TimeSlicing | Mps | None:
             return slicing
         case _:
             return None
-
-
-CHECKS: tuple[Check, ...] = (
-    too_few_shares,
-    too_many_mps_shares,
-    very_many_shares,
-    unit_memory_too_small,
-    shares_not_refused,
-    share_named_like_more,
-    mps_under_mixed,
-    mps_restarts_unasked,
-    whole_gpus_lost_under_kai,
-    several_mig_devices_per_container,
-)

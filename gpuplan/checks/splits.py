@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpuplan.checks.caps import cap_field, cap_of, each_quota
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, number, total_text
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Amount, Plan, Quota, SchedulerKind, Tenant
@@ -124,11 +124,3 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
 def _even_split(names: Sequence[str], cap: Amount) -> str:
     share, rest = divmod(int(cap), len(names))
     return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
-
-
-CHECKS: tuple[Check, ...] = (
-    split_names_foreign_namespace,
-    split_over_cap,
-    split_below_cap,
-    split_missing,
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import refuses_more_than_one
@@ -155,12 +155,3 @@ def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
 def _most_per_container(quota: Quota) -> int:
     return 1 if refuses_more_than_one(quota.pool, quota.unit) else quota.unit.per_node
-
-
-CHECKS: tuple[Check, ...] = (
-    tenant_without_namespace,
-    namespace_in_two_tenants,
-    namespace_twice,
-    parent_cycle,
-    container_limit_out_of_reach,
-)

@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import (
@@ -551,14 +551,3 @@ def _pods_at(workload: Workload) -> Origin:
     if not isinstance(work, Training) and work.autoscaling and field == "maxReplicas":
         return workload.work_at / "autoscaling" / field
     return workload.work_at / field
-
-
-CHECKS: tuple[Check, ...] = (
-    workload_without_quota,
-    workloads_over_quota,
-    lasting_work_over_guarantee,
-    workloads_on_borrowed_units,
-    pod_larger_than_node,
-    pods_do_not_fit_pool,
-    workload_makes_room,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from string import digits
 
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
@@ -555,20 +555,3 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
-
-
-CHECKS: tuple[Check, ...] = (
-    several_shares,
-    several_mig_devices,
-    count_over_container_limit,
-    fraction_does_not_match_pool,
-    namespace_not_of_tenant,
-    class_not_of_tenant,
-    workload_contradicts_itself,
-    image_not_pinned,
-    model_volume_out_of_reach,
-    unlikely_quantity,
-    unusable_file_name,
-    unusable_variable,
-    service_name_begins_with_digit,
-)

@@ -178,7 +178,7 @@ def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
     from gpuplan.changes import checks as step_checks
-    from gpuplan.checks.handwritten.patched import PATCHED_RULES
+    from gpuplan.checks.handwritten import PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
 
     found: Iterable[Rule] = (
@@ -188,11 +188,20 @@ def rules() -> tuple[Rule, ...]:
         *RULES,
         *(check.rule for check in checks.CHECKS),
         *(check.rule for check in step_checks.CHECKS),
-        *PATCHED_RULES,
+        *(check.rule for check in PATCHED_CHECKS),
         *manifests.RULES,
         *outtree.RULES,
     )
     return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+@cache
+def _rules_by_code() -> Mapping[str, Rule]:
+    return {rule.code: rule for rule in rules()}
+
+
+def find_rule(code: str) -> Rule | None:
+    return _rules_by_code().get(code)
 
 
 def _check(repository: Repository) -> list[Diagnostic]:
@@ -224,7 +233,8 @@ def _report(
 
 
 def _is_about_step(code: str) -> bool:
-    return any(rule.code == code and rule.family is Family.STEP for rule in rules())
+    rule = find_rule(code)
+    return rule is not None and rule.family is Family.STEP
 
 
 def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:

@@ -11,12 +11,13 @@ from posixpath import normpath
 from typing import Any
 
 from gpuplan import kustomize
-from gpuplan.checks.handwritten import OBJECT_CHECKS
-from gpuplan.checks.handwritten.components import remote_references, remote_resource
+from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
+from gpuplan.checks.handwritten.components import content_under_old_name, remote_references, remote_resource
 from gpuplan.checks.handwritten.objects import label_selects_nothing, unprotected_node
-from gpuplan.checks.handwritten.patched import PATCHED_CHECKS, Folder, Patched, origin_of
+from gpuplan.checks.handwritten.patched import ECHOES, Folder, Patched, content_changed, origin_of
 from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
 from gpuplan.checks.handwritten.references import find_doubt
+from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Scratch
@@ -369,9 +370,9 @@ def _names(finding: Finding) -> set[str]:
 
 def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], said: _Said) -> Iterator[Diagnostic]:
     changes: set[Origin] = set()
-    for check in PATCHED_CHECKS:
+    for check in (*PATCHED_CHECKS, Check(content_under_old_name.rule, content_changed)):
         for item in check.run(patched):
-            if not (check.echo_of and said.has(item, check.echo_of)):
+            if not (item.rule in ECHOES and said.has(item, ECHOES[item.rule].code)):
                 changes.add(_document(item))
                 yield item
     results = [(folder, manifest) for folder in patched.built_folders for manifest in _results(folder)]

@@ -602,6 +602,10 @@ class Plan:
     retained: tuple[Retained, ...] = ()
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
 
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return (self.cluster.name,)
+
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)

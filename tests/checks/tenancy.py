@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding
+from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 
 POOL = """\
@@ -29,5 +30,5 @@ spec:
 {more}"""
 
 
-def find(check: Check, *tenants: str) -> list[Finding]:
+def find(check: Check[Plan], *tenants: str) -> list[Finding]:
     return list(check.find(a_plan(POOL + "".join(tenants))))

@@ -9,18 +9,22 @@ as `pods.json`; the later one is marked.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shutil
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import gpuplan
 from gpuplan import checks, documents, manifests, outtree, planning, policy
 from gpuplan.changes import checks as step_checks
 from gpuplan.changes.pods import read_pods
-from gpuplan.checks.handwritten.patched import PATCHED_RULES
+from gpuplan.checks.handwritten import PATCHED_CHECKS
+from gpuplan.checks.registry import checks_in
 from gpuplan.diagnostics import Diagnostic, Family, RetiredRule, Rule
 from gpuplan.pipeline import rules, validate
 from gpuplan.pipeline.retired import RETIRED
@@ -39,6 +43,8 @@ SHOWN_ELSEWHERE = frozenset(
     )
 )
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`."""
+CHECKING = ("gpuplan.checks.", "gpuplan.changes.", "gpuplan.pipeline.")
+"""Where checks may be written."""
 ON_RESULTS = frozenset(f"GPU{number}" for number in range(681, 690))
 """Rules on what kustomize makes of hand-written files: they need the program."""
 
@@ -72,6 +78,13 @@ def test_codes_and_names_are_unique() -> None:
     assert len({rule.name for rule in rules()}) == len(rules())
 
 
+def test_every_check_is_in_a_registry() -> None:
+    names = (module.name for module in pkgutil.walk_packages(gpuplan.__path__, "gpuplan."))
+    written = checks_in(*map(import_module, (name for name in names if name.startswith(CHECKING))))
+    registered = {id(check) for check in (*checks.CHECKS, *step_checks.CHECKS, *PATCHED_CHECKS)}
+    assert [check.rule.code for check in written if id(check) not in registered] == []
+
+
 def test_families_are_those_of_what_finds_the_rules() -> None:
     found = {family: {rule.code for rule in rules() if rule.family is family} for family in Family}
 
@@ -80,7 +93,9 @@ def test_families_are_those_of_what_finds_the_rules() -> None:
     assert found[Family.PLANNING] == {rule.code for rule in planning.RULES}
     assert found[Family.PLAN] >= {check.rule.code for check in checks.CHECKS}
     assert found[Family.STEP] == {"GPU718", "GPU719", *(check.rule.code for check in step_checks.CHECKS)}
-    assert found[Family.OBJECTS] >= {rule.code for rule in (*PATCHED_RULES, *manifests.RULES)}
+    assert found[Family.OBJECTS] >= {
+        rule.code for rule in (*(check.rule for check in PATCHED_CHECKS), *manifests.RULES)
+    }
     assert found[Family.OUTPUT] == {rule.code for rule in outtree.RULES}
 
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan import catalog
-from gpuplan.checks import mig
+from gpuplan.checks import layout_devices, mig, mig_drivers, profiles
+from gpuplan.checks.registry import checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.placement import fits
 from tests.plans import a_plan
@@ -43,7 +44,8 @@ spec:
 
 def findings(text: str) -> list[Diagnostic]:
     plan = a_plan(text)
-    return [found for check in mig.CHECKS for found in check.run(plan)]
+    found = run_all(checks_in(mig, profiles, layout_devices, mig_drivers), plan)
+    return sorted(found, key=lambda item: item.code)
 
 
 def the_finding(text: str) -> Diagnostic:

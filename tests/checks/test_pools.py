@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks import node_labels, pools
+from gpuplan.checks import node_labels, nodes, pools
+from gpuplan.checks.registry import checks_in
 from gpuplan.diagnostics import Diagnostic
 from tests.plans import a_plan
 
@@ -29,7 +30,7 @@ def matching(pattern: str) -> str:
 
 def findings(text: str) -> list[Diagnostic]:
     plan = a_plan(text)
-    return [found for check in pools.CHECKS for found in check.run(plan)]
+    return [found for check in checks_in(pools, nodes, node_labels) for found in check.run(plan)]
 
 
 def messages(text: str) -> list[str]:

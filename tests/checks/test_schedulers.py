@@ -8,6 +8,7 @@ from gpuplan.catalog.schedulers import capability
 from gpuplan.checks import schedulers
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding, Severity
+from gpuplan.planning.plan import Plan
 from tests.checks.found import only
 from tests.plans import a_cluster, a_plan
 
@@ -42,7 +43,7 @@ spec: {namespaces: [rival], quotas: [{pool: a100, guaranteed: 0, limit: none}]}
 """
 
 
-def find(check: Check, scheduler: str, *tenants: str) -> list[Finding]:
+def find(check: Check[Plan], scheduler: str, *tenants: str) -> list[Finding]:
     return list(check.find(a_plan(a_cluster(scheduler) + POOL + "".join(tenants))))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gpuplan import catalog
 from gpuplan.checks import sharing
+from gpuplan.checks.registry import checks_in
 from gpuplan.checks.sharing import most_mps_clients
 from gpuplan.diagnostics import Diagnostic
 from tests.plans import a_plan
@@ -26,7 +27,7 @@ spec:
 
 def findings(text: str) -> list[Diagnostic]:
     plan = a_plan(text)
-    return [found for check in sharing.CHECKS for found in check.run(plan)]
+    return [found for check in checks_in(sharing) for found in check.run(plan)]
 
 
 @pytest.mark.parametrize(("gpu", "most"), [("V100-32GB", 16), ("T4-16GB", 48), ("A100-80GB", 48), ("B200-180GB", 48)])

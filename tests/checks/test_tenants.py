@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuplan.checks import quotas, tenants
+from gpuplan.checks.registry import checks_in
 from gpuplan.planning.plan import Broken
 from tests.checks.found import only
 from tests.checks.tenancy import POOL, a_tenant, find
@@ -22,7 +23,7 @@ def test_an_unknown_parent_holds_nothing() -> None:
     plan, unresolved = resolve_text(POOL + a_tenant("child", "guaranteed: 4, limit: 8", more="  parent: nobody\n"))
     assert [found.code for found in unresolved] == ["GPU101"]
     assert plan is not None
-    assert [found.code for check in (*quotas.CHECKS, *tenants.CHECKS) for found in check.run(plan)] == []
+    assert [found.code for check in checks_in(quotas, tenants) for found in check.run(plan)] == []
 
 
 def test_a_circle_is_reported_once_and_not_for_those_that_hang_on_it() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpuplan.checks import workload_sums
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding, Severity
+from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Party, evictions
 from tests.checks.found import lines, only
 from tests.plans import a_cluster, a_plan
@@ -64,7 +65,7 @@ def a_service(name: str, replicas: int, asks: str = "count: 1", priority: str = 
     return a_job(name, replicas, asks, priority, tenant).replace("training: {pods:", "inference: {replicas:")
 
 
-def find(check: Check, *documents: str, scheduler: str = "kind: kai") -> list[Finding]:
+def find(check: Check[Plan], *documents: str, scheduler: str = "kind: kai") -> list[Finding]:
     return list(check.find(a_plan(a_repository(*documents, scheduler=scheduler))))
 
 

@@ -344,6 +344,11 @@ def divided(instances: str) -> str:
         ("flags: {migStrategy: mixed, mofedEnabled: 1}", "cannot unmarshal number"),
         ("flags: {migStrategy: mixed, mpsRoot: true}", "cannot unmarshal bool"),
         ("flags: {migStrategy: mixed}\nsurplus: 1", None),
+        ("flags: {migStrategy: none, plugin: {passDeviceSpecs: 'yes'}}", "cannot unmarshal string"),
+        ("flags: {migStrategy: none, plugin: {deviceListStrategy: {}}}", "invalid deviceListStrategy"),
+        ("flags: {migStrategy: none, gfd: {oneshot: 'yes'}}", "cannot unmarshal string"),
+        ("flags: {migStrategy: none, gfd: {sleepInterval: true}}", "invalid duration"),
+        ("flags: {migStrategy: none}\nimex: {channelIDs: x}", "cannot unmarshal string"),
     ],
 )
 def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | None, tmp_path: Path) -> None:
@@ -359,10 +364,6 @@ def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | 
 @pytest.mark.parametrize(
     "text",
     [
-        # Settings that have nothing to do with what is published.
-        "flags: {migStrategy: none, plugin: {passDeviceSpecs: 'yes'}}",
-        "flags: {migStrategy: none, gfd: {oneshot: 'yes'}}",
-        "flags: {migStrategy: none}\nimex: {channelIDs: x}",
         # Go's encoding/json takes the fields of structures in any case; we take them as they are documented.
         "flags: {migstrategy: 1}\nsharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}]}}",
         "flags: {migStrategy: none}\nsharing: {timeslicing: {resources: [{name: gpu, replicas: 1}]}}",
@@ -456,13 +457,13 @@ def test_a_mig_manager_file_that_parsers_take_fails_later(text: str, part: str) 
     assert any(part in message for message in _messages(mig_config_refused, "config.yaml", text, EMPTY))
 
 
-def _is_refused(check: Check, key: str, text: str, plan: Plan = EMPTY) -> bool:
+def _is_refused(check: Check[Plan], key: str, text: str, plan: Plan = EMPTY) -> bool:
     """Whether the check refuses it for something that is the parsers' business."""
     messages = _messages(check, key, text, plan)
     return any(not any(part in message for part in NO_BUSINESS_OF_PARSERS) for message in messages)
 
 
-def _messages(check: Check, key: str, text: str, plan: Plan) -> list[str]:
+def _messages(check: Check[Plan], key: str, text: str, plan: Plan) -> list[str]:
     """What the check says of a hand-written ConfigMap."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {key: text}}
     at = Origin(WholeFile(SourceFile("overlays/test/kustomize/gpu-operator/configmap.yaml", "")))
@@ -499,8 +500,12 @@ plugin_files = st.fixed_dictionaries(
             migStrategy=st.sampled_from(["none", "single", "mixed", "perPool"]) | odd,
             failOnInitError=st.booleans() | odd,
             mpsRoot=odd,
-        ),
-        "resources": some(gpus=st.lists(some(pattern=st.just("*"), name=st.just("gpu")), max_size=1)),
+            plugin=some(passDeviceSpecs=odd, deviceIDStrategy=odd, deviceListStrategy=odd | st.just(["envvar"])) | odd,
+            gfd=some(oneshot=odd, outputFile=odd, sleepInterval=st.sampled_from(["60s", 1, True, [], {}])) | odd,
+        )
+        | odd,
+        "imex": some(channelIDs=st.just([0]) | odd, required=odd) | odd,
+        "resources": some(gpus=st.lists(some(pattern=st.just("*"), name=st.just("gpu") | odd), max_size=1) | odd) | odd,
     },
 )
 items = some(
@@ -537,7 +542,9 @@ def test_mig_manager_files_of_any_shape_are_refused_here_and_there(files: list[d
     _compare(mig_config_refused, "config.yaml", files, lambda text: Question(mig_file=text))
 
 
-def _compare(check: Check, key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]) -> None:
+def _compare(
+    check: Check[Plan], key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]
+) -> None:
     texts = [yaml.safe_dump(file) for file in files]
     verdicts = judge(question(text) for text in texts)
     assert [

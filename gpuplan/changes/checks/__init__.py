@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from gpuplan.changes.checks import clusters, halves, immutable, nodes, queues, repartitions, tenants
-from gpuplan.changes.checks.registry import Step, StepCheck
+from gpuplan.changes.checks.step import Step
+from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[StepCheck, ...] = (
-    *nodes.CHECKS,
-    *queues.CHECKS,
-    *immutable.CHECKS,
-    *tenants.CHECKS,
-    *repartitions.CHECKS,
-    *halves.CHECKS,
-    *clusters.CHECKS,
-)
+CHECKS: tuple[Check[Step], ...] = checks_in(nodes, queues, immutable, tenants, repartitions, halves, clusters)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:
-    """Every finding of every check on one cluster's step, in the checks' order."""
-    return tuple(diagnostic for check in CHECKS for diagnostic in check.run(step))
+    """Every finding of every check on one cluster's step."""
+    return run_all(CHECKS, step)
 
 
-__all__ = ["CHECKS", "Step", "StepCheck", "run"]
+__all__ = ["CHECKS", "Step", "run"]

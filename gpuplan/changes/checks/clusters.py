@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import name_of_cluster
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.clusters import home
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.plan import Install
 
 
-@step_check("GPU712", "operator-moves")
+@check("GPU712", "operator-moves", family=Family.STEP)
 def operator_moves(step: Step) -> Iterator[Finding]:
     """The GPU Operator is installed in another way, or in another namespace, over the one that is there.
 
@@ -39,7 +40,7 @@ def operator_moves(step: Step) -> Iterator[Finding]:
             return
 
 
-@step_check("GPU713", "second-cluster-policy")
+@check("GPU713", "second-cluster-policy", family=Family.STEP)
 def second_cluster_policy(step: Step) -> Iterator[Finding]:
     """The ClusterPolicy gets another name while the old one is there.
 
@@ -64,7 +65,7 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
         )
 
 
-@step_check("GPU714", "sync-taken-away", Severity.WARNING)
+@check("GPU714", "sync-taken-away", Severity.WARNING, family=Family.STEP)
 def sync_taken_away(step: Step) -> Iterator[Finding]:
     """What syncs the cluster goes, or leads elsewhere.
 
@@ -99,6 +100,3 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
                 label="its objects are made anew",
                 help=f"take the old objects away first so that what they applied stays: {away}",
             )
-
-
-CHECKS: tuple[StepCheck, ...] = (operator_moves, second_cluster_policy, sync_taken_away)

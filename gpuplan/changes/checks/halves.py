@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
 from gpuplan.changes.checks.repartitions import by_rollout
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.meanwhile import halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.changes.pools import pairs
 from gpuplan.changes.wording import verb
-from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Plan, Pool
 
 # --- From one pool to another ------------------------------------------------------------------------------------
 
 
-@step_check("GPU728", "partitions-hang-on-order")
+@check("GPU728", "partitions-hang-on-order", family=Family.STEP)
 def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
     """Nodes that are divided by MIG go to another pool, and keep their partitions in one order of syncs only.
 
@@ -83,7 +84,7 @@ def _syncers(plan: Plan) -> str:
 # --- Files and labels --------------------------------------------------------------------------------------------
 
 
-@step_check("GPU729", "units-of-neither-state")
+@check("GPU729", "units-of-neither-state", family=Family.STEP)
 def units_of_neither_state(step: Step) -> Iterator[Finding]:
     """On the way nodes hand out what they neither did before nor will afterwards.
 
@@ -130,7 +131,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
 # --- Entries that nodes may still name ---------------------------------------------------------------------------
 
 
-@step_check("GPU736", "entry-removed-unseen", Severity.WARNING)
+@check("GPU736", "entry-removed-unseen", Severity.WARNING, family=Family.STEP)
 def entry_removed_unseen(step: Step) -> Iterator[Finding]:
     """An entry of the MIG manager's file goes that no pool uses, and nodes may still name it.
 
@@ -155,6 +156,3 @@ def entry_removed_unseen(step: Step) -> Iterator[Finding]:
                 help=f"run `{RETAIN}` and commit what it writes; or, where `kubectl get nodes -l "
                 f"{MIG_CONFIG_LABEL}={name}` lists no node, say so: `# gpuplan: ignore[GPU736] REASON`",
             )
-
-
-CHECKS: tuple[StepCheck, ...] = (partitions_hang_on_order, units_of_neither_state, entry_removed_unseen)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.backends import BACKENDS
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.kinds import locked_fields, value_of
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Origin
+from gpuplan.diagnostics import Family, Finding, Origin
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import Route
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
@@ -18,7 +19,7 @@ from gpuplan.wording import joined
 Body = Mapping[str, Any]
 
 
-@step_check("GPU705", "immutable-field-changes")
+@check("GPU705", "immutable-field-changes", family=Family.STEP)
 def immutable_field_changes(step: Step) -> Iterator[Finding]:
     """A field of a Kubernetes object changes that cannot be changed.
 
@@ -103,6 +104,3 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
         tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
         found = next((tenant.at / "namespaces" for tenant in tenants), None)
     return found if found is not None else name_of(plan.cluster.at)
-
-
-CHECKS: tuple[StepCheck, ...] = (immutable_field_changes,)

@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.pools import pairs
 from gpuplan.changes.wording import division, from_to, verb
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -35,7 +36,7 @@ RETAIN: Final = "gpuplan retain --write"
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
 
-@step_check("GPU700", "layout-edited-in-use")
+@check("GPU700", "layout-edited-in-use", family=Family.STEP)
 def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout is edited while nodes are divided by it.
 
@@ -61,7 +62,7 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
             )
 
 
-@step_check("GPU701", "layout-removed-in-use")
+@check("GPU701", "layout-removed-in-use", family=Family.STEP)
 def layout_removed_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout leaves the policies in the same step as the nodes that are divided by it move to another one.
 
@@ -134,7 +135,7 @@ def _users(pools: Sequence[str]) -> str:
     return f"pool `{pools[0]}` uses" if len(pools) == 1 else f"pools {listing(pools)} use"
 
 
-@step_check("GPU702", "plugin-config-removed-in-use")
+@check("GPU702", "plugin-config-removed-in-use", family=Family.STEP)
 def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     """A configuration of the device plugin vanishes while nodes name it.
 
@@ -177,7 +178,7 @@ NVIDIA/k8s-device-plugin), as it does once a pool's file has gone by the operato
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
 
-@step_check("GPU704", "node-labels-vanish")
+@check("GPU704", "node-labels-vanish", family=Family.STEP)
 def node_labels_vanish(step: Step) -> Iterator[Finding]:
     """Nodes lose the labels that say how their GPUs are shared.
 
@@ -268,7 +269,7 @@ def _is_partitioned(pool: Pool) -> bool:
 # --- Who may be on them ------------------------------------------------------------------------------------------
 
 
-@step_check("GPU710", "taint-evicts", Severity.WARNING)
+@check("GPU710", "taint-evicts", Severity.WARNING, family=Family.STEP)
 def taint_evicts(step: Step) -> Iterator[Finding]:
     """A pool gets a taint that evicts what runs on its nodes.
 
@@ -298,7 +299,7 @@ def _identity(taint: Taint) -> tuple[str, str, Effect]:
     return taint.key, taint.value, taint.effect
 
 
-@step_check("GPU717", "allocation-switched-in-use")
+@check("GPU717", "allocation-switched-in-use", family=Family.STEP)
 def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     """Devices of a pool are handed out in another way while pods hold some.
 
@@ -321,13 +322,3 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
                 notes=pods_note(there),
                 help="drain the nodes first, and say so: `# gpuplan: ignore[GPU717] REASON`",
             )
-
-
-CHECKS: tuple[StepCheck, ...] = (
-    layout_edited_in_use,
-    layout_removed_in_use,
-    plugin_config_removed_in_use,
-    node_labels_vanish,
-    taint_evicts,
-    allocation_switched_in_use,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.checks.registry import Step
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.pods import held
 from gpuplan.checks.wording import name_of

@@ -8,16 +8,17 @@ from typing import Final
 from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Manifest
 from gpuplan.planning import kai
 from gpuplan.planning.plan import Plan, RetainedObject, SchedulerKind, Tenant
 from gpuplan.wording import count, listing
 
 
-@step_check("GPU703", "queue-removed-in-use")
+@check("GPU703", "queue-removed-in-use", family=Family.STEP)
 def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     """A queue is removed while work may be in it.
 
@@ -113,7 +114,7 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
 _NAMES: Final = {SchedulerKind.KUEUE: "Kueue", SchedulerKind.KAI: "KAI-Scheduler"}
 
 
-@step_check("GPU711", "scheduler-left-with-work")
+@check("GPU711", "scheduler-left-with-work", family=Family.STEP)
 def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
     """The cluster gets another scheduler while work is in the queues of the one that it has.
 
@@ -148,6 +149,3 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
 def _with_kai_queue(plan: Plan) -> list[Tenant]:
     named = {queue.tenant.name for queue in kai.queues(plan) if queue.takes_work}
     return [tenant for tenant in plan.tenants if tenant.name in named]
-
-
-CHECKS: tuple[StepCheck, ...] = (queue_removed_in_use, scheduler_left_with_work)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Transition, transitions
 from gpuplan.changes.pools import is_partitioned_anew, pairs
 from gpuplan.changes.wording import amount
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Family, Finding, Label, Severity
 from gpuplan.planning.plan import (
     Exclusive,
     Fraction,
@@ -25,7 +26,7 @@ from gpuplan.planning.plan import (
 from gpuplan.wording import count, joined
 
 
-@step_check("GPU708", "too-many-nodes-at-once")
+@check("GPU708", "too-many-nodes-at-once", family=Family.STEP)
 def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
     """More nodes of a pool are partitioned anew at once than it may do without.
 
@@ -62,7 +63,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
         )
 
 
-@step_check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING)
+@check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING, family=Family.STEP)
 def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
     """While nodes are partitioned anew, the others have less than what is guaranteed before and afterwards.
 
@@ -164,6 +165,3 @@ def _target(pool: Pool) -> str:
             return "exclusive"
         case Fraction():
             return "LAYOUT"
-
-
-CHECKS: tuple[StepCheck, ...] = (too_many_nodes_at_once, guarantees_uncovered_meanwhile)

@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator
 
 from gpuplan.changes.capacity import quotas
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note
-from gpuplan.changes.checks.registry import Step, StepCheck, step_check
+from gpuplan.changes.checks.step import Step
 from gpuplan.changes.pods import Pod, held
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.tenants import pairs
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.planning.plan import Amount, Quota, SchedulerKind, Tenant
 from gpuplan.wording import listing
 
 
-@step_check("GPU706", "guarantee-below-use", Severity.WARNING)
+@check("GPU706", "guarantee-below-use", Severity.WARNING, family=Family.STEP)
 def guarantee_below_use(step: Step) -> Iterator[Finding]:
     """A guarantee falls below what its tenant uses.
 
@@ -44,7 +45,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
                 )
 
 
-@step_check("GPU707", "limit-below-use", Severity.WARNING)
+@check("GPU707", "limit-below-use", Severity.WARNING, family=Family.STEP)
 def limit_below_use(step: Step) -> Iterator[Finding]:
     """A limit falls below what runs.
 
@@ -130,7 +131,7 @@ def _source(step: Step) -> str:
 # --- What goes ---------------------------------------------------------------------------------------------------
 
 
-@step_check("GPU715", "namespace-removed", Severity.WARNING)
+@check("GPU715", "namespace-removed", Severity.WARNING, family=Family.STEP)
 def namespace_removed(step: Step) -> Iterator[Finding]:
     """A namespace is no tenant's any more.
 
@@ -162,7 +163,7 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
             )
 
 
-@step_check("GPU716", "priority-class-removed-in-use", Severity.WARNING)
+@check("GPU716", "priority-class-removed-in-use", Severity.WARNING, family=Family.STEP)
 def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
     """A priority class is removed that tenants may name.
 
@@ -188,11 +189,3 @@ def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
 
 def _classes(tenant: Tenant) -> set[str]:
     return {item.name for item in tenant.priority_classes}
-
-
-CHECKS: tuple[StepCheck, ...] = (
-    guarantee_below_use,
-    limit_below_use,
-    namespace_removed,
-    priority_class_removed_in_use,
-)

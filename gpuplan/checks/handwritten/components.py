@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.handwritten.reading import HandFiles, Kustomization, entries, mapping, path_in, read, text
 from gpuplan.checks.handwritten.references import Files, charts, references
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Component, NodeLabels, Plan, SchedulerKind, Stage
@@ -417,16 +417,3 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
     return _parts(plan, stage) if stage else []
-
-
-CHECKS: tuple[Check, ...] = (
-    file_not_listed,
-    component_unusable,
-    component_not_included,
-    transformer_reaches_generated_objects,
-    patch_target_without_group,
-    remote_resource,
-    content_under_old_name,
-    generated_name_not_followed,
-    component_adds_objects_to_all,
-)

@@ -5,23 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
 
 from gpuplan.catalog import load, parse_profile
+from gpuplan.checks.handwritten.formats import Problem, find_problems
 from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
-from gpuplan.checks.registry import Check, check
-from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy, Plan
 
 MOST_MPS_CLIENTS = 48
 
-_RESOURCE = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_RESOURCE = 63
-_UUID = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-_DEVICE = regex(rf"[0-9]+(:[0-9]+)?|(GPU|MIG)-{_UUID}|MIG-GPU-{_UUID}/[0-9]+/[0-9]+")
-_FILTER = regex(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?")
 LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
@@ -35,17 +30,8 @@ class _Config:
     key: str
     is_inline: bool
 
-    def place(self, route: tuple[str | int, ...]) -> Origin:
+    def place(self, route: Path) -> Origin:
         return self.at if self.is_inline else self.at / route
-
-
-class Problem(NamedTuple):
-    """What is wrong, where in the file, and what to write instead."""
-
-    route: tuple[str | int, ...]
-    message: str
-    label: str
-    help: str
 
 
 def _configs(plan: Plan) -> Iterator[_Config]:
@@ -110,29 +96,17 @@ def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
 
 
 def plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
-    if body.get("version") not in (None, "", "v1"):
-        yield Problem(("version",), "the device plugin knows version `v1` only", "unknown", "write `version: v1`")
+    yield from find_problems("device-plugin", body)
     yield from _strategy_errors(body, overriding)
-    yield from _flag_errors(body)
-    yield from _pattern_errors(body)
-    for name, method in _methods(body).items():
-        route = ("sharing", name)
-        resources = sequence(method.get("resources"))
-        for field in _METHOD_FIELDS:
-            if not isinstance(method.get(field), bool | None):
-                yield Problem((*route, field), f"`{field}` is not a boolean", "true or false", f"write `{field}: true`")
-        if not resources:
-            help_ = "list `{name: nvidia.com/gpu, replicas: 2}`, or leave `sharing` out"
-            yield Problem(route, f"`{name}` shares no resource", "`resources` is missing or empty", help_)
-        for index, resource in enumerate(resources):
-            yield from _resource_errors((*route, "resources", index), name, mapping(resource))
+    for index, resource in enumerate(sequence(_methods(body).get("mps", {}).get("resources"))):
+        yield from _mps_errors(("sharing", "mps", "resources", index), mapping(resource))
 
 
 def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
-    """The file's strategy counts where the cluster leaves it to each pool; it is parsed in any case."""
+    """The file's strategy counts where the cluster leaves it to each pool."""
     own = mapping(body.get("flags")).get("migStrategy")
     is_own = overriding is ClusterMigStrategy.PER_POOL
-    if not isinstance(own, str | None) or (is_own and own not in (None, "none", "single", "mixed")):
+    if is_own and isinstance(own, str) and own not in ("none", "single", "mixed"):
         message = f"the device plugin knows no MIG strategy `{own}`"
         yield Problem(("flags", "migStrategy"), message, "unknown", "write `none`, `single` or `mixed`")
     if "mps" in _methods(body) and (own if is_own else overriding) == ClusterMigStrategy.MIXED:
@@ -144,67 +118,14 @@ def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy)
             yield Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
 
 
-_BOOLEAN_FLAGS = ("failOnInitError", "gdrcopyEnabled", "gdsEnabled", "mofedEnabled", "useNodeFeatureAPI")
-_TEXT_FLAGS = ("mpsRoot", "nvidiaDriverRoot", "nvidiaDevRoot", "deviceDiscoveryStrategy")
-
-
-def _flag_errors(body: Mapping[str, object]) -> Iterator[Problem]:
-    flags = mapping(body.get("flags"))
-    for name in _BOOLEAN_FLAGS:
-        if not isinstance(flags.get(name), bool | None):
-            yield Problem(("flags", name), f"`{name}` is not a boolean", "true or false", f"write `{name}: true`")
-    for name in _TEXT_FLAGS:
-        if not isinstance(flags.get(name), str | None):
-            yield Problem(("flags", name), f"`{name}` is not text", "cannot be read", "write it in quotes")
-
-
-def _pattern_errors(body: Mapping[str, object]) -> Iterator[Problem]:
-    """The names of `resources` are ignored, but only once they are parsed."""
-    resources = mapping(body.get("resources"))
-    for kind in ("gpus", "mig"):
-        for index, entry in enumerate(sequence(resources.get(kind))):
-            fields = mapping(entry)
-            if not isinstance(fields.get("pattern"), str) or not _is_resource(fields.get("name")):
-                message = f"an entry of `resources.{kind}` lacks a pattern or a valid name"
-                yield Problem(("resources", kind, index), message, "cannot be read", "remove `resources`")
-
-
-def _is_resource(name: object) -> bool:
-    """Whether the plugin takes the name, to which it adds the prefix where that is missing."""
-    plain = text(name).removeprefix("nvidia.com/")
-    return bool(_RESOURCE.fullmatch(plain)) and len(f"nvidia.com/{plain}") <= _LONGEST_RESOURCE
-
-
-def _resource_errors(route: tuple[str | int, ...], method: str, resource: Mapping[str, object]) -> Iterator[Problem]:
-    name, replicas = resource.get("name"), resource.get("replicas")
-    if not name:
-        yield Problem(route, f"a resource of `{method}` has no name", "no `name`", "add `name: nvidia.com/gpu`")
-    for field in ("name", "rename"):
-        if field in resource and (name or field == "rename") and not _is_resource(resource[field]):
-            message = f"`{resource[field]}` is no name of a resource"
-            help_ = "write `nvidia.com/` and at most 52 lower-case letters, digits, `-` and `.`"
-            yield Problem((*route, field), message, "cannot be read", help_)
-    if "devices" in resource and not _is_choice(resource["devices"]):
-        help_ = "remove it: all GPUs are shared"
-        yield Problem((*route, "devices"), f"`devices` cannot be `{resource['devices']}`", "cannot be read", help_)
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 2:
-        given = "no `replicas`" if replicas is None else f"`replicas: {replicas}`"
-        message = f"`{text(name) or 'resource'}` has {given}"
-        help_ = "write 2 or more; to switch sharing off leave `sharing` out"
-        yield Problem((*route, "replicas"), message, "the device plugin takes 2 or more", help_)
-    elif method == "mps" and replicas > MOST_MPS_CLIENTS:
+def _mps_errors(route: Path, resource: Mapping[str, object]) -> Iterator[Problem]:
+    name, replicas = text(resource.get("name")), resource.get("replicas")
+    if isinstance(replicas, int) and replicas > MOST_MPS_CLIENTS:
         message = f"MPS divides a GPU among at most {MOST_MPS_CLIENTS}"
         help_ = f"write {MOST_MPS_CLIENTS} or less, on GPUs before compute capability 7.5 at most 16"
         yield Problem((*route, "replicas"), message, f"{replicas} clients", help_)
-    if method == "mps" and text(name).startswith("nvidia.com/mig-"):
+    if name.startswith("nvidia.com/mig-"):
         yield Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
-
-
-def _is_choice(devices: object) -> bool:
-    """All devices, how many of them, or a list of indexes and UUIDs."""
-    if isinstance(devices, list):
-        return all(isinstance(item, str | int) and bool(_DEVICE.fullmatch(str(item))) for item in devices)
-    return devices == "all" or (isinstance(devices, int) and not isinstance(devices, bool) and devices > 0)
 
 
 @check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
@@ -233,6 +154,7 @@ _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
 
 def _plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
     methods = _methods(body)
+    refused = {problem.route for problem in find_problems("device-plugin", body)}
     if len(methods) == 2:
         yield Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
     if "resources" in body:
@@ -241,10 +163,10 @@ def _plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
         for index, resource in enumerate(sequence(method.get("resources"))):
             fields = mapping(resource)
             route = ("sharing", name, "resources", index)
-            if _is_resource(fields.get("rename")):
+            if "rename" in fields and (*route, "rename") not in refused:
                 help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
                 yield Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
-            if fields.get("devices", "all") != "all" and _is_choice(fields["devices"]):
+            if fields.get("devices", "all") != "all" and (*route, "devices") not in refused:
                 help_ = "remove it; GPUs to be shared in another way need another pool"
                 yield Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
             yield from _misplaced(fields, route, name)
@@ -269,7 +191,7 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
             )
 
 
-def _misplaced(fields: Mapping[str, object], route: tuple[str | int, ...], method: str) -> Iterator[Problem]:
+def _misplaced(fields: Mapping[str, object], route: Path, method: str) -> Iterator[Problem]:
     for name in _METHOD_FIELDS:
         if name in fields:
             yield Problem((*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`")
@@ -298,29 +220,20 @@ def mig_config_refused(plan: Plan) -> Iterator[Finding]:
 
 
 def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
-    if body.get("version") != "v1":
-        yield Problem(("version",), "the MIG manager needs `version: v1`", "missing or unknown", "write `version: v1`")
-    for key in body:
-        if key not in ("version", "mig-configs"):
-            yield Problem((key,), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
-    configs = mapping(body.get("mig-configs"))
-    if not configs:
-        yield Problem(("mig-configs",), "the file has no entry", "empty", "add `all-disabled`")
-    for name, items in configs.items():
-        route = ("mig-configs", name)
+    yield from find_problems("mig-parted", body)
+    for name, entry in mapping(body.get("mig-configs")).items():
+        route, items = ("mig-configs", name), [mapping(item) for item in sequence(entry)]
         if not LABEL_VALUE.fullmatch(name):
             message = f"entry `{name}` cannot be the value of a node label"
             yield Problem(
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
             )
-        if not sequence(items):
-            yield Problem(route, f"entry `{name}` is empty", "needs at least one item", "list its devices")
-        for index, item in enumerate(sequence(items)):
-            yield from _item_errors((*route, index), name, mapping(item))
-        yield from _mode_conflicts(route, name, [mapping(item) for item in sequence(items)])
+        for index, item in enumerate(items):
+            yield from _instance_errors((*route, index), name, item)
+        yield from _mode_conflicts(route, name, items)
 
 
-def _mode_conflicts(route: tuple[str | int, ...], name: str, items: list[Mapping[str, object]]) -> Iterator[Problem]:
+def _mode_conflicts(route: Path, name: str, items: list[Mapping[str, object]]) -> Iterator[Problem]:
     """Items for the same GPUs, on any board, that disagree on whether MIG is on: mig-parted fails on those GPUs."""
     for index, item in enumerate(items):
         for earlier in items[:index]:
@@ -338,45 +251,21 @@ def _share_gpus(one: object, other: object) -> bool:
     return "all" in (one, other) and bool(one) and bool(other)
 
 
-_ITEM_FIELDS = ("device-filter", "devices", "mig-enabled", "mig-devices")
-
-
-def _item_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
-    for key in item:
-        if key not in _ITEM_FIELDS:
-            yield Problem((*route, key), f"the MIG manager refuses the field `{key}`", "unknown", "remove it")
-    devices = item.get("devices")
-    is_listed = isinstance(devices, list) and all(_is_integer(index) for index in devices)
-    if devices != "all" and not is_listed:
-        message = f"entry `{name}` does not say which devices"
-        yield Problem((*route, "devices"), message, "neither `all` nor indexes", "write `devices: all`")
-    if not isinstance(item.get("mig-enabled", ""), bool | None):
-        message = f"entry `{name}` does not say `mig-enabled`"
-        yield Problem((*route, "mig-enabled"), message, "true or false", "write `mig-enabled: true`")
-    yield from _instance_errors(route, name, item)
-    yield from _filter_errors(route, item.get("device-filter"))
-
-
-def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str, object]) -> Iterator[Problem]:
+def _instance_errors(route: Path, name: str, item: Mapping[str, object]) -> Iterator[Problem]:
     instances, is_enabled = mapping(item.get("mig-devices")), item.get("mig-enabled") is True
     place = (*route, "mig-devices")
-    if is_enabled and not isinstance(item.get("mig-devices"), Mapping):
+    if is_enabled and item.get("mig-devices") is None:
         yield Problem(
             place, f"entry `{name}` has no `mig-devices`", "needed with MIG", "write `mig-devices: {}` for none"
         )
     if instances and not is_enabled:
         message = f"entry `{name}` has instances on GPUs without MIG"
         yield Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
-    if not isinstance(item.get("mig-devices"), Mapping | None) and not is_enabled:
-        yield Problem(place, f"`mig-devices` of entry `{name}` is no mapping", "cannot be read", "remove it")
     if instances and not any(instances.values()):
         message = f"entry `{name}` has instances, and all counts are 0"
         yield Problem(place, message, "cannot be read", "write `mig-devices: {}` for none")
     for profile, count in instances.items():
-        if count is not None and (not _is_integer(count) or count < 0):
-            message = f"entry `{name}` wants `{count}` of `{profile}`, which is no count"
-            yield Problem((*place, profile), message, "cannot be read", "write 1 or more")
-        elif not count:
+        if count is None or (count == 0 and count is not False):
             message = f"entry `{name}` wants {count} of `{profile}`, which never becomes true"
             yield Problem((*place, profile), message, "1 or more", "leave the profile out")
         if fault := _profile_fault(profile):
@@ -385,10 +274,6 @@ def _instance_errors(route: tuple[str | int, ...], name: str, item: Mapping[str,
     if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
         message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
         yield Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
-
-
-def _is_integer(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _profile_fault(profile: str) -> tuple[str, str, str] | None:
@@ -422,16 +307,6 @@ def _spell(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count}x `{name}`" for name, count in counts.items())
 
 
-def _filter_errors(route: tuple[str | int, ...], given: object) -> Iterator[Problem]:
-    """Without a filter, or with an empty one, an item is for all boards."""
-    for item in given if isinstance(given, list) else () if given in (None, "") else (given,):
-        place, help_ = (*route, "device-filter"), 'write it quoted and whole, such as `"0x233010DE"`'
-        if not isinstance(item, str):
-            yield Problem(place, f"device filter `{item}` is not text", "cannot be read", help_)
-        elif not _FILTER.fullmatch(item):
-            yield Problem(place, f"device filter `{item}` matches no GPU", "not device and vendor in hex", help_)
-
-
 @check("GPU633", "mig-config-incomplete")
 def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
     """A hand-written file of the MIG manager lacks what every cluster needs of it.
@@ -457,11 +332,3 @@ def _mig_gaps(config: _Config) -> Iterator[Problem]:
         yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
     if config.is_inline and config.key != "config.yaml":
         yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
-
-
-CHECKS: tuple[Check, ...] = (
-    device_plugin_config_refused,
-    device_plugin_config_ignored,
-    mig_config_refused,
-    mig_config_incomplete,
-)

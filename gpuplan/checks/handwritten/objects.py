@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.checks.handwritten.reading import Object, inside, mapping, read, read_text, sequence, text, value_at
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
@@ -360,18 +360,3 @@ def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
         return
     for index, rule in enumerate(sequence(mapping(found.body.get("spec")).get("rules"))):
         yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
-
-
-CHECKS: tuple[Check, ...] = (
-    inert_quota_key,
-    gpus_in_limit_range,
-    inert_namespace_annotation,
-    unprotected_node,
-    priority_class_refused,
-    object_written_by_gpuplan,
-    cluster_policy_contradicted,
-    label_selects_nothing,
-)
-
-CHECKS_ON_FILES: tuple[Check, ...] = (object_written_by_gpuplan, cluster_policy_contradicted)
-"""Those on how a file joins what is generated, which make no sense of the result."""

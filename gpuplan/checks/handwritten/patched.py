@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpuplan.checks.handwritten.components import content_under_old_name
-from gpuplan.checks.handwritten.objects import decided_fields
+from gpuplan.checks.handwritten.components import (
+    component_adds_objects_to_all,
+    content_under_old_name,
+    transformer_reaches_generated_objects,
+)
+from gpuplan.checks.handwritten.objects import cluster_policy_contradicted, decided_fields
 from gpuplan.checks.handwritten.reading import (
     AfterPatching,
     HandFiles,
@@ -24,7 +27,8 @@ from gpuplan.checks.handwritten.reading import (
     text,
     value_at,
 )
-from gpuplan.diagnostics import Diagnostic, Family, Finding, Origin, Rule, RulePage, Severity, SourceFile, WholeFile
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Family, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
@@ -90,6 +94,10 @@ class Patched:
         return found
 
     @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return self.plan.cluster_names
+
+    @property
     def built_folders(self) -> Iterator[Folder]:
         return (folder for folder in self.folders if folder.after is not None)
 
@@ -151,41 +159,10 @@ def _plain(body: Mapping[str, object]) -> Mapping[str, object]:
     return found
 
 
-# --- How a check is declared -------------------------------------------------------------------------------------
-
-_Find = Callable[[Patched], Iterable[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class PatchedCheck:
-    """A rule and the function that finds where patching breaks it.
-
-    ``echo_of`` is the rule of the same matter on what is written by hand, whose findings make this one's idle.
-    """
-
-    rule: Rule
-    find: _Find
-    echo_of: str = ""
-
-    def run(self, patched: Patched) -> Iterator[Diagnostic]:
-        for finding in self.find(patched):
-            yield Diagnostic(self.rule, finding, clusters=(patched.plan.cluster.name,))
-
-
-def _check(
-    code: str, name: str, severity: Severity = Severity.ERROR, echo_of: str = ""
-) -> Callable[[_Find], PatchedCheck]:
-    def declare(function: _Find) -> PatchedCheck:
-        docs = inspect.cleandoc(function.__doc__ or "")
-        return PatchedCheck(Rule(code, RulePage(name, severity, Family.OBJECTS, docs)), function, echo_of)
-
-    return declare
-
-
 # --- Objects that are there twice, or no more --------------------------------------------------------------------
 
 
-@_check("GPU682", "object-in-two-folders", echo_of="GPU647")
+@check("GPU682", "object-in-two-folders", family=Family.OBJECTS)
 def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     """With its Components, one object is in two folders of a cluster.
 
@@ -221,7 +198,7 @@ def _one_home(folder: Folder) -> str:
     return "remove it from one of them"
 
 
-@_check("GPU684", "generated-object-gone", Severity.WARNING, echo_of="GPU642")
+@check("GPU684", "generated-object-gone", Severity.WARNING, family=Family.OBJECTS)
 def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     """A Component removes or renames an object that gpuplan writes.
 
@@ -258,7 +235,7 @@ def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
 _STRONGEST = {"false": 2, "confirm": 1}
 
 
-@_check("GPU685", "protection-removed", Severity.WARNING)
+@check("GPU685", "protection-removed", Severity.WARNING, family=Family.OBJECTS)
 def protection_removed(patched: Patched) -> Iterator[Finding]:
     """A Component weakens what protects a generated object from being deleted or overwritten.
 
@@ -307,7 +284,7 @@ _OTHER_PARTS = (("taints", "other taints", "taints"), ("matchFeatures", "another
 """Parts of a rule, what a change of one is called, and the pool's field that it comes from."""
 
 
-@_check("GPU686", "pool-labels-changed")
+@check("GPU686", "pool-labels-changed", family=Family.OBJECTS)
 def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
     """A Component changes the labels or taints that a pool's nodes get, or which nodes they are.
 
@@ -362,7 +339,7 @@ def _labels(manifest: Manifest) -> dict[str, object]:
     return {key: value for rule in _rules(manifest) for key, value in mapping(mapping(rule).get("labels")).items()}
 
 
-@_check("GPU687", "quota-changed", Severity.WARNING)
+@check("GPU687", "quota-changed", Severity.WARNING, family=Family.OBJECTS)
 def quota_changed(patched: Patched) -> Iterator[Finding]:
     """A Component changes what a generated quota caps, or what an admission policy lets through.
 
@@ -418,7 +395,7 @@ def _keeps(key: str, old: object, new: object) -> bool:
     return old == new
 
 
-@_check("GPU688", "cluster-policy-changed", echo_of="GPU627")
+@check("GPU688", "cluster-policy-changed", family=Family.OBJECTS)
 def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     """With its Components, a ClusterPolicy no longer has what follows from the policy, or names what is not there.
 
@@ -468,7 +445,7 @@ def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: Origin
             )
 
 
-@_check("GPU689", "patch-matches-nothing", Severity.WARNING)
+@check("GPU689", "patch-matches-nothing", Severity.WARNING, family=Family.OBJECTS)
 def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
     """A patch of a Component is for objects that no folder has which includes it.
 
@@ -519,7 +496,8 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------
 
 
-def _content_changed(patched: Patched) -> Iterator[Finding]:
+def content_changed(patched: Patched) -> Iterator[Finding]:
+    """The other half of GPU645."""
     for folder, before, after in patched.changed("ConfigMap"):
         if folder.path == Stage.GPU_OPERATOR and _plain(before.body).get("data") != after.body.get("data"):
             yield Finding(
@@ -531,16 +509,10 @@ def _content_changed(patched: Patched) -> Iterator[Finding]:
             )
 
 
-PATCHED_CHECKS: tuple[PatchedCheck, ...] = (
-    object_in_two_folders,
-    generated_object_gone,
-    protection_removed,
-    pool_labels_changed,
-    quota_changed,
-    cluster_policy_changed,
-    patch_matches_nothing,
-    PatchedCheck(content_under_old_name.rule, _content_changed, echo_of=content_under_old_name.rule.code),
-)
-
-PATCHED_RULES: tuple[Rule, ...] = tuple(check.rule for check in PATCHED_CHECKS[:-1])
-"""Those of this module: the last check has the rule of the check on patches."""
+ECHOES: Mapping[Rule, Rule] = {
+    object_in_two_folders.rule: component_adds_objects_to_all.rule,
+    generated_object_gone.rule: transformer_reaches_generated_objects.rule,
+    cluster_policy_changed.rule: cluster_policy_contradicted.rule,
+    content_under_old_name.rule: content_under_old_name.rule,
+}
+"""Rules on the same matter in what is written by hand, whose findings make those of the first idle."""

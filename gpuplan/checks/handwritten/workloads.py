@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence
-from gpuplan.checks.registry import Check, check
+from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Tenant
@@ -115,6 +115,3 @@ def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) 
                     if _GPU.fullmatch(resource):
                         at = found.place(*route, field, index, "resources", kind, resource)
                         yield _Ask(found, at.key, resource, amount, limits, is_limit=kind == "limits")
-
-
-CHECKS: tuple[Check, ...] = (gpu_request_without_limit, resource_not_handed_out)

@@ -78,8 +78,7 @@ def _place(use: Use, theme: Theme) -> str:
 
 
 def _location(at: Origin, theme: Theme) -> str:
-    location = at.locate()
-    return f"{theme.path(printable(location.file.path))}:{location.span.start.line}"
+    return printable(theme.place(at.locate()))
 
 
 def _titles(heading: str, changes: Sequence[Change], theme: Theme) -> str:

@@ -108,8 +108,7 @@ def seen_from(side: Side, theme: Theme) -> Theme:
 def place(impact: Impact, diff: Diff, theme: Theme) -> str:
     """Where the change was written."""
     side = diff.earlier.side if impact.is_earlier else diff.later.side
-    location = impact.change.at.locate()
-    return f"{seen_from(side, theme).path(location.file.path)}:{location.span.start.line}"
+    return seen_from(side, theme).place(impact.change.at.locate())
 
 
 def facts(impact: Impact) -> tuple[Fact, ...]:

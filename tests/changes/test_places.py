@@ -312,8 +312,8 @@ def _places(texts: Mapping[str, str], before: Mapping[str, str] | None = None) -
     (plan,) = state.plans
     found = []
     for change in compare((load(before) if before else _original()).plans, [plan]):
-        file, (start, _) = change.at.locate()
-        found.append(Place(change.subject.name, file.path, start.line, is_of(plan, change.at)))
+        file, span, _ = change.at.locate()
+        found.append(Place(change.subject.name, file.path, span.start.line, is_of(plan, change.at)))
     return found
 
 

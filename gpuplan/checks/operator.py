@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.helm_values import HELM_VALUE_CHECKS
+from gpuplan.checks.layouts import mig_pools
 from gpuplan.checks.operator_nodes import NODE_CHECKS
 from gpuplan.checks.operator_releases import RELEASE_CHECKS
 from gpuplan.checks.registry import Check, check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, MigStrategy, Plan, Platform, Pool
+from gpuplan.planning.plan import ClusterMigStrategy, Install, MigStrategy, Plan, Platform
 
 # --- MIG strategy ------------------------------------------------------------------------------------------------
 
@@ -29,7 +30,7 @@ def overridden_mig_strategy(plan: Plan) -> Iterator[Finding]:
     Use `migStrategy: perPool`, or give all pools the cluster's strategy.
     """
     strategy = plan.cluster.gpu_operator.mig_strategy
-    for pool, mig in _mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
+    for pool, mig in mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
         if mig.strategy.value != strategy.value:
             yield Finding(
                 plan.cluster.gpu_operator.at / "migStrategy",
@@ -56,10 +57,10 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.install is not Install.EXTERNAL or operator.mig_strategy is not ClusterMigStrategy.PER_POOL:
         return
-    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.strategy is MigStrategy.MIXED]
+    mixed = [(pool, mig) for pool, mig in mig_pools(plan) if mig.strategy is MigStrategy.MIXED]
     if not mixed:
         return
-    strategies = {mig.strategy for _, mig in _mig_pools(plan)}
+    strategies = {mig.strategy for _, mig in mig_pools(plan)}
     agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
     yield Finding(
         operator.at / "install",
@@ -68,12 +69,6 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
         related=tuple(Label(mig.at.key, f"pool `{pool.name}` is `mixed`") for pool, mig in mixed[:1]),
         help=agreed if len(strategies) == 1 else 'have the owner set `mig.strategy: ""`',
     )
-
-
-def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig):
-            yield pool, pool.sharing
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

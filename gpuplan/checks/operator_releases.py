@@ -33,7 +33,7 @@ def unknown_operator_release(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Helm values, the ClusterPolicy's fields and known defects differ between lines. For one that gpuplan does not know
-    it goes by the nearest older one, which may be wrong in details.
+    it uses the nearest older one, which may be wrong in details.
 
     ## Instead
     Use a line that gpuplan knows, or compare the generated files with the release's own documentation.

@@ -586,7 +586,7 @@ class RetainedObject(NamedTuple):
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to; ``until`` says when it may be deleted."""
+    """What no policy defines any more and the cluster still needs; ``until`` says when it may be deleted."""
 
     at: Origin
     name: str

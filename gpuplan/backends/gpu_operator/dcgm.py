@@ -1,4 +1,4 @@
-"""What the DCGM exporter collects and how Prometheus comes by it, where the cluster is watched.
+"""What the DCGM exporter collects and how Prometheus gets it, where the cluster is watched.
 
 The operator mounts the ConfigMap and points the exporter to it (`TransformDCGMExporter` in its
 `controllers/object_controls.go`), which reads it when it starts: hence the hash in the name. The exporter then collects

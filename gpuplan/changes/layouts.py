@@ -17,7 +17,7 @@ from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 
 
 def layout_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    """mig-manager reads its file when it starts, so an entry more or less makes it start anew."""
+    """mig-manager reads its file when it starts, so an entry more or less makes it start again."""
     old, new = ({layout.name: layout for layout in plan.layouts} for plan in (before, after))
     gone = [layout for name, layout in old.items() if name not in new]
     come = [layout for name, layout in new.items() if name not in old]

@@ -58,7 +58,7 @@ def _removed(before: Plan, old: Workload) -> Change:
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
         "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
-        "reverting starts it anew, from the beginning",
+        "reverting starts it again, from the beginning",
     )._replace(pods=old.most_pods)
 
 
@@ -69,8 +69,8 @@ def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass) -> C
     if isinstance(new.work, Training):
         effect = "its Job is another one: the pods end, and the new ones start from the beginning"
     else:
-        effect = "its pods are made anew, one after the other"
-    return _change(after, new, found, what, effect, "reverting makes them anew once more")._replace(pods=old.most_pods)
+        effect = "its pods are recreated, one after the other"
+    return _change(after, new, found, what, effect, "reverting recreates them once more")._replace(pods=old.most_pods)
 
 
 def _pods(workload: Workload) -> str:

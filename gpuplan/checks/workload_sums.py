@@ -420,7 +420,7 @@ def _fraction_at(workload: Workload) -> Origin:
 def _may_evict(workload: Workload, other: Workload) -> bool:
     """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
 
-    Such schedulers go by the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
+    Such schedulers read the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
     in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     mine, its = workload.priority_class, other.priority_class

@@ -574,7 +574,7 @@ class Guard(Model):
     """Jobs that Argo CD runs with each sync of a pool's nodes: before, and after it has changed their labels."""
 
     image: Image = described("The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed.")
-    timeout: Duration = described("How long nodes may take to be partitioned anew.", default="30m")
+    timeout: Duration = described("How long nodes may take to be repartitioned.", default="30m")
 
 
 class Disruption(Model):
@@ -588,7 +588,7 @@ class Disruption(Model):
     )
     max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
     guard: Guard | None = described(
-        "With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they "
+        "With Argo CD: do not sync while pods hold GPUs of nodes that would be repartitioned, and wait until they "
         "have been.",
         default=None,
     )
@@ -1036,7 +1036,7 @@ class RetainedObject(Model):
 
 
 class RetainedSpec(Model):
-    """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
+    """What no policy defines any more, but nodes or controllers still need; exactly one thing."""
 
     mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = described(
         "An entry of the MIG manager's file.", default=None

@@ -119,7 +119,7 @@ def refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
         f" compute slices and {sum(profile.memory_slices for profile in core)} of {gpu.memory_slices} memory slices"
     )
     names = tuple(dict.fromkeys(profile.name for profile in core))
-    summary = f"no start is left for {_other(last, rest)} beside {_spell(rest)}"
+    summary = f"no placement is left for {_other(last, rest)} beside {_spell(rest)}"
     return Refusal(gpu, RefusedBy.NO_ARRANGEMENT, names, summary, tuple(facts))
 
 

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
-from gpuplan.pipeline.comparing import Applier, Diff, Impact, Platform, Side, SideKind
+from gpuplan.delivery.appliers import Applier
+from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.planning.plan import Amount, Approval, Window

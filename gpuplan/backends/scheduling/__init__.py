@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.policies import policies
+from gpuplan.backends.scheduling.policies import fixed_objects, pod_policies
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
+from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -23,10 +24,13 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind), about=about(priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, _system_namespace())
-        yield from (Manifest(_FOLDER, body) for body in policies(plan))
+        cluster = about(plan.cluster)
+        for body in pod_policies(plan):
+            yield Manifest(_FOLDER, body, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
+        for body in (_system_namespace(), *fixed_objects(plan)):
+            yield Manifest(_FOLDER, body, about=cluster)
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:

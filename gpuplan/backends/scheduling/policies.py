@@ -29,20 +29,26 @@ _SCHEDULERS: Final = {
 """The values of `schedulerName` that pods may have."""
 
 
-def policies(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The policies and their bindings."""
-    facts = {plan.cluster.scheduler.kind.value}
-    facts |= {"fractions"} if plan.cluster.scheduler.kind in _HANDS_OUT_FRACTIONS else set()
-    facts |= {"claims"} if uses_claims(plan) else set()
-    values = _values(plan, facts)
-    rows = read_rows(_FILE)
-    for name in ("grants", "devices"):
-        yield admission_policy(_NAMES[name], rows[name], facts, values)
+def pod_policies(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The policies that judge what tenants' pods ask for, and how they get it."""
+    yield _policy(plan, "grants")
+    yield _policy(plan, "devices")
+
+
+def fixed_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The bindings of both, and with Kueue the policy that judges Jobs: no quota and no class changes them."""
     yield _grants_binding()
     yield _tenants_binding(_NAMES["devices"])
     if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-        yield admission_policy(_NAMES["jobs"], rows["jobs"], facts, values)
+        yield _policy(plan, "jobs")
         yield _tenants_binding(_NAMES["jobs"])
+
+
+def _policy(plan: Plan, name: str) -> dict[str, Any]:
+    facts = {plan.cluster.scheduler.kind.value}
+    facts |= {"fractions"} if plan.cluster.scheduler.kind in _HANDS_OUT_FRACTIONS else set()
+    facts |= {"claims"} if uses_claims(plan) else set()
+    return admission_policy(_NAMES[name], read_rows(_FILE)[name], facts, _values(plan, facts))
 
 
 def _values(plan: Plan, facts: set[str]) -> Mapping[str, str]:

@@ -332,18 +332,19 @@ def _pods_per_node(workload: Workload, part: Pool) -> int:
 
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
+    nodes = count(pool.nodes.count, "node")
     if workload.fraction is not None:
         room = count(int(1 / workload.fraction.least), "pod")
-        fact = f"a GPU has room for {room} of {each}, {pool.gpu_count} GPUs for {most}"
+        fact = f"a GPU has room for {room} of {each}, {count(pool.gpu_count, 'GPU')} for {most}"
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
-        fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {pool.nodes.count} nodes for {most}"
+        fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
     gang = workload.work.gang if isinstance(workload.work, Training) else None
     return Finding(
         _pods_at(workload),
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
-        related=(Label(pool.nodes.at / "count", f"{pool.nodes.count} nodes"),),
+        related=(Label(pool.nodes.at / "count", nodes),),
         notes=(fact,),
         help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
         f"{ceil(pods / per_node)}",

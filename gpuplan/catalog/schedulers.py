@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from gpuplan.values import Value
 
 SCHEDULERS: Final[Mapping[str, str]] = {
     "kubernetes": "plain Kubernetes",
@@ -35,8 +36,7 @@ class Needs(StrEnum):
     CONFIGURATION = "configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Value):
     """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing.
 
     ``setting`` is what the scheduler itself must be told, empty where that is nothing; ``source`` is the address of
@@ -52,8 +52,7 @@ class Capability:
     is_uncertain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Value):
     """Something that a policy can ask of a scheduler; ``field`` is where it says so."""
 
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
@@ -10,6 +10,7 @@ from gpuplan.checks.losses import losses
 from gpuplan.checks.uses import Use, uses
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.values import Value
 
 
 class ConceptChange(NamedTuple):
@@ -19,8 +20,7 @@ class ConceptChange(NamedTuple):
     places: tuple[Use, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerComparison:
+class SchedulerComparison(Value):
     """What the policy of one cluster asks for, by what becomes of it; what it does not ask for is nowhere.
 
     ``gained`` is lost today and kept by the other, ``lost`` the other way round; one concept may be in both, at

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
+from gpuplan.values import Value
 
 
 class Context(Protocol):
@@ -23,8 +23,7 @@ class Context(Protocol):
 C = TypeVar("C", bound=Context)
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[C]):
+class Check(Value, Generic[C]):
     """A rule and the function that finds where a context breaks it."""
 
     rule: Rule

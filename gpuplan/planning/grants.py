@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog import parse_profile, resource_suffix
 from gpuplan.planning.kai import queue_name
@@ -21,6 +20,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Unit,
 )
+from gpuplan.values import Value
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
@@ -57,8 +57,7 @@ def has_admission_policies(cluster: Cluster) -> bool:
     return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Value):
     """A resource, a DeviceClass or `FRACTION` that pods of one namespace may ask for in one pool.
 
     ``most_per_container`` is None where a container may ask for any number.

@@ -7,7 +7,7 @@ of them for that to show in every start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
@@ -47,6 +47,7 @@ from gpuplan.policy.models import (
     Training,
     Window,
 )
+from gpuplan.values import Value
 
 T = TypeVar("T")
 
@@ -281,8 +282,7 @@ class Unit(NamedTuple):
         return self.resource or self.device_class
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(Value):
     """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
 
     ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
@@ -548,8 +548,7 @@ class Component(NamedTuple):
 UNREAD = "?"
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Value):
     """Names of documents that exist but could not be resolved: what refers to them is not wrong for it.
 
     `UNREAD` among them stands for documents that could not even be read. ``incomplete_tenants`` are in the plan,
@@ -564,8 +563,7 @@ class Broken:
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Value):
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
 
     ``removed`` says by kind and name where the overlay takes a document of the bases away.

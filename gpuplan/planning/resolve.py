@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuplan.catalog import Catalog
 from gpuplan.diagnostics import Diagnostic, Origin
@@ -31,10 +30,10 @@ from gpuplan.planning.tenants import limit_depth, resolve_tenant
 from gpuplan.planning.totals import add_up
 from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class HandWork:
+class HandWork(Value):
     """What a cluster's overlay holds beside policies: its kustomize Components and their documents."""
 
     components: tuple[Component, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -11,6 +10,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.catalog.schedulers import SCHEDULERS, Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
 from gpuplan.policy.fields import FieldDoc
+from gpuplan.values import Value
 from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
 from gpuplan.views.fields import name
 from gpuplan.views.rules import how_to_ignore
@@ -21,8 +21,7 @@ NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. 
 _HELP_WIDTH = 90
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Value):
     """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
 
     refused: str = ""

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from gpuplan.manifests.templates import filled, rows_for
+from gpuplan.policy.models import SchedulerKind
 
 ROWS: list[dict[str, Any]] = [
     {"name": "always"},
@@ -48,7 +49,7 @@ def test_a_place_without_a_value_is_a_mistake() -> None:
 
 BACKENDS = Path(__file__).parents[2] / "gpuplan" / "backends"
 FACTS = {
-    BACKENDS / "scheduling/policies.yaml": {"kubernetes", "kueue", "kai", "runai", "claims", "fractions"},
+    BACKENDS / "scheduling/policies.yaml": {*SchedulerKind, "claims", "finds-pools", "fractions"},
     BACKENDS / "kueue/policies.yaml": set(),
     BACKENDS / "kai/policies.yaml": set(),
     BACKENDS / "monitoring/rules.yaml": {
@@ -81,6 +82,11 @@ def test_a_row_has_the_keys_of_its_kind_and_asks_for_known_facts(file: Path, fac
         assert any(row.keys() - {"if", "unless"} <= keys for keys in KEYS), row
         asked = [row.get(key, ()) for key in ("if", "unless")]
         assert {fact for item in asked for fact in ([item] if isinstance(item, str) else item)} <= facts, row
+
+
+def test_each_scheduler_has_its_policies_for_pods() -> None:
+    policies = yaml.safe_load((BACKENDS / "scheduling/policies.yaml").read_text(encoding="utf-8"))
+    assert list(policies["further"]) == list(SchedulerKind)
 
 
 def test_every_file_with_places_is_looked_at() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpuplan.manifests import admission_policy
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.grants import QUEUES_POLICY
-from gpuplan.planning.kai import OWN_CLASSES, QUEUE_LABEL
+from gpuplan.planning.schedulers.kai import OWN_CLASSES, QUEUE_LABEL
 
 _FILE: Final = Path(__file__).with_name("policies.yaml")
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from gpuplan.manifests import admission_policy
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.grants import QUEUES_POLICY
-from gpuplan.planning.kueue import PRIORITY_LABEL
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 
 _FILE: Final = Path(__file__).with_name("policies.yaml")
 

@@ -15,7 +15,8 @@ from typing import Any
 from gpuplan.backends.scheduling.policies import fixed_objects, pod_policies
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, PriorityClass, Stage
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.SCHEDULING.value
@@ -24,23 +25,24 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind), about=about(priority))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler), about=about(priority))
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
+        yield Manifest(_FOLDER, _system_namespace(), about=cluster)
         for body in pod_policies(plan):
             yield Manifest(_FOLDER, body, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
-        for body in (_system_namespace(), *fixed_objects(plan)):
+        for body in fixed_objects(plan):
             yield Manifest(_FOLDER, body, about=cluster)
 
 
-def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:
+def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
     """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone.
 
     With Kueue no class preempts by itself. Kueue evicts workloads by quota, and a pod that it has admitted has its
     place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
     again.
     """
-    preempts = priority.spec.preempts and scheduler is not SchedulerKind.KUEUE
+    preempts = priority.spec.preempts and not scheduler.leaves_preemption_to_queues
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -10,23 +10,13 @@ from gpuplan.manifests import admission_policy
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import DEVICE_VARIABLES, FRACTION, GRANTS_POLICY, SYSTEM_NAMESPACE
-from gpuplan.planning.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from gpuplan.planning.kueue import ADMISSION_GATE
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, SchedulerKind
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 
 _FILE: Final = Path(__file__).with_name("policies.yaml")
 _NAMES: Final = {"grants": GRANTS_POLICY, "devices": "gpuplan-devices", "jobs": "gpuplan-jobs"}
 """Names of objects by those in the file."""
-
-_HANDS_OUT_FRACTIONS: Final = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
-"""Who hands out fractions of GPUs, to pods with an annotation."""
-_SCHEDULERS: Final = {
-    SchedulerKind.KUBERNETES: ["default-scheduler"],
-    SchedulerKind.KUEUE: ["default-scheduler"],
-    SchedulerKind.KAI: ["default-scheduler", SCHEDULER_NAME],
-    SchedulerKind.RUNAI: ["default-scheduler", "runai-scheduler"],
-}
-"""The values of `schedulerName` that pods may have."""
 
 
 def pod_policies(plan: Plan) -> Iterator[dict[str, Any]]:
@@ -36,25 +26,29 @@ def pod_policies(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def fixed_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The bindings of both, and with Kueue the policy that judges Jobs: no quota and no class changes them."""
+    """The bindings of both, and the further policies of a scheduler with theirs: no quota and no class changes them."""
     yield _grants_binding()
     yield _tenants_binding(_NAMES["devices"])
-    if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-        yield _policy(plan, "jobs")
-        yield _tenants_binding(_NAMES["jobs"])
+    for name in read_rows(_FILE)["further"][plan.scheduler.kind.value]:
+        yield _policy(plan, name)
+        yield _tenants_binding(_NAMES[name])
 
 
 def _policy(plan: Plan, name: str) -> dict[str, Any]:
-    facts = {plan.cluster.scheduler.kind.value}
-    facts |= {"fractions"} if plan.cluster.scheduler.kind in _HANDS_OUT_FRACTIONS else set()
-    facts |= {"claims"} if uses_claims(plan) else set()
-    return admission_policy(_NAMES[name], read_rows(_FILE)[name], facts, _values(plan, facts))
+    facts = {
+        "claims": uses_claims(plan),
+        "finds-pools": plan.scheduler.finds_pools,
+        "fractions": plan.scheduler.has_fractions,
+        plan.scheduler.kind.value: True,
+    }
+    holding = {fact for fact, is_so in facts.items() if is_so}
+    return admission_policy(_NAMES[name], read_rows(_FILE)[name], holding, _values(plan, holding))
 
 
 def _values(plan: Plan, facts: set[str]) -> Mapping[str, str]:
     """What stands in the places of the file's texts."""
     uses = {"claims": "size(variables.claims) > 0 || ", "fractions": "variables.asksFraction || "}
-    schedulers = _SCHEDULERS[plan.cluster.scheduler.kind]
+    schedulers = plan.scheduler.pod_schedulers
     default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     return {
         "default_priority": str(default),
@@ -65,7 +59,7 @@ def _values(plan: Plan, facts: set[str]) -> Mapping[str, str]:
         "node_pool_label": NODE_POOL_LABEL,
         "pool_label": POOL_LABEL,
         "queue_label": QUEUE_LABEL,
-        "schedulers": str(schedulers),
+        "schedulers": str(list(schedulers)),
         "schedulers_listed": " or ".join(schedulers),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
     }

@@ -530,7 +530,7 @@ class Guard(Model):
     image: Image
     """The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed."""
     timeout: Duration = "30m"
-    """How long nodes may take to be partitioned anew."""
+    """How long nodes may take to be repartitioned."""
 
 
 class Disruption(Model):
@@ -543,9 +543,7 @@ class Disruption(Model):
     max_unavailable: Positive = 1
     """How many nodes may be disturbed at once."""
     guard: Guard | None = None
-    """With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they have
-    been.
-    """
+    """With Argo CD: do not sync while pods hold GPUs of nodes that would be repartitioned, and wait until they were."""
 
 
 class Rollout(Model):
@@ -971,7 +969,7 @@ class RetainedObject(Model):
 
 
 class RetainedSpec(Model):
-    """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
+    """What no policy defines any more, but nodes or controllers still need; exactly one thing."""
 
     mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = None
     """An entry of the MIG manager's file."""

@@ -35,7 +35,7 @@ def may_evict(scheduler: SchedulerTraits, tenant: Tenant, higher: Rank, lower: R
 def evicts(scheduler: SchedulerTraits, tenant: Tenant, rank: Rank) -> bool:
     """Whether a tenant's pods of a class evict any below them.
 
-    Schedulers that go by shares look at the values alone, whatever the class says about preempting
+    Schedulers that evict by share read the values alone, whatever the class says about preempting
     (`buildFilterFuncForPreempt` in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     match scheduler.evicts:

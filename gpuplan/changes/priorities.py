@@ -44,9 +44,9 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             new,
             ChangeClass.RECREATE,
             "; ".join(fixed),
-            "the API server refuses the change: the class must be deleted and made anew, and meanwhile nobody can "
+            "the API server refuses the change: the class must be deleted and recreated, and meanwhile nobody can "
             "create pods with it; pods that run keep what they had",
-            "reverting is refused in the same way, once the class is made anew",
+            "reverting is refused in the same way, once the class is recreated",
         )
     if old.spec.default != new.spec.default:
         yield _change(

@@ -517,7 +517,7 @@ class RetainedObject(NamedTuple):
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to."""
+    """What no policy defines any more and the cluster still needs."""
 
     at: Origin
     name: str

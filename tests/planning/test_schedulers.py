@@ -19,7 +19,6 @@ EACH = pytest.mark.parametrize("kind", SchedulerKind)
 KNOW_KINDS = frozenset(
     {
         "planning/plan.py",  # which holds its value
-        "backends/scheduling/schedulers.py",  # the rules for pods of each
         "backends/workloads/schedulers.py",  # what each reads on a workload
     }
 )

@@ -39,7 +39,7 @@ class Coverage:
         self._known: dict[str, tuple[tuple[str, int], ...]] = {}
 
     def tests_of(self, file: str, lines: Iterable[int]) -> list[str]:
-        """The tests that come by one of the lines of a file, those that are most about the file first, and slow ones last.
+        """The tests that come by one of the lines of a file, most about the file first, slow ones last.
 
         They are taken in turn from two orders: by the share of the file in all that a test comes by, and by its number
         of lines there.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final, Union
 import yaml
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
@@ -28,8 +28,7 @@ def parse_version(text: str) -> Version | None:
 # --- Releases ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Value):
     """A line of releases, such as v26.7, which has v26.7.0 and v26.7.1.
 
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
@@ -97,8 +96,7 @@ class DriverEffect(StrEnum):
     CDMM = "cdmm"
 
 
-@dataclass(frozen=True, slots=True)
-class DriverDefect:
+class DriverDefect(Value):
     """A defect or a mode of some driver versions.
 
     ``products`` are the beginnings of the product labels of the boards that it hits; empty, it hits all.
@@ -142,8 +140,7 @@ Keys = Mapping[str, Union["Keys", None]]
 _NOTHING: Final[Keys] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ChartKeys:
+class ChartKeys(Value):
     """The keys of one release's chart; ``is_read`` says that this line's chart was read, not only its neighbours'."""
 
     keys: Keys
@@ -220,38 +217,18 @@ def _read_lines() -> tuple[Version, ...]:
 
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------
 
-DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
-    ("mig", "strategy"): "spec.gpuOperator.migStrategy",
-    ("driver", "enabled"): "spec.gpuOperator.driver.enabled",
-    ("driver", "version"): "spec.gpuOperator.driver.version",
-    ("platform", "openshift"): "spec.platform",
-    ("nfd", "enabled"): "spec.gpuOperator.nfd",
-    ("devicePlugin", "enabled"): "",
-    ("devicePlugin", "config", "create"): "",
-    ("devicePlugin", "config", "name"): "",
-    ("devicePlugin", "config", "default"): "",
-    ("devicePlugin", "config", "data"): "",
-    ("migManager", "config", "create"): "",
-    ("migManager", "config", "name"): "",
-    ("migManager", "config", "default"): "",
-    ("migManager", "config", "data"): "",
-    ("node-feature-discovery", "master", "config", "enableTaints"): "spec.nodeLabels",
-    ("dcgmExporter", "enabled"): "spec.monitoring",
-    ("dcgmExporter", "config", "create"): "spec.monitoring",
-    ("dcgmExporter", "config", "name"): "spec.monitoring",
-    ("dcgmExporter", "config", "data"): "spec.monitoring",
-    ("dcgmExporter", "serviceMonitor", "enabled"): "spec.monitoring",
-    ("dcgmExporter", "serviceMonitor", "honorLabels"): "spec.monitoring.honorLabels",
-    ("nodeStatusExporter", "enabled"): "spec.monitoring",
-}
-"""Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
 
-DECIDED_ENVIRONMENT: Final[Mapping[tuple[str, str], str]] = {
-    ("migManager", "WITH_REBOOT"): "spec.gpuOperator.rebootOnMigChange",
-    ("devicePlugin", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
-    ("gfd", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
-}
-"""Environment variables, by operand, that would override what follows from the policy."""
+@cache
+def decided_values() -> Mapping[tuple[str, ...], str]:
+    """Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
+    return {tuple(key.split(".")): field or "" for key, field in _helm_values()["decided"].items()}
+
+
+@cache
+def decided_environment() -> Mapping[tuple[str, str], str]:
+    """Environment variables, by operand, that would override what follows from the policy, with its field."""
+    decided = _helm_values()["decided_environment"]
+    return {(operand, name): field for operand, names in decided.items() for name, field in names.items()}
 
 
 # --- Tolerations -------------------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
-from gpuplan.planning.plan import Amount, Window
+from gpuplan.planning.plan import Amount, Plan, Window
+from gpuplan.planning.subjects import Part, subject_of
+from gpuplan.values import Value
 
 __all__ = [
     "CapacityChange",
@@ -19,12 +20,12 @@ __all__ = [
     "NodeImpact",
     "ObjectChange",
     "Subject",
+    "change_of",
     "worst",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
+class NodeImpact(Value):
     """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
 
     ``are_new`` says that they come to a pool; those that were in another one before are not meant.
@@ -87,6 +88,11 @@ class Change(NamedTuple):
     needs_drain: bool = False
     needs_reboot: bool = False
     windows: tuple[Window, ...] = ()
+
+
+def change_of(plan: Plan, part: Part, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
+    """A change of a document of the policy, by the part of the plan that was made of it."""
+    return Change(plan.cluster.name, change_class, subject_of(part), what, effect, undo, part.at)
 
 
 class ObjectChange(NamedTuple):

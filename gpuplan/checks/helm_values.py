@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog.operators import (
-    DECIDED_ENVIRONMENT,
-    DECIDED_VALUES,
     Keys,
     chart_keys,
+    decided_environment,
+    decided_values,
     lines_that_know,
     newest_read_line,
 )
@@ -18,6 +17,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]
@@ -111,11 +111,11 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
         return
     values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at
     decided = _decided(plan)
-    for route, field in DECIDED_VALUES.items():
+    for route, field in decided_values().items():
         found = _find(values, route)
         if found is not None and found not in decided.get(route, (found,)):
             yield _contradiction(_at(at, route), ".".join(route), field)
-    for (operand, variable), field in DECIDED_ENVIRONMENT.items():
+    for (operand, variable), field in decided_environment().items():
         for index, value in _variables(values, operand, variable):
             if variable != "WITH_REBOOT" or value != _reboots(plan):
                 yield _contradiction(_at(at, (operand, "env")) / index, f"{operand}.env[{variable}]", field)
@@ -221,8 +221,7 @@ _NFD_CHART = "node-feature-discovery"
 # --- Components that the plan needs ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Switch:
+class _Switch(Value):
     """A value that takes away what the plan builds on."""
 
     route: Route

@@ -19,13 +19,12 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     Tenant,
     Training,
     UnitKey,
     Workload,
 )
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 
 class _Use(NamedTuple):
@@ -201,10 +200,9 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise the guarantee, ask for less, or use a preemptible class for what may run on borrowed units.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind is SchedulerKind.KUBERNETES:
+    if not plan.scheduler.reclaims:
         return
-    starts = kind is SchedulerKind.KUEUE
+    starts = not plan.scheduler.evicts_preemptible_alone
     for use in _uses(plan):
         # Parents: guarantees of children lie within theirs, so what fits into those fits there.
         own = _at_once(_lasting(_own(use)))
@@ -245,7 +243,7 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     Nothing, where the workload can stand it: a training job that writes checkpoints, an inference service that may
     have fewer replicas. Otherwise raise the tenant's guarantee.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if not plan.scheduler.reclaims:
         return
     promised = {total.key: total.guaranteed for total in plan.totals}
     for use in _uses(plan):
@@ -332,13 +330,13 @@ def _pods_per_node(workload: Workload, part: Pool) -> int:
 
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
-    nodes = _counted(pool.nodes.count, "node")
+    nodes = count(pool.nodes.count, "node")
     if workload.fraction is not None:
-        room = _pods(int(1 / workload.fraction.least))
-        fact = f"a GPU has room for {room} of {each}, {_counted(pool.gpu_count, 'GPU')} for {most}"
+        room = count(int(1 / workload.fraction.least), "pod")
+        fact = f"a GPU has room for {room} of {each}, {count(pool.gpu_count, 'GPU')} for {most}"
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
-        fact = f"{has}: room for {_pods(per_node)} of {each}, {nodes} for {most}"
+        fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
     gang = workload.work.gang if isinstance(workload.work, Training) else None
     return Finding(
         _pods_at(workload),
@@ -386,7 +384,7 @@ class _Evicted(NamedTuple):
     def fact(self) -> str:
         left = 1 - self.pods * self.fraction
         then = left + self.leaving * self.fraction
-        has = f"a GPU has {_pods(self.pods)} of `{self.workload.name}`, which leave {number(left)}"
+        has = f"a GPU has {count(self.pods, 'pod')} of `{self.workload.name}`, which leave {number(left)}"
         work = self.workload.work
         also = "; the rest of its gang goes with them" if isinstance(work, Training) and work.gang else ""
         return f"{has}; without {self.leaving} of them it has {number(then)}{also}"
@@ -401,7 +399,7 @@ def _evicted_by(workload: Workload, others: Iterable[Workload]) -> Iterator[_Evi
 
 
 def _makes_room(workload: Workload, fraction: FractionRequest, found: Sequence[_Evicted]) -> Finding:
-    evicted = " or ".join(f"{_pods(item.leaving)} of `{item.workload.name}`" for item in found)
+    evicted = " or ".join(f"{count(item.leaving, 'pod')} of `{item.workload.name}`" for item in found)
     return Finding(
         fraction.at,
         f"a pod of `{workload.name}` evicts {evicted} from a full GPU",
@@ -421,7 +419,7 @@ def _fraction_at(workload: Workload) -> Origin:
 def _may_evict(workload: Workload, other: Workload) -> bool:
     """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
 
-    Such schedulers go by the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
+    Such schedulers read the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
     in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
     """
     mine, its = workload.priority_class, other.priority_class
@@ -533,18 +531,10 @@ def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
     """The proof of each workload's amount, of the largest where there are many: ``4 pods of 0.33``."""
     shown = sorted(workloads, key=lambda workload: (-_amount(workload), workload.name))[:3]
     return tuple(
-        f"`{workload.name}`: {_pods(workload.most_pods)} of {number(workload.amount_per_pod)} "
+        f"`{workload.name}`: {count(workload.most_pods, 'pod')} of {number(workload.amount_per_pod)} "
         f"`{workload.unit.name}` = {number(_amount(workload))}"
         for workload in shown
     )
-
-
-def _pods(count: int) -> str:
-    return _counted(count, "pod")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _pods_field(workload: Workload) -> str:

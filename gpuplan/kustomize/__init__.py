@@ -1,4 +1,4 @@
-"""Build folders with kustomize, whether it comes by itself or inside of kubectl."""
+"""Build folders with kustomize, as a program of its own or as a part of kubectl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from gpuplan.kustomize.confinement import find_confinement
 from gpuplan.kustomize.running import Ended, environment, out_of_time, run
 from gpuplan.kustomize.scratch import Scratch, Sources, laid_out
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 __all__ = [
     "LONGEST_BUILD",
@@ -42,8 +42,7 @@ OUT_OF_TIME: Final = out_of_time(LONGEST_BUILD)
 MARK: Final = "gpuplan.dev/folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Value):
     """What came of a folder: the objects as YAML text, or what kustomize says of there being none."""
 
     text: str = ""

@@ -9,7 +9,6 @@ strict field validation of the API server, a field that would be dropped is an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from os.path import relpath, sep
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
 from gpuplan.manifests.crd_shapes import Misfit, misfits_of_definition, misfits_of_schema
 from gpuplan.manifests.crd_texts import UnreadableCrdError, parse, read
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
+from gpuplan.values import Value
 from gpuplan.wording import listing
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -33,11 +33,10 @@ _SAME: Final = frozenset(
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _TYPE_META: Final[Mapping[str, Schema]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, such as the crds/ of a chart"
-_HELP: Final = "take the file anew from its release; without it these objects are not checked"
+_HELP: Final = "take the file again from its release; without it these objects are not checked"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Value):
     """A definition that can be used: its served versions, with their schemas as the CRD has them."""
 
     file: Path
@@ -47,8 +46,7 @@ class Definition:
     """Where in the file each version's schema stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """A file, or a definition in it, that cannot be used, and all that is wrong with it."""
 
     file: Path
@@ -56,7 +54,7 @@ class Refusal:
     misfits: tuple[Misfit, ...]
 
     def report(self, root: Path) -> Diagnostic:
-        """One finding for each definition: who takes the file anew corrects all of it."""
+        """One finding for each definition: who takes the file again corrects all of it."""
         first, *others = self.misfits
         where = f"`{field_path(first.place)}` " if first.place else ""
         file = SourceFile(relpath(self.file, root).replace(sep, "/"), "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename
@@ -36,7 +35,9 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
+from gpuplan.pipeline.steps import is_new, judge_step
 from gpuplan.planning.plan import UNREAD, Plan
+from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ class Impact(NamedTuple):
     holders: tuple[Holder, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Value):
     """All that differs between two platforms, sorted by cluster, worst first.
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
@@ -210,9 +210,23 @@ def compare(
     return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
 
 
+def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Report) -> Iterator[Diagnostic]:
+    """What is wrong with the step to the files as they lie there, from a revision or from a folder with a platform."""
+    side, _ = choose_sides(root, against=against)
+    if side.kind is SideKind.OUTPUT:
+        raise GpuplanError(
+            f"`{against}` holds what `gpuplan build` wrote, and a step is judged between policies",
+            f"name a revision, or run `gpuplan diff --against {against}`",
+        )
+    earlier = read_side(side, clusters).report
+    if earlier is not None:
+        yield from judge_step(earlier, later, against)
+        if not earlier.clusters:
+            yield from (is_new(plan, against) for plan in later.plans)
+
+
 def _judge(before: Platform, after: Platform, pods: Sequence[Pod] | None) -> tuple[Diagnostic, ...]:
     from gpuplan.pipeline.findings import tidy
-    from gpuplan.pipeline.steps import judge_step
 
     if before.report is None or after.report is None:
         return ()

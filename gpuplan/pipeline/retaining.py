@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -27,6 +26,7 @@ from gpuplan.planning.plan import (
     Retained,
 )
 from gpuplan.policy.models import API_VERSION
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -55,8 +55,7 @@ class Leftover(NamedTuple):
     is_ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Value):
     """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
     Both are empty where ``report`` has errors.
@@ -124,7 +123,7 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
 
 
 class _Needed(NamedTuple):
-    """Something that the cluster goes by: a label's value, or an object's identity, where the label is empty.
+    """Something that the cluster needs: a label's value, or an object's identity, where the label is empty.
 
     ``spec`` is that of a document which retains it, and ``document`` that one's name where it can have it.
     """

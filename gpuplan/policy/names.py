@@ -2,10 +2,10 @@
 
 # No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 LONGEST_LABEL: Final = 63
 LONGEST_SUBDOMAIN: Final = 253
@@ -18,8 +18,7 @@ _LABEL: Final = regex(DNS_LABEL)
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
-@dataclass(frozen=True)
-class Naming:
+class Naming(Value):
     """A kind of name; ``carrier`` says what in the cluster has it. Its form is a rule of its own, not of the type.
 
     What breaks it is read all the same, and GPU120 and GPU121 tell of it: the rest of the policy can be judged.
@@ -37,25 +36,34 @@ class Naming:
     def longest(self) -> int:
         return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
 
-    @property
-    def pattern(self) -> str:
-        return DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL
-
     def is_spelt(self, name: str) -> bool:
         return (_SUBDOMAIN if self.is_subdomain else _LABEL).fullmatch(name) is not None
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
-        return {**handler(core), "pattern": self.pattern, "maxLength": self.longest}
+        return {**handler(core), **self.rule}
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """What a JSON Schema says of it."""
+        return {"pattern": DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL, "maxLength": self.longest}
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Value):
     """A name of something that has the name elsewhere in the policies, where it is judged."""
 
     naming: Naming
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
-        return self.naming.__get_pydantic_json_schema__(core, handler)
+        return {**handler(core), **self.naming.rule}
+
+
+class Titled(Value):
+    """What the name in the `metadata` of a document has to be."""
+
+    naming: Naming
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
+        return {**handler(core), "properties": {"name": self.naming.rule}}
 
 
 # --- Documents -----------------------------------------------------------------------------------------------------

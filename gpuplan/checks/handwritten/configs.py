@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem, find_problems
@@ -14,6 +13,7 @@ from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy, Plan
+from gpuplan.values import Value
 
 MOST_MPS_CLIENTS = 48
 
@@ -21,8 +21,7 @@ LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
-@dataclass(frozen=True, slots=True)
-class _Config:
+class _Config(Value):
     """A file's content. That of a ConfigMap is text, and has one place for all that is in it."""
 
     at: Origin
@@ -207,7 +206,7 @@ def mig_config_refused(plan: Plan) -> Iterator[Finding]:
     ## Why
     The file is parsed as a whole (`api/spec/v1` of NVIDIA/mig-parted): one bad entry fails every node of the cluster.
     What is not refused can be worse: a malformed filter matches no GPU, and a count of 0 never becomes true, so that
-    the node is partitioned anew at each start.
+    the node is repartitioned at each start.
 
     ## Instead
     Write a MigLayout: gpuplan writes the file, and proves that the instances fit.

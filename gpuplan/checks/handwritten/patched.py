@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from gpuplan.checks.handwritten.components import (
@@ -41,11 +40,11 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing, misspelling
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Value):
     """A folder that is delivered by itself, before and after its Components.
 
     ``after`` is what kustomize built, or None where it was not built: it has no Components, or they are in the way.
@@ -75,8 +74,7 @@ class Folder:
         return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(Value):
     """A cluster's folders, those without Components included."""
 
     plan: Plan
@@ -311,7 +309,7 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
                     place / "spec" / "rules",
                     f"generated {before.identity} has {what} than planned",
                     label="changed here",
-                    notes=("the plan goes by what the policy says of the pool",),
+                    notes=("the plan follows what the policy says of the pool",),
                     help=f"change `{field}` of the pool instead",
                     severity=Severity.WARNING,
                 )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from posixpath import dirname, normpath
 
 from gpuplan.diagnostics import Location, Origin, Path
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
 ALL_KUSTOMIZATION_FILES = (*KUSTOMIZATION_FILES, "Kustomization")
 
 
-@dataclass(frozen=True, slots=True)
-class Kustomization:
+class Kustomization(Value):
     """A `kustomization.yaml`; ``folder`` is relative to the repository's root."""
 
     at: Origin
@@ -27,8 +27,7 @@ class Kustomization:
         return self.body.get("kind") == "Component"
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Value):
     """A Kubernetes object, or the part of one that a patch sets.
 
     A patch inside a kustomization's text has no places of its own: all of it ``is_inline``, at that text. The kind of a
@@ -68,8 +67,7 @@ class Object:
         return self.at if self.is_inline else self.at / parts
 
 
-@dataclass(frozen=True, slots=True)
-class HandFiles:
+class HandFiles(Value):
     """All that was written by hand for one cluster; ``documents`` are those of each file with their places."""
 
     kustomizations: tuple[Kustomization, ...] = ()
@@ -86,8 +84,7 @@ class HandFiles:
         return next((item for item in self.kustomizations if item.folder == folder), None)
 
 
-@dataclass(frozen=True, slots=True)
-class AfterPatching:
+class AfterPatching(Value):
     """The source of an object as kustomize built it: places in it are those in what was written by hand.
 
     That is a document which adds or patches it, or else, not being ``is_exact``, one place for all that is in it.

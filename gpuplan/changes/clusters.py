@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from gpuplan.changes.capacity import capacities, pods_on
+from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, worst
+from gpuplan.changes.model import Change, ChangeClass, change_of, worst
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import class_of_arrival
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import Subject
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, SchedulerKind, Stage
-
-_HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
+from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, Stage
 
 
 def added(plan: Plan) -> Change:
@@ -49,13 +45,13 @@ def removed(plan: Plan) -> Change:
         ChangeClass.DESTRUCTIVE,
         "cluster is removed",
         "whatever syncs its folders finds them gone: what it wrote is removed, or stays with nobody to see to it",
-        "reverting applies everything anew; pods and partitions that are lost do not come back",
+        "reverting applies everything again; pods and partitions that are lost do not come back",
         plan.cluster.at,
     )._replace(
         stages=(*Stage, "argocd", "flux"),
         nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(pool, None)),
-        pods=sum(pods_on(plan, part, part.nodes.count) for part in plan.parts),
+        pods=all_pods(plan),
         needs_drain=True,
     )
 
@@ -88,7 +84,7 @@ def _kubernetes(before: Plan, after: Plan) -> Iterator[Change]:
 def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = before.cluster.scheduler, after.cluster.scheduler
     if old.kind is not new.kind:
-        is_held = old.kind in _HAS_FINALIZERS
+        is_held = old.traits.has_queues
         yield _change(
             after,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -96,13 +92,11 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             "queues and flavors stay while work is in them, and what is queued is let go by nobody"
             if is_held
             else "new pods go through another scheduler; those that run stay where they are",
-            "reverting leaves queues and flavors behind while work is in them"
-            if new.kind in _HAS_FINALIZERS
-            else REVERT,
+            "reverting leaves queues and flavors behind while work is in them" if new.traits.has_queues else REVERT,
             new.at,
         )._replace(
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
-            pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts) if is_held else 0,
+            pods=all_pods(before) if is_held else 0,
         )
     elif old.runai_cluster_id != new.runai_cluster_id:
         yield _change(
@@ -142,7 +136,7 @@ def _node_labels(before: Plan, after: Plan) -> Iterator[Change]:
     )._replace(
         stages=(Stage.PARTITIONS, Stage.GPU_OPERATOR),
         nodes=impact_of_all(after.pools),
-        pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts),
+        pods=all_pods(before),
         needs_drain=True,
         needs_reboot=after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
@@ -181,7 +175,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
                 ChangeClass.DESTRUCTIVE,
                 f"{tool} no longer syncs the cluster",
                 "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no",
-                "reverting syncs everything anew, partitions included",
+                "reverting syncs everything again, partitions included",
                 old.at,
             )._replace(stages=(key, *Stage))
         elif old is None and new is not None:
@@ -203,7 +197,7 @@ def _synced_otherwise(after: Plan, old: Argocd | Flux, new: Argocd | Flux, tool:
         after,
         ChangeClass.DESTRUCTIVE if moved else ChangeClass.METADATA,
         f"{tool} syncs {'another cluster, or from another namespace' if moved else 'in another way'}",
-        "its objects are made anew elsewhere; finalizers on the old ones take what they wrote along, unless a person "
+        "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
         "says no"
         if moved
         else "the same folders are synced",
@@ -232,5 +226,5 @@ def _monitoring(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
-    name = plan.cluster.name
-    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at)
+    found = change_of(plan, plan.cluster, change_class, what, effect, undo)
+    return found._replace(at=at)

@@ -9,12 +9,11 @@ from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, m
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import section, without
-from gpuplan.changes.capacity import pods_on
-from gpuplan.changes.model import Change, ChangeClass
+from gpuplan.changes.capacity import all_pods, pods_on
+from gpuplan.changes.model import Change, ChangeClass, change_of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import Subject
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
@@ -75,7 +74,7 @@ def _installed_otherwise(before: Plan, after: Plan) -> Change:
     )._replace(
         nodes=impact_of_all(after.pools),
         stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
-        pods=_all_pods(before),
+        pods=all_pods(before),
         needs_drain=True,
     )
 
@@ -108,7 +107,7 @@ def _driver(before: Plan, after: Plan, text: str) -> Change:
         "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
         "reverting restarts the drivers again, in the same way",
         after.cluster.gpu_operator.at,
-    )._replace(nodes=impact_of_all(after.pools), pods=_all_pods(before), needs_drain=True)
+    )._replace(nodes=impact_of_all(after.pools), pods=all_pods(before), needs_drain=True)
 
 
 def _driver_text(before: Plan, after: Plan) -> str:
@@ -139,7 +138,7 @@ def _own_driver(operator: GpuOperator) -> str:
 
 
 def _restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[Pool]) -> Iterator[Change]:
-    """One for all: the operator renders a DaemonSet anew when anything of it changes, and the DaemonSet rolls.
+    """One for all: the operator renders a DaemonSet again when anything of it changes, and the DaemonSet rolls.
 
     Nodes whose MPS daemons restart are told of apart.
     """
@@ -168,7 +167,7 @@ def _without_mps(pool: Pool, mps: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def _mps_restarting(before: Plan, after: Plan) -> tuple[Pool, ...]:
-    """The parts of pools whose MPS daemons restart. They go by the pools as they were: that is what runs."""
+    """The parts of pools whose MPS daemons restart. They depend on the pools as they were: that is what runs."""
     if uses_claims(before) or not (_plugin_file_differs(before, after) or _mps_settings_differ(before, after)):
         return ()
     return tuple(part for part in before.parts if part.runs_mps)
@@ -394,10 +393,6 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 # --- Parts of all ------------------------------------------------------------------------------------------------
 
 
-def _all_pods(plan: Plan) -> int:
-    return sum(pods_on(plan, part, part.nodes.count) for part in plan.parts)
-
-
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
-    name = plan.cluster.name
-    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at, stages=(Stage.GPU_OPERATOR,))
+    found = change_of(plan, plan.cluster, change_class, what, effect, undo)
+    return found._replace(at=at, stages=(Stage.GPU_OPERATOR,))

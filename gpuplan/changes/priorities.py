@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.capacity import pods_of
-from gpuplan.changes.model import Change, ChangeClass
+from gpuplan.changes.model import Change, ChangeClass, change_of
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
-from gpuplan.manifests import Subject
-from gpuplan.planning.kueue import evicts_within
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+from gpuplan.planning.evictions import evicts_within
+from gpuplan.planning.plan import Plan, PriorityClass
 
 
 def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    old, new = ({item.name: item for item in plan.priority_classes} for plan in (before, after))
-    for name in sorted({*old, *new}):
-        one, other = old.get(name), new.get(name)
+    for one, other in successors(before.priority_classes, after.priority_classes, lambda *_: False):
         if one is None and other is not None:
             yield _change(
                 after,
@@ -46,9 +44,9 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             new,
             ChangeClass.RECREATE,
             "; ".join(fixed),
-            "the API server refuses the change: the class must be deleted and made anew, and meanwhile nobody can "
+            "the API server refuses the change: the class must be deleted and recreated, and meanwhile nobody can "
             "create pods with it; pods that run keep what they had",
-            "reverting is refused in the same way, once the class is made anew",
+            "reverting is refused in the same way, once the class is recreated",
         )
     if old.spec.default != new.spec.default:
         yield _change(
@@ -87,19 +85,16 @@ def _fixed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) ->
 
 
 def _preempts(plan: Plan, priority: PriorityClass) -> bool:
-    return priority.spec.preempts and plan.cluster.scheduler.kind is not SchedulerKind.KUEUE
+    return priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
 
 
 def _obeys_preemptible(before: Plan, after: Plan, name: str) -> bool:
-    """Whether anything that is applied says so: a queue of Kueue, or a label of work for KAI-Scheduler."""
-    match after.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
-            return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
-        case SchedulerKind.KAI:
-            return any(item.priority_class and item.priority_class.name == name for item in after.workloads)
-        case _:
-            return False
+    """Whether anything that is applied says so: a queue that evicts for all, or a label of work."""
+    if after.scheduler.leaves_preemption_to_queues:
+        old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
+        return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
+    named = (item.priority_class for item in after.workloads if after.scheduler.labels_preemptible)
+    return any(found is not None and found.name == name for found in named)
 
 
 def _pods(plan: Plan, priority: PriorityClass) -> int:
@@ -115,12 +110,4 @@ def _change(
         [tenant.name for tenant in plan.tenants if priority.name in {item.name for item in tenant.priority_classes}]
     )
     whose = f" (open to {tenants})" if tenants and change_class.rank > ChangeClass.METADATA.rank else ""
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("PriorityClass", priority.name),
-        f"{what}{whose}",
-        effect,
-        undo,
-        priority.at,
-    )
+    return change_of(plan, priority, change_class, f"{what}{whose}", effect, undo)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, GrantChange
+from gpuplan.changes.model import Change, ChangeClass, GrantChange, change_of
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
-from gpuplan.manifests import Subject
+from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import grants as granted
-from gpuplan.planning.kueue import evicts_within
-from gpuplan.planning.plan import Plan, Quota, SchedulerKind, Tenant
-
-_HAS_QUEUES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
-_HAS_TREES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI, SchedulerKind.RUNAI))
-_HAS_RANKS: Final = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
+from gpuplan.planning.plan import Plan, Quota, Tenant
+from gpuplan.planning.schedulers import Protects
+from gpuplan.planning.subjects import about
 
 
 def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
@@ -29,27 +26,17 @@ def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
         elif new is None:
             yield _removed(before, old)
         else:
-            also = () if old.name == new.name else (Subject("Tenant", old.name),)
+            also = () if old.name == new.name else about(old)
             yield from (change._replace(also=also) for change in _changed(before, after, old, new, pools))
 
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | None]]:
     """Each tenant and what became of it; one with another's namespaces was renamed."""
-    old, new = ({tenant.name: tenant for tenant in plan.tenants} for plan in (before, after))
-    gone = [tenant for name, tenant in old.items() if name not in new]
-    come = [tenant for name, tenant in new.items() if name not in old]
-    for tenant in gone:
-        same = (
-            other
-            for other in come
-            if set(tenant.spec.namespaces) == set(other.spec.namespaces) and tenant.spec.namespaces
-        )
-        successor = next(same, None)
-        if successor is not None:
-            come.remove(successor)
-        yield tenant, successor
-    yield from ((None, tenant) for tenant in come)
-    yield from ((old[name], new[name]) for name in old if name in new)
+    return successors(before.tenants, after.tenants, _has_same_namespaces)
+
+
+def _has_same_namespaces(one: Tenant, other: Tenant) -> bool:
+    return bool(one.spec.namespaces) and set(one.spec.namespaces) == set(other.spec.namespaces)
 
 
 # --- Tenants that come and go ------------------------------------------------------------------------------------
@@ -57,7 +44,7 @@ def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | N
 
 def _added(after: Plan, tenant: Tenant) -> Change:
     where = f" with the namespaces {names(tenant.spec.namespaces)}" if tenant.spec.namespaces else ""
-    return _change(
+    return change_of(
         after,
         tenant,
         ChangeClass.QUOTA,
@@ -68,11 +55,11 @@ def _added(after: Plan, tenant: Tenant) -> Change:
 
 
 def _removed(before: Plan, tenant: Tenant) -> Change:
-    held = "; its queues stay until their work is gone" if before.cluster.scheduler.kind in _HAS_QUEUES else ""
+    held = "; its queues stay until their work is gone" if before.scheduler.has_queues else ""
     where = (
         f"the namespaces {names(tenant.spec.namespaces)} and all in them" if tenant.spec.namespaces else "its quotas"
     )
-    return _change(
+    return change_of(
         before,
         tenant,
         ChangeClass.DESTRUCTIVE,
@@ -99,8 +86,8 @@ def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping
 
 def _renamed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Change:
     """A LocalQueue cannot name another ClusterQueue, and the old one stays while work holds quota of it."""
-    is_held = {plan.cluster.scheduler.kind for plan in (before, after)} & _HAS_QUEUES
-    return _change(
+    is_held = any(plan.scheduler.has_queues for plan in (before, after))
+    return change_of(
         after,
         new,
         ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -117,7 +104,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
     come = [name for name in new.spec.namespaces if name not in old.spec.namespaces]
     kept = {name for tenant in after.tenants for name in tenant.spec.namespaces}
     if lost := [name for name in gone if name not in kept]:
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.DESTRUCTIVE,
@@ -126,8 +113,8 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting brings the namespaces back, not what was in them",
         )._replace(pods=pods_of(old))
     if given := [name for name in gone if name in kept]:
-        is_held = after.cluster.scheduler.kind in _HAS_QUEUES
-        yield _change(
+        is_held = after.scheduler.has_queues
+        yield change_of(
             after,
             new,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -137,7 +124,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting is the same the other way round",
         )._replace(pods=pods_of(old) if is_held else 0)
     if come:
-        yield _change(after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT)
+        yield change_of(after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -157,7 +144,7 @@ def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[
         return
     less = any(_is_less(item) for item in differing)
     is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
-    yield _change(
+    yield change_of(
         after,
         new,
         ChangeClass.ADMISSION if is_closed else ChangeClass.QUOTA,
@@ -188,7 +175,7 @@ def _is_less(item: GrantChange) -> bool:
 def _division(plan: Plan, quota: Quota) -> object:
     """How a quota is split among namespaces, and lent where the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
-    lends = plan.cluster.scheduler.kind is SchedulerKind.KUEUE and quota.lendable < quota.guaranteed
+    lends = plan.scheduler.bounds_lending and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
 
 
@@ -215,9 +202,9 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         effect = "others may do something in its namespaces; what runs goes on" if not texts else effect
         texts.append("its members change")
     if texts:
-        yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)
+        yield change_of(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)
     elif one != other:
-        yield _change(
+        yield change_of(
             after, new, ChangeClass.METADATA, "priority classes are listed in another order", NOTHING_RUNS, REVERT
         )
 
@@ -236,21 +223,21 @@ def _roles(tenant: Tenant) -> set[tuple[str, str]]:
 
 
 def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
-    kind = after.cluster.scheduler.kind
+    scheduler = after.scheduler
     texts = []
-    if old.parent != new.parent and kind in _HAS_TREES:
+    if old.parent != new.parent and scheduler.counts_tenants:
         texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
-    if old.surplus_weight != new.surplus_weight and kind in _HAS_TREES:
+    if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
         texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != new.spec.surplus.rank and kind in _HAS_RANKS:
+    if old.spec.surplus.rank != new.spec.surplus.rank and scheduler.ranks_surplus:
         texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, new.spec.surplus.rank)}")
     protections = [(tenant.spec.protect.preempt, tenant.spec.protect.reclaim) for tenant in (old, new)]
-    if protections[0] != protections[1] and kind in _HAS_RANKS:
+    if protections[0] != protections[1] and scheduler.protects is not Protects.NOBODY:
         texts.append("its pods are protected for another time")
-    if kind is SchedulerKind.KUEUE and evicts_within(old) != evicts_within(new):
+    if scheduler.leaves_preemption_to_queues and evicts_within(old) != evicts_within(new):
         texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
     if texts:
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.PREEMPTION_ORDER,
@@ -258,15 +245,3 @@ def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "who gets what is idle, and who gives it back, differs: pods beyond a guarantee may be evicted",
             REVERT,
         )._replace(pods=pods_of(old))
-
-
-def _change(plan: Plan, tenant: Tenant, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("Tenant", tenant.name),
-        what,
-        effect,
-        undo,
-        tenant.at,
-    )

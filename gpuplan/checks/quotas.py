@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
-from gpuplan.catalog.schedulers import keepers
 from gpuplan.checks.caps import (
     Envelope,
     Grant,
@@ -34,14 +33,14 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     Tenant,
     TimeSlicing,
     Total,
     Unit,
     UnitKey,
 )
-from gpuplan.wording import SHOWN, joined, listing
+from gpuplan.planning.schedulers import keepers
+from gpuplan.wording import SHOWN, count, joined, listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------
 
@@ -86,15 +85,14 @@ def _over_capacity(total: Total) -> Finding:
         related=(
             Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now")
             if pool.rollout
-            else Label(pool.nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),
+            else Label(
+                pool.nodes.at / "count",
+                f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}",
+            ),
         ),
         notes=(f"{listed} of {capacity}",),
         help=f"lower the guarantees by {number(-total.free)}, or {more}",
     )
-
-
-def _nodes(pool: Pool) -> str:
-    return f"{pool.nodes.count} node{'' if pool.nodes.count == 1 else 's'}"
 
 
 def _crossing(amounts: Sequence[Amount], bound: Amount) -> int:
@@ -152,7 +150,7 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
     Lower the limits, cap at the guarantees (`scheduler.cap: guaranteed` in the cluster), or use a scheduler that
     reclaims. With `onLoss: refuse` this is an error.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if plan.scheduler.counts_tenants:
         return
     promised = {total.key: total for total in plan.totals if total.free >= 0}
     for key, grants in grants_by_unit(plan).items():
@@ -395,7 +393,7 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
     is an error.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if plan.scheduler.counts_tenants:
         return
     for tenant in plan.tenants:
         for resource, quotas in granted_together(tenant):

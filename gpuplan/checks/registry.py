@@ -28,8 +28,12 @@ class Check(Value, Generic[C]):
 
     rule: Rule
     find: Callable[[C], Iterable[Finding]]
+    applies: Callable[[C], bool] | None = None
+    """What a context must be for the rule to say anything of it."""
 
     def run(self, context: C) -> Iterator[Diagnostic]:
+        if self.applies is not None and not self.applies(context):
+            return
         for finding in self.find(context):
             yield Diagnostic(self.rule, finding, context.cluster_names)
 
@@ -49,6 +53,11 @@ def check(
         return Check(Rule(code, RulePage(name, severity, family, docs, ignorable)), function)
 
     return declare
+
+
+def only_if(applies: Callable[[C], bool]) -> Callable[[Check[C]], Check[C]]:
+    """Say what a context must be for the rule of a check to say anything of it."""
+    return lambda one: Check(one.rule, one.find, applies)
 
 
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:

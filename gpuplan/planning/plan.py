@@ -7,7 +7,7 @@ of them for that to show in every start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
 from gpuplan.policy.models import (
@@ -116,6 +117,10 @@ class Scheduler(NamedTuple):
     @property
     def runai_cluster_id(self) -> str | None:
         return self.spec.runai.cluster_id if self.spec.runai else None
+
+    @property
+    def traits(self) -> SchedulerTraits:
+        return traits_of(self.kind)
 
 
 class Argocd(NamedTuple):
@@ -512,7 +517,7 @@ class RetainedObject(NamedTuple):
 
 
 class Retained(NamedTuple):
-    """What the policies say no more and the cluster still holds on to."""
+    """What no policy defines any more and the cluster still needs."""
 
     at: Origin
     name: str
@@ -590,6 +595,16 @@ class Plan(Value):
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
 
+    @property
+    def scheduler(self) -> SchedulerTraits:
+        return self.cluster.scheduler.traits
+
+    def under(self, scheduler: SchedulerTraits) -> Plan:
+        """The plan with another scheduler, of a release that nobody knows."""
+        spec = self.cluster.scheduler.spec.model_copy(update={"kind": scheduler.kind})
+        settings = self.cluster.scheduler._replace(spec=spec, version="")
+        return replace(self, cluster=self.cluster._replace(scheduler=settings))
+
     @cached_property
     def tree(self) -> Tree:
         return Tree(self.tenants)
@@ -634,10 +649,10 @@ def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:
-    """What a part of the plan says, by name: each field of its spec, and what is resolved or computed.
+    """What a part of the plan says, by name, places aside: the fields of its spec, and what is resolved or computed.
 
-    What is resolved takes the place of the spec's field of the same name: a default that depends on other things is in
-    the one and not in the other.
+    What is resolved stands for the spec's field of the same name: a default that depends on other things is in the one
+    and not in the other.
     """
     if isinstance(part, BaseModel):
         yield from part
@@ -646,7 +661,8 @@ def said(part: object) -> Iterator[tuple[str, object]]:
     spec = getattr(part, "spec", None)
     if isinstance(spec, BaseModel):
         yield from (item for item in spec if item[0] not in names)
-    yield from ((name, getattr(part, name)) for name in names if name != "spec")
+    resolved = ((name, getattr(part, name)) for name in names if name != "spec")
+    yield from (item for item in resolved if not isinstance(item[1], Origin))
 
 
 # What readers of a plan need of the policy language.
@@ -671,7 +687,6 @@ __all__ = [
     "Platform",
     "PodSecurity",
     "Role",
-    "SchedulerKind",
     "Taint",
     "Training",
     "Window",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction as Ratio
 from typing import NamedTuple
 
-from gpuplan.planning.kai import NODE_POOL_LABEL, queues
+from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 from tests.plans import a_cluster, a_plan
 
 POOLS = """\
@@ -108,6 +109,20 @@ def test_a_parent_that_works_itself_has_a_queue_for_all_and_one_for_its_own_work
         Row("science-whole.all", "", 8, 12),
         Row("science-whole", "science-whole.all", 5, 12),
         Row("physics-whole", "science-whole.all", 3, 4),
+    ]
+
+
+def test_depth_counts_the_queues_above_and_only_leaves_take_work() -> None:
+    university = tenant("university", "{pool: whole, guaranteed: 12}", namespaces="")
+    department = tenant("science", "{pool: whole, guaranteed: 8}", parent="university")
+    physics = tenant("physics", "{pool: whole, guaranteed: 3}", parent="science")
+    found = queues(platform(university, department, physics))
+
+    assert [(queue.name, queue.depth, queue.takes_work) for queue in found] == [
+        ("university-whole", 0, False),
+        ("science-whole.all", 1, False),
+        ("science-whole", 2, True),
+        ("physics-whole", 2, True),
     ]
 
 

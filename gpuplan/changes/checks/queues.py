@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
 from gpuplan.changes.checks.step import Step
-from gpuplan.changes.wording import counted
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Manifest, identity_of
 from gpuplan.planning import kai
-from gpuplan.planning.plan import Plan, RetainedObject, SchedulerKind, Tenant
-from gpuplan.wording import listing
+from gpuplan.planning.plan import Plan, RetainedObject, Tenant
+from gpuplan.wording import count, listing
 
 
 @check("GPU703", "queue-removed-in-use", family=Family.STEP)
@@ -36,24 +34,19 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     Put the queue on hold first, and remove it when it is empty: `gpuplan retain --write` writes it down with
     `stopPolicy: Hold`. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
     """
-    if step.before.cluster.scheduler.kind is not step.after.cluster.scheduler.kind:
+    if step.before.scheduler is not step.after.scheduler:
         return
-    match step.before.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            for tenant in _without_queue(step):
-                there = pods_of(step, tenant)
-                if there != 0:
-                    yield Finding(
-                        _place(step, tenant),
-                        f"ClusterQueue `{tenant.name}` is removed while work may be in it",
-                        label="it goes when nothing in it holds quota",
-                        notes=(*_gone(step, tenant), *pods_note(there)),
-                        help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
-                    )
-        case SchedulerKind.KAI:
-            yield from _kai_queues(step)
-        case SchedulerKind.KUBERNETES | SchedulerKind.RUNAI:
-            pass
+    for tenant in _without_queue(step):
+        there = pods_of(step, tenant)
+        if there != 0:
+            yield Finding(
+                _place(step, tenant),
+                f"ClusterQueue `{tenant.name}` is removed while work may be in it",
+                label="it goes when nothing in it holds quota",
+                notes=(*_gone(step, tenant), *pods_note(there)),
+                help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
+            )
+    yield from _kai_queues(step)
 
 
 def _without_queue(step: Step) -> Iterator[Tenant]:
@@ -98,7 +91,7 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
         if tenant.name in gone and there != 0:
             yield Finding(
                 _place(step, tenant),
-                f"tenant `{tenant.name}` loses {counted(len(gone[tenant.name]), 'queue')} while work may be there",
+                f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
                 label="what waits there is never placed",
                 notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
                 help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
@@ -107,8 +100,6 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
 
 
 # --- Another scheduler -------------------------------------------------------------------------------------------
-
-_NAMES: Final = {SchedulerKind.KUEUE: "Kueue", SchedulerKind.KAI: "KAI-Scheduler"}
 
 
 @check("GPU711", "scheduler-left-with-work", family=Family.STEP)
@@ -125,21 +116,21 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
     they are. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
     """
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
-    if old.kind is new.kind or old.kind not in _NAMES:
+    if old.traits is new.traits or not old.traits.has_queues:
         return
-    left = list(_without_queue(step)) if old.kind is SchedulerKind.KUEUE else _with_kai_queue(step.before)
+    left = [*_without_queue(step), *_with_kai_queue(step.before)]
     in_use = [tenant.name for tenant in left if pods_of(step, tenant) != 0]
     if in_use:
-        is_kueue = old.kind is SchedulerKind.KUEUE
+        hangs = old.traits.queues_hold_work
         yield Finding(
             new.at / "kind",
-            f"{_NAMES[old.kind]} is left while work may be in {counted(len(in_use), 'queue')}",
+            f"{old.traits.title} is left while work may be in {count(len(in_use), 'queue')}",
             label=f"it was `{old.kind}`",
             notes=(f"queues of {listing(in_use)}",),
             help=f"run `{RETAIN}` and commit what it writes; remove it when the queues are empty"
-            if is_kueue
+            if hangs
             else "let the queues run empty first, and say so: `# gpuplan: ignore[GPU711] REASON`",
-            severity=None if is_kueue else Severity.WARNING,
+            severity=None if hangs else Severity.WARNING,
         )
 
 

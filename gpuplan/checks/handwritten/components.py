@@ -10,7 +10,7 @@ from gpuplan.checks.handwritten.references import Files, charts, references
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Component, NodeLabels, Plan, SchedulerKind, Stage
+from gpuplan.planning.plan import Component, NodeLabels, Plan, Stage
 from gpuplan.wording import listing, misspelling
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
@@ -412,8 +412,7 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
     if stage == Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return []
     if stage == Stage.QUEUES:
-        has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
-        return sorted({queue.pool.name for queue in queues(plan)}) if has_queues else []
+        return sorted({queue.pool.name for queue in queues(plan)})
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
     return _parts(plan, stage) if stage else []

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import yaml
 
-from gpuplan.patterns import pattern
+from gpuplan.patterns import regex
 
 Row = Mapping[str, Any]
 """Something that a data file lists; ``if`` and ``unless`` name facts, one or several of which one is enough."""
 
-_PLACE: Final = pattern("<([a-z_]+)>")
+_PLACE: Final = regex("<([a-z_]+)>")
 
 
 @cache

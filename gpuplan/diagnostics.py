@@ -96,19 +96,36 @@ class SourceFile:
         return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
+START_OF_FILE: Final = Span(Position(1, 1), Position(1, 1))
+"""Stands for all of a file."""
+
+
 class Location(NamedTuple):
-    """A span in a file: what a reader can click on."""
+    """A span in a file: what a reader can click on.
+
+    ``part`` is what it is in the terms of a file that is no YAML, such as ``column team`` of a table. With the span
+    that stands for the whole file, it is all that is known: nobody counts the lines of what another program printed.
+    """
 
     file: SourceFile
-    span: Span
+    span: Span = START_OF_FILE
+    part: str = ""
 
     @property
-    def sort_key(self) -> tuple[str, Span]:
-        return self.file.path, self.span
+    def is_whole_file(self) -> bool:
+        return self.span == START_OF_FILE
+
+    @property
+    def sort_key(self) -> tuple[str, Span, str]:
+        return self.file.path, self.span, self.part
 
 
 class Source(Protocol):
-    """Something that can say where its parts were written; `gpuplan.documents.Document` is one."""
+    """Something that can say where its parts were written.
+
+    `gpuplan.documents.Document` is one. A cell of a table, a value of a template or what another program printed may
+    be one as well: routes into it are whatever its reader takes them for.
+    """
 
     @property
     def title(self) -> str:
@@ -128,7 +145,7 @@ class WholeFile:
     title: str = ""
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
-        return Location(self.file, Span(Position(1, 1), Position(1, 1)))
+        return Location(self.file)
 
 
 class Origin(NamedTuple):

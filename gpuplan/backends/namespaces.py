@@ -22,6 +22,7 @@ from gpuplan.planning.grants import (
 )
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant, Unit
 from gpuplan.planning.projects import PROJECT_LABEL
+from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -39,18 +40,21 @@ def render(plan: Plan) -> Iterator[Manifest]:
     banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
     scheduler = plan.cluster.scheduler.kind
+    resources = resources_of(plan)
     for tenant in plan.tenants:
+        whose = about(tenant)
         for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
-            yield Manifest(folder, _namespace(tenant, namespace, scheduler))
-            yield Manifest(folder, _resource_quota(tenant, namespace, banned))
+            yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose)
+            yield Manifest(folder, _resource_quota(tenant, namespace, banned), about=(*whose, *resources))
             for role, groups in _groups_by_role(tenant).items():
-                yield Manifest(folder, _role_binding(namespace, role, groups))
+                yield Manifest(folder, _role_binding(namespace, role, groups), about=whose)
             if is_guarded:
-                yield Manifest(folder, _parameters(tenant, namespace, scheduler))
-                yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace))
+                pools = about(*(quota.pool for quota in tenant.quotas))
+                yield Manifest(folder, _parameters(tenant, namespace, scheduler), about=(*whose, *pools))
+                yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace), about=whose)
                 if scheduler in _WITH_QUEUES:
-                    yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace))
+                    yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace), about=whose)
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import GPU_RESOURCE, NodeLabels, Plan, Platform, Pool, Stage, Taint
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.planning.subjects import about
 
 _FOLDER = Stage.PARTITIONS.value
 _TABLE = f"{_FOLDER}/node-groups.yaml"
@@ -24,10 +25,14 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
-            yield from (Manifest(_folder(pool), _rules(pool, group)) for pool in plan.pools if any(_selectable(pool)))
+            yield from (
+                Manifest(_folder(pool), _rules(pool, group), about=about(pool))
+                for pool in plan.pools
+                if any(_selectable(pool))
+            )
         case NodeLabels.NODE:
             yield from (
-                Manifest(_folder(pool), _node(pool, node), is_partial=True)
+                Manifest(_folder(pool), _node(pool, node), is_partial=True, about=about(pool))
                 for pool in plan.parts
                 for node in sorted(pool.nodes.names)
             )
@@ -146,14 +151,14 @@ _ABOUT_MACHINE_SETS = """\
 
 def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
-    about = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
+    header = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
     groups = [
         {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
         for pool in plan.parts
         if pool.nodes.count
     ]
     rows = {"formatVersion": 1, "nodeGroups": groups}
-    return File(_TABLE, (HEADER + about + to_yaml(rows)).encode())
+    return File(_TABLE, (HEADER + header + to_yaml(rows)).encode(), about=about(plan.cluster, *plan.pools))
 
 
 def _row(pool: Pool) -> dict[str, Any]:

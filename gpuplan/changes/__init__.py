@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.compare import compare
+from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.changes.model import (
     CapacityChange,
     Change,
@@ -11,15 +11,16 @@ from gpuplan.changes.model import (
     GrantChange,
     NodeImpact,
     ObjectChange,
-    Subject,
     worst,
 )
 from gpuplan.changes.objects import compare_objects
+from gpuplan.manifests import Subject
 
 __all__ = [
     "CapacityChange",
     "Change",
     "ChangeClass",
+    "ClusterState",
     "Comparison",
     "GrantChange",
     "NodeImpact",

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, Subject, worst
+from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import class_of_arrival
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
+from gpuplan.manifests import Subject
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, SchedulerKind, Stage
 
-_ALL_FOLDERS: Final = tuple(stage.value for stage in Stage)
 _HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 
 
@@ -36,7 +35,7 @@ def added(plan: Plan) -> Change:
         "reverting takes the cluster out of the policy again, which is destructive",
         plan.cluster.at,
     )._replace(
-        folders=_whole(plan),
+        stages=(*Stage, "argocd", "flux"),
         nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(None, pool)),
         needs_drain=partitioned is not None,
@@ -53,7 +52,7 @@ def removed(plan: Plan) -> Change:
         "reverting applies everything anew; pods and partitions that are lost do not come back",
         plan.cluster.at,
     )._replace(
-        folders=_whole(plan),
+        stages=(*Stage, "argocd", "flux"),
         nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(pool, None)),
         pods=sum(pods_on(plan, part, part.nodes.count) for part in plan.parts),
@@ -83,7 +82,7 @@ def _kubernetes(before: Plan, after: Plan) -> Iterator[Change]:
             "new pods are held to their tenant's grants" if new else "only quotas hold tenants to their grants",
             REVERT,
             after.cluster.at / "kubernetes",
-        )._replace(folders=(folders.SCHEDULING, folders.NAMESPACES))
+        )._replace(stages=(Stage.SCHEDULING, Stage.NAMESPACES))
 
 
 def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
@@ -102,13 +101,13 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             else REVERT,
             new.at,
         )._replace(
-            folders=tuple(stage.value for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
+            stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
             pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts) if is_held else 0,
         )
     elif old.runai_cluster_id != new.runai_cluster_id:
         yield _change(
             after, ChangeClass.METADATA, "the cluster's id in Run:ai changes", NOTHING_RUNS, REVERT, new.at
-        )._replace(folders=(folders.SCHEDULING,))
+        )._replace(stages=(Stage.SCHEDULING,))
     if old.spec.cap is not new.spec.cap and _caps(before) != _caps(after):
         yield _change(
             after,
@@ -117,7 +116,7 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             "new pods are judged by other quotas; those that run go on",
             REVERT,
             new.at / "cap",
-        )._replace(folders=(folders.NAMESPACES,))
+        )._replace(stages=(Stage.NAMESPACES,))
 
 
 def _caps(plan: Plan) -> object:
@@ -141,7 +140,7 @@ def _node_labels(before: Plan, after: Plan) -> Iterator[Change]:
         "reverting is the same the other way round",
         after.cluster.at / "nodeLabels",
     )._replace(
-        folders=(Stage.PARTITIONS.value, folders.OPERATOR),
+        stages=(Stage.PARTITIONS, Stage.GPU_OPERATOR),
         nodes=impact_of_all(after.pools),
         pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts),
         needs_drain=True,
@@ -184,7 +183,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
                 "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no",
                 "reverting syncs everything anew, partitions included",
                 old.at,
-            )._replace(folders=(key, *_ALL_FOLDERS))
+            )._replace(stages=(key, *Stage))
         elif old is None and new is not None:
             yield _change(
                 after,
@@ -193,7 +192,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
                 f"it applies what is in the folders; {NOTHING_RUNS}",
                 "reverting takes it away again, which is destructive",
                 new.at,
-            )._replace(folders=(key, *_ALL_FOLDERS))
+            )._replace(stages=(key, *Stage))
         elif old is not None and new is not None and not means_same(old, new):
             yield _synced_otherwise(after, old, new, tool, key)
 
@@ -210,7 +209,7 @@ def _synced_otherwise(after: Plan, old: Argocd | Flux, new: Argocd | Flux, tool:
         else "the same folders are synced",
         "reverting is the same the other way round" if moved else REVERT,
         new.at,
-    )._replace(folders=(key,))
+    )._replace(stages=(key,))
 
 
 def _monitoring(before: Plan, after: Plan) -> Iterator[Change]:
@@ -226,15 +225,10 @@ def _monitoring(before: Plan, after: Plan) -> Iterator[Change]:
         f"alerts and dashboards differ; {NOTHING_RUNS}",
         REVERT,
         place.at if place is not None else after.cluster.at,
-    )._replace(folders=(folders.MONITORING, folders.OPERATOR))
+    )._replace(stages=(Stage.MONITORING, Stage.GPU_OPERATOR))
 
 
 # --- Parts of all ------------------------------------------------------------------------------------------------
-
-
-def _whole(plan: Plan) -> tuple[str, ...]:
-    tool = folders.delivered(plan)
-    return (*_ALL_FOLDERS, *((tool,) if tool else ()))
 
 
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:

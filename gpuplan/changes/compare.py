@@ -1,51 +1,161 @@
-"""Compare plans: every change of meaning between two states of a platform."""
+"""Compare two states of a platform: what differs in what is written, told in the words of the policy.
+
+There is one truth of what differs: the objects and files themselves, paired by what they are. The class of each pair is
+that of its kind and fields (`gpuplan.changes.objects`). What is said of it follows from the documents that it is about:
+rules for each kind of document say what a change of it is, and what it does that no object shows. A rule that has
+nothing written to tell of says nothing, and what no rule tells of is shown as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from posixpath import basename, dirname
+from typing import NamedTuple
 
-from gpuplan.changes.clusters import added, cluster_changes, removed
+from gpuplan.changes import clusters
+from gpuplan.changes.bodies import Body
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.layouts import layout_changes
-from gpuplan.changes.model import Change
+from gpuplan.changes.model import Change, Comparison, ObjectChange
+from gpuplan.changes.nodes import count_by_rule
+from gpuplan.changes.objects import FILE, Key, Objects, differing, order_of
 from gpuplan.changes.operator import operator_changes
 from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.priorities import priority_changes
 from gpuplan.changes.tenants import tenant_changes
 from gpuplan.changes.workloads import workload_changes
-from gpuplan.planning.plan import Plan
+from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
+from gpuplan.planning.plan import Plan, Stage
 
 
-def compare(before: Sequence[Plan], after: Sequence[Plan]) -> tuple[Change, ...]:
-    """The changes of all clusters, which are known by name: by cluster, worst first.
+class ClusterState(NamedTuple):
+    """A cluster on one side: its plan, what is written of it, and the documents that each of these is about."""
 
-    What no field of the output follows from, such as how far a pool may be disturbed, is no change.
-    """
-    old, new = ({plan.cluster.name: plan for plan in plans} for plans in (before, after))
-    found: list[Change] = []
+    plan: Plan
+    objects: Objects
+    about: Mapping[Key, tuple[Subject, ...]]
+
+    @classmethod
+    def of(cls, plan: Plan, artifacts: Iterable[tuple[str, Manifest | File]]) -> ClusterState:
+        """Each artifact comes with the tool whose folder it is in; empty where it is in the cluster's own."""
+        objects: dict[Key, Body] = {}
+        about: dict[Key, tuple[Subject, ...]] = {}
+        for tool, artifact in artifacts:
+            if isinstance(artifact, Manifest):
+                key, body = (tool or artifact.folder, identity_of(artifact.body)), artifact.body
+            else:
+                key = tool or dirname(artifact.path), Identity("", FILE, "", basename(artifact.path))
+                body = {"data": artifact.data.decode(errors="replace")}
+            objects.setdefault(key, body)
+            about.setdefault(key, artifact.about)
+        return cls(plan, objects, about)
+
+
+def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
+    """What differs in all clusters, which are known by name: by cluster, worst first."""
+    old, new = ({state.plan.cluster.name: state for state in side} for side in (before, after))
+    changes: list[Change] = []
+    objects: list[ObjectChange] = []
     for name in sorted({*old, *new}):
-        if name not in new:
-            found.append(removed(old[name]))
-        elif name not in old:
-            found.append(added(new[name]))
-        elif old[name] is not new[name]:
-            edits = Edits(old[name], new[name])
-            found += (change._replace(at=edits.cause(change.at)) for change in _compare(old[name], new[name]))
-    return tuple(sorted(found, key=_order))
+        if old.get(name) is not new.get(name):
+            found = _compare(name, old.get(name), new.get(name))
+            changes += found.changes
+            objects += found.objects
+    return Comparison(tuple(sorted(changes, key=_order)), tuple(sorted(objects, key=order_of)))
 
 
-def _compare(before: Plan, after: Plan) -> Iterator[Change]:
-    yield from cluster_changes(before, after)
-    yield from operator_changes(before, after)
-    yield from pool_changes(before, after)
-    yield from layout_changes(before, after)
-    yield from priority_changes(before, after)
-    yield from tenant_changes(before, after)
-    yield from workload_changes(before, after)
-    yield from hand_written_changes(before, after)
-    yield from retained_changes(before, after)
+def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None) -> Comparison:
+    old, new = (state.objects if state else {} for state in (before, after))
+    counts = tuple(count_by_rule(state.plan) if state else {} for state in (before, after))
+    about = tuple(state.about if state else {} for state in (before, after))
+    found = tuple(differing(cluster, old, new, (counts[0], counts[1]), (about[0], about[1])))
+    parts = _parts(old, new)
+    changes = [change for told in _told(before, after) if (change := _placed(told, found, parts)).folders]
+    if before is not None and after is not None and changes:
+        edits = Edits(before.plan, after.plan)
+        changes = [change._replace(at=edits.cause(change.at)) for change in changes]
+    return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+
+
+def _told(before: ClusterState | None, after: ClusterState | None) -> Iterator[Change]:
+    """What the rules say, whether or not anything is written of it."""
+    if before is None or after is None:
+        yield from [clusters.added(after.plan)] if after else []
+        yield from [clusters.removed(before.plan)] if before else []
+        return
+    for rule in (
+        clusters.cluster_changes,
+        operator_changes,
+        pool_changes,
+        layout_changes,
+        priority_changes,
+        tenant_changes,
+        workload_changes,
+        hand_written_changes,
+        retained_changes,
+    ):
+        yield from rule(before.plan, after.plan)
 
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:
     return change.cluster, -change.change_class.rank, *change.subject, change.what
+
+
+# --- Folders -----------------------------------------------------------------------------------------------------
+
+
+def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
+    """The change with the folders that apply it: those of all that differs and is about it.
+
+    All folders of a stage are said as the stage. What is hand-written is read as it lies, and knows its folder.
+    """
+    if change.folders:
+        return change
+    about = [item for item in found if _is_about(change, item)]
+    names = {_synced(folder) for item in about for folder in (item.folder, item.was_in) if folder}
+    for stage, known in parts.items():
+        if known <= names and (len(known) > 1 or stage in change.stages):
+            names = names - known | {stage}
+    ranks = {stage: rank for rank, stage in enumerate(change.stages)}
+    return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(_stage(name), 0), name))))
+
+
+def _parts(*sides: Objects) -> dict[str, frozenset[str]]:
+    """The folders of each stage that has several."""
+    found: dict[str, set[str]] = {}
+    for folder in {_synced(folder) for objects in sides for folder, _ in objects}:
+        if "/" in folder:
+            found.setdefault(_stage(folder), set()).add(folder)
+    return {stage: frozenset(folders) for stage, folders in found.items()}
+
+
+def _synced(folder: str) -> str:
+    """The folder that is synced: a stage's files may lie deeper."""
+    stage, _, rest = folder.partition("/")
+    return f"{stage}/{rest.partition('/')[0]}" if rest and stage in _HAS_PARTS else stage
+
+
+_HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
+
+
+def _stage(folder: str) -> str:
+    return folder.partition("/")[0]
+
+
+# --- Explanations ------------------------------------------------------------------------------------------------
+
+
+_FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
+"""What is there sums up the cluster: whatever changes, changes it."""
+
+
+def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
+    """A change explains what is about it up to its own class: what disturbs more has another cause."""
+    follows, rank = _stage(item.folder) in _FOLLOW, item.change_class.rank
+    return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
+
+
+def _is_about(change: Change, item: ObjectChange) -> bool:
+    is_named = not item.about.isdisjoint((change.subject, *change.also)) and change.subject.kind != "Cluster"
+    return is_named or _stage(item.folder) in change.stages

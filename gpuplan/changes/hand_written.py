@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.changes.kinds import class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, Subject, worst
+from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, Subject, identity_of
 from gpuplan.planning.plan import Component, HandWritten, Plan, Retained, RetainedObject
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
@@ -33,17 +33,8 @@ _Key = tuple[str, Identity]
 def _by_name(documents: Iterable[HandWritten]) -> dict[_Key, list[HandWritten]]:
     found: dict[_Key, list[HandWritten]] = {}
     for item in documents:
-        found.setdefault((item.stage, _identity(item.body)), []).append(item)
+        found.setdefault((item.stage, identity_of(item.body)), []).append(item)
     return found
-
-
-def _identity(body: object) -> Identity:
-    if not isinstance(body, Mapping):
-        return Identity("", "", "", "")
-    found = body.get("metadata")
-    metadata = found if isinstance(found, Mapping) else {}
-    group = str(body.get("apiVersion", "")).rpartition("/")[0]
-    return Identity(group, str(body.get("kind", "")), str(metadata.get("namespace", "")), str(metadata.get("name", "")))
 
 
 def _content(body: object) -> object:
@@ -103,7 +94,7 @@ def _component(after: Plan, place: Component, verb: str) -> Change:
         "objects are patched otherwise",
         REVERT,
         at,
-        (f"{place.stage}/{place.part}" if place.part is not None else place.stage,),
+        folders=(f"{place.stage}/{place.part}" if place.part is not None else place.stage,),
     )
 
 
@@ -116,7 +107,7 @@ def _change(after: Plan, change_class: ChangeClass, stage: str, what: str, docum
         f"objects of the folder {stage} differ",
         REVERT,
         document.at,
-        (stage,),
+        folders=(stage,),
     )
 
 
@@ -138,15 +129,14 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
     verb = "is retained" if old is None else "is no longer retained" if new is None else "is retained otherwise"
     objects = [item.what for item in (old, new) if item is not None and isinstance(item.what, RetainedObject)]
     found = ChangeClass.PLUGIN_RESTART
-    folders: tuple[str, ...] = ("gpu-operator",)
     if objects:
         one, other = (
             item.what.spec.manifest if item is not None and isinstance(item.what, RetainedObject) else None
             for item in (old, new)
         )
-        folders = tuple(sorted({item.folder for item in objects}))
+        folders = sorted({item.folder for item in objects})
         found = worst(
-            (ChangeClass.METADATA, *(class_of(folder, _identity(other or one), one, other) for folder in folders))
+            (ChangeClass.METADATA, *(class_of(folder, identity_of(other or one), one, other) for folder in folders))
         )
     return Change(
         after.cluster.name,
@@ -156,7 +146,6 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
         _effect_on_needs(found, old, new),
         REVERT,
         place.at,
-        folders,
     )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.backends.gpu_operator import mig_parted
-from gpuplan.changes import folders
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.model import Change, ChangeClass
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to
+from gpuplan.manifests import Subject
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 
 
@@ -63,7 +63,7 @@ def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str, wa
         _vanished(was) if was is not None and vanishes else f"mig-manager restarts with another file; {NOTHING_RUNS}",
         REVERT,
         layout.at,
-        (folders.OPERATOR, *folders.of_resources(before, after)),
+        also=(Subject("MigLayout", was.name),) if was is not None else (),
     )
 
 

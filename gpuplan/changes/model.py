@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
 from gpuplan.planning.plan import Amount, Window
 
@@ -57,20 +57,17 @@ class GrantChange(NamedTuple):
     limit_after: Amount | None
 
 
-class Subject(NamedTuple):
-    """What changes, in the words of the policy: a document's kind and name."""
-
-    kind: str
-    name: str
-
-
 class Change(NamedTuple):
     """One change of meaning in one cluster.
 
     ``what`` says what changes, ``effect`` what comes of it in the cluster and ``undo`` what reverting the commit does.
-    ``at`` is the first edit that it comes of, in the later policy, or in the earlier one for what is removed.
-    ``folders`` are those that apply it, relative to the cluster's. ``pods`` is how many pods may be disturbed at most,
-    as the plan has it. ``windows`` are the pool's, empty where it may be applied at any time.
+    ``at`` is the first edit that it comes of, in the later policy, or in the earlier one for what is removed. ``pods``
+    is how many pods may be disturbed at most, as the plan has it. ``windows`` are the pool's, empty where it may be
+    applied at any time.
+
+    ``folders`` are those that apply it, relative to the cluster's: of all that differs and is about the subject, or
+    about what it is ``also`` about, such as its earlier name. A change of the cluster itself is about all that differs
+    in some ``stages``.
     """
 
     cluster: str
@@ -80,6 +77,8 @@ class Change(NamedTuple):
     effect: str
     undo: str
     at: Origin
+    also: tuple[Subject, ...] = ()
+    stages: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     nodes: NodeImpact | None = None
     capacity: tuple[CapacityChange, ...] = ()
@@ -91,7 +90,7 @@ class Change(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """An object that differs though no change of meaning explains it, such as one of a hand-written Component."""
+    """An object that differs. What is shown is what no change of meaning explains."""
 
     cluster: str
     change_class: ChangeClass
@@ -99,6 +98,10 @@ class ObjectChange(NamedTuple):
     identity: Identity
     verb: str
     """`added`, `removed` or `changed`."""
+    about: frozenset[Subject] = frozenset()
+    """The documents that it is about, on either side."""
+    was_in: str = ""
+    """The folder that it was in, where it was there."""
 
 
 class Comparison(NamedTuple):

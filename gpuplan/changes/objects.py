@@ -1,69 +1,78 @@
-"""Compare rendered objects: what differs in the output though no change of meaning explains it."""
+"""Pair what is written on two sides: what differs, and how far that disturbs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, items, section
 from gpuplan.changes.kinds import class_of, class_of_settings, class_of_stage, runs_mps
-from gpuplan.changes.model import Change, ChangeClass, ObjectChange
+from gpuplan.changes.model import ChangeClass, ObjectChange
 from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_group, rules_of
-from gpuplan.changes.nodes import count_by_rule
 from gpuplan.documents import read_text
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, Subject
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Stage
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 
-Objects = Mapping[tuple[str, Identity], Body]
+Key = tuple[str, Identity]
+"""The folder and the object."""
+
+Objects = Mapping[Key, Body]
 """The objects of a cluster by the folder that applies them.
 
 What syncs the cluster is in the folder `argocd` or `flux`. A file that holds no object stands for itself: an identity
 of the kind `FILE` with its name, and a body with its text under `data`.
 """
 
+About = Mapping[Key, Sequence[Subject]]
+"""The documents of the policy that each object is about."""
+
 FILE: Final = "File"
 
 
-def compare_objects(
-    before: Mapping[str, Objects],
-    after: Mapping[str, Objects],
-    changes: Iterable[Change] = (),
-    plans: tuple[Iterable[Plan], Iterable[Plan]] = ((), ()),
-) -> tuple[ObjectChange, ...]:
-    """The objects of each cluster that differ, by cluster, worst first, those apart that ``changes`` explain.
-
-    A change explains what is in its folders, up to its own class: what disturbs more has another cause. The ``plans``
-    of the two sides, where there are some, say how many nodes there are.
-    """
-    known: dict[str, list[Change]] = {}
-    for change in changes:
-        known.setdefault(change.cluster, []).append(change)
-    old_counts, new_counts = ({plan.cluster.name: count_by_rule(plan) for plan in side} for side in plans)
-    found = [
+def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects]) -> tuple[ObjectChange, ...]:
+    """The objects of each cluster that differ, by cluster, worst first: where there are no plans to tell of them."""
+    found = (
         item
         for cluster in sorted({*before, *after})
-        for item in differing(
-            cluster,
-            before.get(cluster, {}),
-            after.get(cluster, {}),
-            (old_counts.get(cluster, {}), new_counts.get(cluster, {})),
-        )
-        if not _is_explained(item, known.get(cluster, ()))
-    ]
-    return tuple(sorted(found, key=_order))
+        for item in differing(cluster, before.get(cluster, {}), after.get(cluster, {}))
+    )
+    return tuple(sorted(found, key=order_of))
 
 
 def differing(
-    cluster: str, before: Objects, after: Objects, counts: tuple[Counts, Counts] = ({}, {})
+    cluster: str,
+    before: Objects,
+    after: Objects,
+    counts: tuple[Counts, Counts] = ({}, {}),
+    about: tuple[About, About] = ({}, {}),
 ) -> Iterator[ObjectChange]:
     """Every object that differs; one whose name changed with its content is one that changed.
 
-    ``counts`` are the nodes of each rule before and after, as far as they are known.
+    ``counts`` are the nodes of each rule before and after, and ``about`` the documents that each object is about, as
+    far as they are known.
     """
+    old, new = _but_same(before, after), _but_same(after, before)
+    new_folders = {folder for folder, _ in new} - {folder for folder, _ in before}
+    if old or new:
+        yield from _differing(cluster, old, new, counts, about, new_folders)
+
+
+def _but_same(objects: Objects, others: Objects) -> Objects:
+    return {key: body for key, body in objects.items() if others.get(key) != body}
+
+
+def _differing(
+    cluster: str,
+    before: Objects,
+    after: Objects,
+    counts: tuple[Counts, Counts],
+    about: tuple[About, About],
+    new_folders: AbstractSet[str],
+) -> Iterator[ObjectChange]:
     rules = _NodeRules.of(before, after, counts)
-    new_folders = {folder for folder, _ in after} - {folder for folder, _ in before}
     gone = {folder for folder, identity in before if (folder, identity) not in after}
     named = {label for key, body in before.items() for label in _labels_of_nodes(key, body, counts[0])}
     parents = {_parent(body) for body in before.values()} - {_parent(body) for body in after.values()}
@@ -82,10 +91,12 @@ def differing(
             found = ChangeClass.METADATA
         if found is not ChangeClass.NONE:
             verb = "added" if pair.before is None else "removed" if pair.after is None else "changed"
-            yield ObjectChange(cluster, found, pair.folder, pair.identity, verb)
+            yield ObjectChange(
+                cluster, found, pair.folder, pair.identity, verb, pair.subjects(about), pair.was[0] if pair.was else ""
+            )
 
 
-def _labels_of_nodes(key: _Key, body: Body, counts: Counts) -> Iterator[tuple[str, str]]:
+def _labels_of_nodes(key: Key, body: Body, counts: Counts) -> Iterator[tuple[str, str]]:
     """The configurations that nodes name: of mig-manager, and of the device plugin. A rule for no node names none."""
     folder, identity = key
     if identity.kind == FILE and folder == Stage.PARTITIONS:
@@ -137,23 +148,31 @@ def _leads_to(body: Body) -> set[str]:
 
 
 class _Pair(NamedTuple):
+    """``was`` is the key of the earlier object, where there is one."""
+
     folder: str
     identity: Identity
     before: Body | None
     after: Body | None
+    was: Key | None
+
+    def subjects(self, about: tuple[About, About]) -> frozenset[Subject]:
+        """The documents that it is about, or was."""
+        old = about[0].get(self.was, ()) if self.was else ()
+        return frozenset((*old, *about[1].get((self.folder, self.identity), ())))
 
 
 def _pairs(before: Objects, after: Objects) -> Iterator[_Pair]:
     gone = {key: body for key, body in before.items() if key not in after}
     come = {key: body for key, body in after.items() if key not in before}
-    known: dict[object, _Key] = {}
+    known: dict[object, Key] = {}
     for key, body in gone.items():
         known.setdefault(_kept(key, body), key)
     for key, body in come.items():
         old = known.pop(_kept(key, body), None)
-        yield _Pair(*key, gone.pop(old) if old is not None else None, body)
-    yield from (_Pair(*key, body, None) for key, body in gone.items())
-    yield from (_Pair(*key, body, after[key]) for key, body in before.items() if key in after)
+        yield _Pair(*key, gone.pop(old) if old is not None else None, body, old)
+    yield from (_Pair(*key, body, None, key) for key, body in gone.items())
+    yield from (_Pair(*key, body, after[key], key) for key, body in before.items() if key in after)
 
 
 _HASHED: Final = regex(r"-[0-9a-f]{8}$")
@@ -166,10 +185,7 @@ def _parent(body: Body) -> str | None:
     return found if isinstance(found, str) else None
 
 
-_Key = tuple[str, Identity]
-
-
-def _kept(key: _Key, body: Body) -> object:
+def _kept(key: Key, body: Body) -> object:
     """What an object keeps when it changes its name, equal for what it was and what it is."""
     folder, identity = key
     match identity.group, identity.kind:
@@ -193,7 +209,7 @@ def _class_of(pair: _Pair, rules: _NodeRules) -> ChangeClass:
         return rules.class_of(pair)
     if pair.before is not None and pair.after is not None and _names_differ(pair.before, pair.after):
         return _class_of_renamed(pair)
-    return class_of(*pair)
+    return class_of(pair.folder, pair.identity, pair.before, pair.after)
 
 
 def _class_of_renamed(pair: _Pair) -> ChangeClass:
@@ -254,7 +270,9 @@ class _NodeRules(NamedTuple):
 
     def class_of(self, pair: _Pair) -> ChangeClass:
         """What an object does to nodes, which may go from one object to another."""
-        old, new = (rules_of(body or {}, known) for body, known in zip(pair[2:], self.counts, strict=True))
+        old, new = (
+            rules_of(body or {}, known) for body, known in zip((pair.before, pair.after), self.counts, strict=True)
+        )
         return class_of_rules(old, new, self.before, self.after)
 
 
@@ -300,26 +318,5 @@ def _orders(request: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-# --- Explanations ------------------------------------------------------------------------------------------------
-
-_FOLLOW: Final = frozenset((Stage.MONITORING.value, "argocd", "flux"))
-"""What is there tells of everything else: whatever changes, changes it."""
-
-
-def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
-    rank = item.change_class.rank
-    follows = item.folder.partition("/")[0] in _FOLLOW
-    return any(
-        rank <= change.change_class.rank and (follows or any(_covers(folder, item) for folder in change.folders))
-        for change in changes
-    )
-
-
-def _covers(folder: str, item: ObjectChange) -> bool:
-    """A file of a stage tells of all of its folders, as the table of node groups does."""
-    tells = item.identity.kind == FILE and folder.startswith(f"{item.folder}/")
-    return tells or f"{item.folder}/".startswith(f"{folder}/")
-
-
-def _order(item: ObjectChange) -> tuple[str, int, str, Identity]:
+def order_of(item: ObjectChange) -> tuple[str, int, str, Identity]:
     return item.cluster, -item.change_class.rank, item.folder, item.identity

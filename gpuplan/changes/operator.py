@@ -8,15 +8,15 @@ from typing import Any, Final
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
-from gpuplan.changes import folders
 from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import pods_on
-from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.model import Change, ChangeClass
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
+from gpuplan.manifests import Subject
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool
+from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 
 _NO_NAMES: Final = ConfigMapNames("")
@@ -27,6 +27,14 @@ _WATCHED: Final = ("dcgmExporter", "nodeStatusExporter")
 
 
 def operator_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """All that is in the folder of the GPU Operator. Which release of the chart it is may be written nowhere."""
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    is_another_chart = new.spec.install is Install.HELM and old.version != new.version
+    folders = (Stage.GPU_OPERATOR.value,) if is_another_chart else ()
+    yield from (change._replace(folders=folders) for change in _changes(before, after))
+
+
+def _changes(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
     if old.spec.install is not new.spec.install or old.namespace != new.namespace:
         yield _installed_otherwise(before, after)
@@ -66,7 +74,7 @@ def _installed_otherwise(before: Plan, after: Plan) -> Change:
         new.at,
     )._replace(
         nodes=impact_of_all(after.pools),
-        folders=(folders.OPERATOR, *folders.of_guards(after)),
+        stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
         pods=_all_pods(before),
         needs_drain=True,
     )
@@ -392,4 +400,4 @@ def _all_pods(plan: Plan) -> int:
 
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
     name = plan.cluster.name
-    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at, (folders.OPERATOR,))
+    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at, stages=(Stage.GPU_OPERATOR,))

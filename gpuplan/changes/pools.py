@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
-from gpuplan.changes import folders
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.model import Change, ChangeClass, Subject, worst
+from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
+from gpuplan.manifests import Subject
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     Allocation,
     Effect,
     Guard,
     Mig,
     Mps,
-    NodeLabels,
     Plan,
     Pool,
     SchedulerKind,
@@ -31,6 +29,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.subjects import about
 
 _HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 """Their objects of a pool cannot go while work is in them.
@@ -49,7 +48,9 @@ def pool_changes(before: Plan, after: Plan) -> Iterator[Change]:
         elif new is None:
             yield _removed(before, after, old)
         else:
-            yield from _changed(before, after, old, new)
+            also = () if old.name == new.name else about(old)
+            changes = _changed(before, after, old, new)
+            yield from (change._replace(also=(*also, *change.also)) for change in changes)
 
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Pool | None, Pool | None]]:
@@ -139,7 +140,6 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
         "reverting brings labels and partitions back, not the pods",
     )._replace(
         nodes=nodes,
-        folders=_folders(before, after, pool, None),
         capacity=capacities(pool, None),
         pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
         needs_drain=is_partitioned,
@@ -163,7 +163,7 @@ def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
         ("sharing", _sharing(before, after, old, new)),
         ("nodes", _leaving(before, after, old, new)),
         ("nodes", _coming(before, after, old, new)),
-        ("nodes", _nodes(before, after, old, new)),
+        ("nodes", _nodes(after, old, new)),
         ("placement", _placement(after, old, new)),
         ("taints", _taints(before, after, old, new)),
         ("nodeLabels", _labels(after, old, new)),
@@ -194,7 +194,6 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "reverting is the same the other way round",
     )._replace(
         nodes=impact(new.nodes),
-        folders=folders.ordered((*_folders(before, after, old, new), *folders.of_workloads(before, old))),
         pods=0,
     )
 
@@ -221,13 +220,13 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
     for moved in transitions(old, new):
         config, next_config = _mig_config(moved.before), _mig_config(moved.after)
         if config != next_config and not {config, next_config} <= {None, ALL_DISABLED}:
-            yield _repartitioned(before, after, old, new, moved)
+            yield _repartitioned(before, after, new, moved)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
-            yield _shared_otherwise(before, after, old, new, moved)
+            yield _shared_otherwise(before, after, new, moved)
         elif (between := halves(before, after, moved)).labels_first is not None:
-            yield _configured_otherwise(before, after, old, new, moved, between)
+            yield _configured_otherwise(before, after, new, moved, between)
     if old.spec.allocation is new.spec.allocation and _asked(old) != _asked(new):
-        yield _asked_otherwise(before, after, old, new)
+        yield _asked_otherwise(after, old, new)
 
 
 def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
@@ -243,7 +242,6 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "reverting is the same the other way round",
     )._replace(
         nodes=nodes,
-        folders=folders.ordered((*_folders(before, after, old, new), folders.SCHEDULING, folders.NAMESPACES)),
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count),
         needs_drain=True,
@@ -251,7 +249,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     )
 
 
-def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
     """The nodes' `nvidia.com/mig.config` changes, and mig-manager acts on each at once.
 
     It neither cordons nor drains, and fails where a pod holds a GPU (`pkg/mig/reconfigure` of NVIDIA/mig-parted). An
@@ -292,7 +290,6 @@ def _repartitioned(before: Plan, after: Plan, old: Pool, new: Pool, moved: Trans
         REVERT if is_same else "reverting partitions the same nodes again, which needs them drained again",
     )._replace(
         nodes=moved.nodes,
-        folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
         pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
@@ -320,9 +317,7 @@ def _between(between: Halves) -> Iterator[str]:
         )
 
 
-def _configured_otherwise(
-    before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition, between: Halves
-) -> Change:
+def _configured_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition, between: Halves) -> Change:
     """As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were."""
     return _change(
         after,
@@ -331,7 +326,7 @@ def _configured_otherwise(
         "the device plugin's configuration of its nodes has another name",
         "; ".join(_between(between)),
         REVERT,
-    )._replace(nodes=moved.nodes, folders=_folders(before, after, old, new), windows=new.windows)
+    )._replace(nodes=moved.nodes, windows=new.windows)
 
 
 def _repartition_text(moved: Transition) -> str:
@@ -344,7 +339,7 @@ def _repartition_text(moved: Transition) -> str:
     return f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(new))}"
 
 
-def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Transition) -> Change:
+def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
     """From MPS, and to it, pods do not go on.
 
     Config-manager tells the daemon of a new file, which then starts anew (`SIGHUP` in `cmd/mps-control-daemon/main.go`
@@ -367,7 +362,6 @@ def _shared_otherwise(before: Plan, after: Plan, old: Pool, new: Pool, moved: Tr
         _REVERT_MPS if must_end else REVERT,
     )._replace(
         nodes=moved.nodes,
-        folders=_folders(before, after, old, new),
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
         pods=pods_on(before, moved.before, moved.nodes.count) if must_end else 0,
         needs_drain=must_end,
@@ -382,7 +376,7 @@ _MPS_BEGINS: Final = (
 _REVERT_MPS: Final = "reverting ends what runs there again"
 
 
-def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+def _asked_otherwise(after: Plan, old: Pool, new: Pool) -> Change:
     """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
     asked, asks = _asked(old), _asked(new)
     gone, come = [name for name in asked if name not in asks], [name for name in asks if name not in asked]
@@ -399,7 +393,7 @@ def _asked_otherwise(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
         "; ".join(filter(None, effects)),
         REVERT,
-    )._replace(folders=_folders(before, after, old, new), capacity=capacities(old, new))
+    )._replace(capacity=capacities(old, new))
 
 
 def _asked(pool: Pool) -> dict[str, bool]:
@@ -477,9 +471,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
     return _change(after, new, change_class, what, effect, undo)._replace(
         nodes=nodes,
-        folders=folders.ordered(
-            (*_folders(before, after, old, new), *(folders.of_nodes(after, to) if to is not None else ()))
-        ),
+        also=about(to) if to is not None else (),
         capacity=capacities(old, new),
         pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
         needs_drain=is_partitioned or bool(mps) or evicts,
@@ -520,7 +512,6 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
     )._replace(
         nodes=replace(nodes, are_new=was is None),
-        folders=_folders(before, after, old, new),
         capacity=capacities(old, new),
         needs_drain=is_partitioned or evicts or bool(mps),
         needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
@@ -532,7 +523,7 @@ def _divisions(pool: Pool) -> list[object]:
     return [_mig_config(part) for part in pool.parts]
 
 
-def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
     one, other = old.nodes, new.nodes
     texts = []
@@ -546,7 +537,7 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
     elif not texts and set(one.names) != set(other.names):
         texts.append("its nodes are others")
-    if texts and _is_applied(before, after, old, new):
+    if texts:
         yield _change(
             after,
             new,
@@ -554,19 +545,7 @@ def _nodes(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
             "; ".join(texts),
             f"there are other numbers of units to hand out; {NOTHING_RUNS}",
             REVERT,
-        )._replace(folders=_folders(before, after, old, new), capacity=capacities(old, new))
-
-
-def _is_applied(before: Plan, after: Plan, old: Pool, new: Pool) -> bool:
-    """A number of nodes is written where something counts by it, or where nodes are chosen by name."""
-    one, other = old.nodes, new.nodes
-    if (one.names, one.name_pattern, old.gpu.id) != (other.names, other.name_pattern, new.gpu.id):
-        return True
-    return (
-        folders.counts_nodes(before)
-        or folders.counts_nodes(after)
-        or mig_parted.configuration(before) != mig_parted.configuration(after)
-    )
+        )._replace(capacity=capacities(old, new))
 
 
 # --- Who may use the pool, and how -------------------------------------------------------------------------------
@@ -580,16 +559,14 @@ def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         yield _change(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
-        )._replace(folders=(folders.SCHEDULING,))
+        )
 
 
 def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
     if not gone and not come:
-        if old.spec.taints != new.spec.taints and folders.lists_taints(after):
-            yield _change(
-                after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
-            )._replace(folders=_folders(before, after, old, new))
+        if old.spec.taints != new.spec.taints:
+            yield _change(after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT)
         return
     evicts = _evict(come)
     parts = (("loses", gone), ("gets", come))
@@ -604,7 +581,6 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
         "reverting lets pods in again, and brings none back" if evicts else REVERT,
     )._replace(
         nodes=impact(new.nodes),
-        folders=folders.ordered((*_folders(before, after, old, new), folders.OPERATOR)),
         pods=pods_on(before, old, new.nodes.count) if evicts else 0,
         needs_drain=evicts,
         windows=new.windows,
@@ -636,7 +612,6 @@ def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         REVERT,
     )._replace(
         nodes=impact(new.nodes),
-        folders=folders.ordered((*folders.of_nodes(after, new), folders.OPERATOR)),
         windows=new.windows,
     )
 
@@ -660,12 +635,12 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         if change_class is ChangeClass.RECREATE
         else "gangs are placed otherwise; those that run stay",
         REVERT,
-    )._replace(folders=(folders.SCHEDULING,))
+    )
 
 
 def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     one, other = old.spec.disruption, new.spec.disruption
-    if not folders.is_synced_apart(after, new):
+    if one == other:
         return
     texts = []
     if one.approval is not other.approval:
@@ -677,7 +652,6 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append("what watches over a disruption changes")
     if not texts:
         return
-    guarded = folders.of_nodes(after, new) if is_guarded_otherwise else ()
     yield _change(
         after,
         new,
@@ -685,7 +659,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         "; ".join(texts),
         f"changes of the pool are applied at other times; {NOTHING_RUNS}",
         REVERT,
-    )._replace(folders=(*guarded, folders.delivered(after) or ""))
+    )
 
 
 def _guarded(guard: Guard | None) -> tuple[str, int] | None:
@@ -697,39 +671,3 @@ def _guarded(guard: Guard | None) -> tuple[str, int] | None:
 
 def _change(plan: Plan, pool: Pool, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
     return Change(plan.cluster.name, change_class, Subject("Pool", pool.name), what, effect, undo, pool.at)
-
-
-def _folders(before: Plan, after: Plan, old: Pool | None, new: Pool | None) -> tuple[str, ...]:
-    """What says something else of a pool: to its nodes, to the operator, to the scheduler, and to tenants."""
-    found: set[str] = set(folders.of_resources(before, after))
-    if _configures(before) != _configures(after):
-        found.add(folders.OPERATOR)
-    stays = old is not None and new is not None and old.name == new.name
-    for plan, pool in ((before, old), (after, new)):
-        if pool is not None:
-            if not stays or (old and new and _written(after, old) != _written(after, new)):
-                found.update(folders.of_nodes(after, pool))
-            if not stays or (old and new and _queued(old) != _queued(new)):
-                found.update(folders.of_queues(plan, pool.name))
-            if not stays or (old and new and _asked(old) != _asked(new)):
-                found.update(folders.of_grants(plan, pool.name))
-    return folders.ordered(found)
-
-
-def _written(plan: Plan, pool: Pool) -> object:
-    """What a rule, or the table of node groups, says of a pool."""
-    nodes = [(set(part.nodes.names), part.nodes.name_pattern, part.nodes.moved) for part in pool.parts]
-    has_whole = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)  # labels MachineSets
-    counted = (pool.gpu.id, pool.nodes.count, pool.nodes.gpus_per_node, has_whole)
-    is_table = plan.cluster.spec.node_labels is not NodeLabels.NFD
-    return nodes, [part.labels for part in pool.parts], pool.spec.taints, counted if is_table else None
-
-
-def _queued(pool: Pool) -> object:
-    """What a scheduler knows of a pool."""
-    units = [(unit.asked_as, unit.capacity, unit.gpu_weight) for unit in pool.units]
-    return units, pool.spec.taints, pool.spec.topology, pool.spec.placement
-
-
-def _configures(plan: Plan) -> tuple[Mapping[str, str], object]:
-    return device_plugin.data(plan), mig_parted.configuration(plan)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.changes import folders
 from gpuplan.changes.capacity import pods_of
-from gpuplan.changes.model import Change, ChangeClass, Subject
+from gpuplan.changes.model import Change, ChangeClass
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
+from gpuplan.manifests import Subject
 from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
 
@@ -58,7 +58,7 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             f"pods that name no class {'get this one' if new.spec.default else 'get this one no more'}",
             f"the priority of new pods without a class is {new.spec.value if new.spec.default else 'that of no class'}",
             REVERT,
-        )._replace(folders=(folders.SCHEDULING,))
+        )
     if old.spec.preemptible != new.spec.preemptible and _obeys_preemptible(before, after, new.name):
         yield _change(
             after,
@@ -67,7 +67,7 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             f"pods of the class may {'be evicted' if new.spec.preemptible else 'not be evicted any more'}",
             "the scheduler evicts other pods than before",
             REVERT,
-        )._replace(folders=(folders.SCHEDULING,), pods=_pods(before, old))
+        )._replace(pods=_pods(before, old))
     if old.spec.description != new.spec.description:
         yield _change(after, new, ChangeClass.METADATA, "description changes", NOTHING_RUNS, REVERT)
 
@@ -123,5 +123,4 @@ def _change(
         effect,
         undo,
         priority.at,
-        (folders.SCHEDULING,),
     )

@@ -36,7 +36,7 @@ class Level(NamedTuple):
     guaranteed: Amount
 
 
-class State(NamedTuple):
+class RolloutState(NamedTuple):
     """What the policy says of a pool: its own sharing and, during a rollout, that of the nodes ``moved``.
 
     ``keeps_config`` says that the device plugin's configuration of a rollout that has ended is still defined.
@@ -48,7 +48,7 @@ class State(NamedTuple):
     keeps_config: bool
 
 
-class Step(NamedTuple):
+class RolloutStep(NamedTuple):
     """One commit: what the policy says after it, and which ``nodes`` are away while it is applied.
 
     ``becomes`` is the pool as these nodes then have it, None where none is away; then there are no ``levels`` either.
@@ -58,18 +58,18 @@ class Step(NamedTuple):
     kind: StepKind
     nodes: tuple[str, ...]
     becomes: Pool | None
-    state: State
+    state: RolloutState
     levels: tuple[Level, ...]
     changes_file: bool = False
 
 
-class Rollout(NamedTuple):
+class RolloutPlan(NamedTuple):
     """The way of a pool to another sharing; ``target`` is the pool as it is then. No steps: it is there."""
 
     pool: Pool
     target: Pool
     max_unavailable: int
-    steps: tuple[Step, ...]
+    steps: tuple[RolloutStep, ...]
 
 
 class Shortage(NamedTuple):
@@ -105,12 +105,13 @@ def plan_rollout(
     totals: Sequence[Total],
     *,
     keeps_config: bool = False,
-) -> Rollout | Refusal:
+) -> RolloutPlan | Refusal:
     """The steps from where the pool is to the target; ``nodes`` are the names of all of its nodes, in order.
 
     While nodes are away, the others have what is guaranteed of every unit. A batch is the largest that is safe, and at
     most ``max_unavailable``. Nodes are alike, so where batches of one fail, every other order does. A rollout under way
-    is continued; to another target, its nodes go back first. ``keeps_config`` is said of an earlier one, as in `State`.
+    is continued; to another target, its nodes go back first. ``keeps_config`` is said of an earlier one, as in
+    `RolloutState`.
     """
     home = pool.parts[0]._replace(nodes=pool.nodes)
     if pool.rollout and is_alike(pool.rollout.moved.sharing, target):
@@ -124,12 +125,12 @@ def plan_rollout(
     if shortages := _shortages(legs, guarantees):
         return Refusal(pool, aim, None, shortages)
     steps = _steps(_state(pool, keeps_config=keeps_config), home, aim, legs, max_unavailable, guarantees)
-    return Rollout(pool, aim, max_unavailable, tuple(steps))
+    return RolloutPlan(pool, aim, max_unavailable, tuple(steps))
 
 
-def _state(pool: Pool, *, keeps_config: bool) -> State:
+def _state(pool: Pool, *, keeps_config: bool) -> RolloutState:
     rollout = pool.rollout
-    return State(pool.sharing, rollout and rollout.moved.sharing, rollout.nodes if rollout else (), keeps_config)
+    return RolloutState(pool.sharing, rollout and rollout.moved.sharing, rollout.nodes if rollout else (), keeps_config)
 
 
 class _Leg(NamedTuple):
@@ -190,29 +191,29 @@ def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[S
 
 
 def _steps(
-    state: State,
+    state: RolloutState,
     home: Pool,
     aim: Pool,
     legs: Sequence[_Leg],
     max_unavailable: int,
     guarantees: Mapping[str, Total],
-) -> Iterator[Step]:
+) -> Iterator[RolloutStep]:
     has_config = aim.labels[DEVICE_PLUGIN_CONFIG_LABEL] != home.labels[DEVICE_PLUGIN_CONFIG_LABEL]
     for leg in legs:
         is_move = leg.kind is StepKind.MOVE
         if is_move and has_config and state.rollout is not aim.sharing:
-            state = State(home.sharing, aim.sharing, (), keeps_config=False)
+            state = RolloutState(home.sharing, aim.sharing, (), keeps_config=False)
             yield _quiet(StepKind.PREPARE, state, changes_file=True)
         for nodes, levels in _batches(leg, max_unavailable, guarantees):
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(rollout=leg.goal.sharing if is_move else state.rollout, moved=moved)
-            yield Step(leg.kind, nodes, leg.goal, state, levels)
+            yield RolloutStep(leg.kind, nodes, leg.goal, state, levels)
         if is_move:
-            state = State(aim.sharing, None, (), keeps_config=has_config)
+            state = RolloutState(aim.sharing, None, (), keeps_config=has_config)
             yield _quiet(StepKind.SETTLE, state, changes_file=has_config)
     if state.rollout is not None or state.keeps_config:
         forgets = state.keeps_config or (state.rollout is not None and _has_config(home, state.rollout))
-        yield _quiet(StepKind.FORGET, State(state.sharing, None, (), keeps_config=False), changes_file=forgets)
+        yield _quiet(StepKind.FORGET, RolloutState(state.sharing, None, (), keeps_config=False), changes_file=forgets)
 
 
 def _has_config(home: Pool, sharing: Sharing) -> bool:
@@ -221,8 +222,8 @@ def _has_config(home: Pool, sharing: Sharing) -> bool:
     return moved_to(home, sharing).labels[key] != home.labels[key]
 
 
-def _quiet(kind: StepKind, state: State, *, changes_file: bool) -> Step:
-    return Step(kind, (), None, state, (), changes_file)
+def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool) -> RolloutStep:
+    return RolloutStep(kind, (), None, state, (), changes_file)
 
 
 def _batches(

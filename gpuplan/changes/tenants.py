@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpuplan.changes import folders
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, GrantChange, Subject
+from gpuplan.changes.model import Change, ChangeClass, GrantChange
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
+from gpuplan.manifests import Subject
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, Quota, SchedulerKind, Tenant
@@ -29,7 +29,8 @@ def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
         elif new is None:
             yield _removed(before, old)
         else:
-            yield from _changed(before, after, old, new, pools)
+            also = () if old.name == new.name else (Subject("Tenant", old.name),)
+            yield from (change._replace(also=also) for change in _changed(before, after, old, new, pools))
 
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | None]]:
@@ -88,7 +89,7 @@ def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping
     if old.name != new.name:
         yield _renamed(before, after, old, new)
     for field, changes in (
-        ("namespaces", _namespaces(before, after, old, new)),
+        ("namespaces", _namespaces(after, old, new)),
         ("quotas", _quotas(before, after, old, new, pools)),
     ):
         yield from (change._replace(at=change.at / field) for change in changes)
@@ -108,17 +109,13 @@ def _renamed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Change:
         if is_held
         else "its namespaces get another label; what runs goes on",
         "reverting is the same the other way round" if is_held else REVERT,
-    )._replace(
-        folders=folders.ordered((*folders.of_tenant(before, old), *folders.of_tenant(after, new))),
-        pods=pods_of(old) if is_held else 0,
-    )
+    )._replace(pods=pods_of(old) if is_held else 0)
 
 
-def _namespaces(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
+def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
     gone = [name for name in old.spec.namespaces if name not in new.spec.namespaces]
     come = [name for name in new.spec.namespaces if name not in old.spec.namespaces]
     kept = {name for tenant in after.tenants for name in tenant.spec.namespaces}
-    where = folders.ordered((*folders.of_tenant(before, old), *folders.of_tenant(after, new)))
     if lost := [name for name in gone if name not in kept]:
         yield _change(
             after,
@@ -127,7 +124,7 @@ def _namespaces(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator
             f"loses the namespaces {names(lost)}",
             "they leave the policy with all in them, and go when a person confirms it",
             "reverting brings the namespaces back, not what was in them",
-        )._replace(folders=where, pods=pods_of(old))
+        )._replace(pods=pods_of(old))
     if given := [name for name in gone if name in kept]:
         is_held = after.cluster.scheduler.kind in _HAS_QUEUES
         yield _change(
@@ -138,11 +135,9 @@ def _namespaces(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Iterator
             "what runs there counts for a tenant that did not start it"
             + ("; the queue that work there is in cannot change" if is_held else ""),
             "reverting is the same the other way round",
-        )._replace(folders=where, pods=pods_of(old) if is_held else 0)
+        )._replace(pods=pods_of(old) if is_held else 0)
     if come:
-        yield _change(
-            after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT
-        )._replace(folders=where)
+        yield _change(after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -156,17 +151,12 @@ def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[
         for key in holds
         if key in held and not means_same(_division(before, held[key]), _division(after, holds[key]))
     ]
-    shown = [
-        item
-        for item in differing
-        if _is_applied(before, after, held.get((item.pool, item.unit)), holds.get((item.pool, item.unit)))
-    ]
-    texts = [_grant(item) for item in shown]
+    texts = [_grant(item) for item in differing]
     texts += [f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided]
     if not texts:
         return
-    less = any(_is_less(item) for item in shown)
-    is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in shown)
+    less = any(_is_less(item) for item in differing)
+    is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
     yield _change(
         after,
         new,
@@ -174,9 +164,7 @@ def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[
         "; ".join(texts),
         "pods that run go on, even beyond a quota; new ones wait or are refused" if less else NOTHING_RUNS,
         REVERT,
-    )._replace(
-        folders=folders.ordered((*folders.of_tenant(before, old), *folders.of_tenant(after, new))), grants=differing
-    )
+    )._replace(grants=differing)
 
 
 def _grant(item: GrantChange) -> str:
@@ -197,17 +185,6 @@ def _is_less(item: GrantChange) -> bool:
     return limit or item.guaranteed_after < item.guaranteed_before
 
 
-def _is_applied(before: Plan, after: Plan, old: Quota | None, new: Quota | None) -> bool:
-    """A plain ResourceQuota holds one of the two numbers; queues and recording rules hold both."""
-    if any(_states_both(plan) for plan in (before, after)):
-        return True
-    return old is None or new is None or old.caps != new.caps
-
-
-def _states_both(plan: Plan) -> bool:
-    return plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or plan.cluster.monitoring is not None
-
-
 def _division(plan: Plan, quota: Quota) -> object:
     """How a quota is split among namespaces, and lent where the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
@@ -219,7 +196,6 @@ def _division(plan: Plan, quota: Quota) -> object:
 
 
 def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
-    kind = after.cluster.scheduler.kind
     texts = []
     one, other = ([item.name for item in tenant.priority_classes] for tenant in (old, new))
     if gone := [name for name in one if name not in other]:
@@ -239,9 +215,7 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         effect = "others may do something in its namespaces; what runs goes on" if not texts else effect
         texts.append("its members change")
     if texts:
-        yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)._replace(
-            folders=folders.of_tenant(after, new) if kind is SchedulerKind.RUNAI else folders.of_namespaces(new)
-        )
+        yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)
     elif one != other:
         yield _change(
             after, new, ChangeClass.METADATA, "priority classes are listed in another order", NOTHING_RUNS, REVERT
@@ -295,5 +269,4 @@ def _change(plan: Plan, tenant: Tenant, change_class: ChangeClass, what: str, ef
         effect,
         undo,
         tenant.at,
-        folders.of_tenant(plan, tenant),
     )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.backends import workloads
-from gpuplan.changes import folders
-from gpuplan.changes.model import Change, ChangeClass, Subject, worst
+from gpuplan.changes.model import Change, ChangeClass, worst
 from gpuplan.changes.objects import Objects, differing
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
+from gpuplan.manifests import Subject
 from gpuplan.planning.plan import WORKLOAD_LABEL, Inference, Plan, Training, Workload
 from gpuplan.policy.differences import changed_fields
 from gpuplan.wording import joined
@@ -108,5 +108,4 @@ def _change(plan: Plan, workload: Workload, change_class: ChangeClass, what: str
         effect,
         undo,
         workload.at,
-        (f"{folders.WORKLOADS}/{workload.namespace}",),
     )

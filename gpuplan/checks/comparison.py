@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan, SchedulerKind
 
 
-class Change(NamedTuple):
+class ConceptChange(NamedTuple):
     """A concept of the capability matrix, and the places in the policy that it is about."""
 
     concept: Concept
@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SchedulerComparison:
     """What the policy of one cluster asks for, by what becomes of it; what it does not ask for is nowhere.
 
     ``gained`` is lost today and kept by the other, ``lost`` the other way round; one concept may be in both, at
@@ -31,28 +31,28 @@ class Comparison:
     cluster: str
     present: SchedulerKind
     other: SchedulerKind
-    gained: tuple[Change, ...]
-    lost: tuple[Change, ...]
-    kept: tuple[Change, ...]
-    lost_by_both: tuple[Change, ...]
-    settings: tuple[Change, ...]
+    gained: tuple[ConceptChange, ...]
+    lost: tuple[ConceptChange, ...]
+    kept: tuple[ConceptChange, ...]
+    lost_by_both: tuple[ConceptChange, ...]
+    settings: tuple[ConceptChange, ...]
     errors: tuple[Diagnostic, ...]
 
 
-def compare(plan: Plan, other: SchedulerKind) -> Comparison:
+def compare(plan: Plan, other: SchedulerKind) -> SchedulerComparison:
     """The cluster's present scheduler and another, for this very policy."""
     present = plan.cluster.scheduler.kind
     gained, lost, kept, lost_by_both, settings = [], [], [], [], []
     for concept in concepts():
         asked = uses(plan, concept.id)
         before, after = losses(plan, concept.id, present), losses(plan, concept.id, other)
-        gained.append(Change(concept, _without(before, after)))
-        lost.append(Change(concept, _without(after, before)))
-        lost_by_both.append(Change(concept, _without(after, _without(after, before))))
-        kept.append(Change(concept, () if before or after else asked))
+        gained.append(ConceptChange(concept, _without(before, after)))
+        lost.append(ConceptChange(concept, _without(after, before)))
+        lost_by_both.append(ConceptChange(concept, _without(after, _without(after, before))))
+        kept.append(ConceptChange(concept, () if before or after else asked))
         needed = concept.capabilities[other.value].needs is Needs.CONFIGURATION
-        settings.append(Change(concept, asked if needed else ()))
-    return Comparison(
+        settings.append(ConceptChange(concept, asked if needed else ()))
+    return SchedulerComparison(
         plan.cluster.name,
         present,
         other,
@@ -92,5 +92,5 @@ def _key(use: Use) -> tuple[int, tuple[str | int, ...]]:
     return id(use.at.source), use.at.path
 
 
-def _found(changes: list[Change]) -> tuple[Change, ...]:
+def _found(changes: list[ConceptChange]) -> tuple[ConceptChange, ...]:
     return tuple(change for change in changes if change.places)

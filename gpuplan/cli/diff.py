@@ -11,24 +11,14 @@ import click
 from gpuplan.cli.commands import Verb, option
 from gpuplan.cli.options import Output, OutputType, cluster_option, each_to_its_own
 from gpuplan.cli.terminal import Terminal
+from gpuplan.disturbance import ChangeClass
 
 if TYPE_CHECKING:
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline.comparing import Diff, Platform
 
 FORMATS = ("table", "markdown", "json")
-CLASSES = (
-    "metadata",
-    "quota",
-    "plugin-restart",
-    "admission",
-    "preemption-order",
-    "repartition",
-    "recreate",
-    "two-step",
-    "destructive",
-)
-"""As `gpuplan.changes.model.ChangeClass`, which help must not load; all but `none`."""
+CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NONE)
 
 
 @click.command("diff", cls=Verb)
@@ -142,7 +132,6 @@ def _write_errors(terminal: Terminal, platform: Platform) -> None:
 
 
 def _exit_code(diff: Diff, fail_on: str | None) -> int:
-    from gpuplan.changes.model import ChangeClass
     from gpuplan.diagnostics import has_errors
 
     if not diff.is_comparable:

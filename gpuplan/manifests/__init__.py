@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.manifests.admission import AdmissionRule, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
-from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest
+from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Checked, Problem, check_schemas, unusable_definitions
@@ -22,10 +22,12 @@ __all__ = [
     "Identity",
     "Manifest",
     "Problem",
+    "Subject",
     "Tree",
     "admission_policy",
     "check_schemas",
     "has_schemas",
+    "identity_of",
     "kubernetes_versions",
     "object_path",
     "quantity",

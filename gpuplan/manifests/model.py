@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -34,6 +34,23 @@ class Identity(NamedTuple):
         return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 
 
+def identity_of(body: object) -> Identity:
+    """That of an object as people may have written it: empty where something is missing."""
+    found = body if isinstance(body, Mapping) else {}
+    inner = found.get("metadata")
+    metadata = inner if isinstance(inner, Mapping) else {}
+    group = str(found.get("apiVersion", "")).rpartition("/")[0]
+    namespace, name = (str(metadata.get(key, "")) for key in ("namespace", "name"))
+    return Identity(group, str(found.get("kind", "")), namespace, name)
+
+
+class Subject(NamedTuple):
+    """What an object is about, in the words of the policy: a document's kind and name."""
+
+    kind: str
+    name: str
+
+
 class Hook(StrEnum):
     """What an object is for that is no part of what a folder applies, but of a sync that applies it."""
 
@@ -55,7 +72,14 @@ class Manifest:
     an object that somebody else makes, for server-side apply: what its schema requires may be missing. What has a
     lower ``order`` is to be applied before others of its kind, and before kinds that are applied along with it. What
     has a ``hook`` is for Argo CD alone. One that ``is_foreign`` was made by people or programs, and may be of any kind;
-    any other one of a kind that is not in ``gpuplan/manifests/kinds/`` is a ``ValueError``.
+    any other one of a kind that is not in ``gpuplan/manifests/kinds/`` is a ``ValueError``, and so is one that is
+    ``about`` nothing.
+
+    ``about`` are the documents of the policy that say what is in the object: the pool of a rule for nodes, the tenant
+    and the pools of a quota. What sums up the whole cluster is about the cluster. It tells which change of the policy a
+    difference belongs to (`gpuplan.changes`). To tell which field a line of the output comes from, a subject would have
+    to name two routes as well, in its document and in the object: fields of `Subject` that are empty where all of a
+    document is meant, as here.
     """
 
     folder: str
@@ -64,8 +88,10 @@ class Manifest:
     order: int = 0
     hook: Hook | None = None
     is_foreign: bool = False
+    about: tuple[Subject, ...] = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        _check_subjects(self.about)
         if not self.is_foreign:
             get_kind(self.body["apiVersion"].rpartition("/")[0], self.body["kind"])
 
@@ -101,7 +127,19 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that no kustomization applies, such as Helm values; ``path`` is relative to the cluster's own folder."""
+    """A file that no kustomization applies, such as Helm values; ``path`` is relative to the cluster's own folder.
+
+    It is ``about`` documents as a `Manifest` is.
+    """
 
     path: str
     data: bytes
+    about: tuple[Subject, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_subjects(self.about)
+
+
+def _check_subjects(about: tuple[Subject, ...]) -> None:
+    if not about:
+        raise ValueError("say what of the policy it is about: of what sums up a cluster that is the cluster")

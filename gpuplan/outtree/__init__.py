@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason, compare
+    from gpuplan.outtree.comparing import Action, ChangeSet, FileChange, Reason, compare
     from gpuplan.outtree.disk import Disk
     from gpuplan.outtree.inventory import INVENTORY, Inventory, read_inventory, titles
     from gpuplan.outtree.locking import Lock
@@ -22,9 +22,9 @@ __all__ = [
     "RULES",
     "UNBUILT",
     "Action",
-    "Change",
     "ChangeSet",
     "Disk",
+    "FileChange",
     "Inventory",
     "Lock",
     "Reason",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "comparing": ("Action", "Change", "ChangeSet", "Reason", "compare"),
+    "comparing": ("Action", "FileChange", "ChangeSet", "Reason", "compare"),
     "disk": ("Disk",),
     "inventory": ("INVENTORY", "Inventory", "read_inventory", "titles"),
     "locking": ("Lock",),

@@ -35,7 +35,7 @@ class Reason(StrEnum):
     FOREIGN = "exists, and gpuplan did not write it"
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What happens to one file; ``path`` is relative to the output's root."""
 
     path: str
@@ -52,7 +52,7 @@ class ChangeSet:
     ``leftovers`` are what killed builds have left, ``mounts`` the folders on another file system than the root's.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     desired: Mapping[str, bytes]
     found: Mapping[str, bytes]
     unwanted: tuple[str, ...]
@@ -66,7 +66,7 @@ class ChangeSet:
     """Git is told to leave alone what a build that is killed may leave."""
 
     @property
-    def conflicts(self) -> tuple[Change, ...]:
+    def conflicts(self) -> tuple[FileChange, ...]:
         return tuple(change for change in self.changes if change.action is Action.CONFLICT)
 
     @property
@@ -152,8 +152,8 @@ def _parse(text: bytes | None, expected: Inventory, path: Path) -> Inventory:
 
 def _compare_files(
     disk: Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
-) -> tuple[tuple[Change, ...], dict[str, bytes]]:
-    changes: list[Change] = []
+) -> tuple[tuple[FileChange, ...], dict[str, bytes]]:
+    changes: list[FileChange] = []
     found: dict[str, bytes] = {}
     for path in (*desired, *unwanted):
         data = disk.read(path)
@@ -165,19 +165,19 @@ def _compare_files(
     return tuple(sorted(changes)), found
 
 
-def _judge(path: str, found: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> Change:
+def _judge(path: str, found: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> FileChange:
     """What to do about a file that is not as desired; ``digests`` are those of what gpuplan may have written to it."""
     if found is None:
-        return Change(path, Action.CREATE, Reason.MISSING)
+        return FileChange(path, Action.CREATE, Reason.MISSING)
     if not digests:
-        return Change(path, Action.CONFLICT, Reason.FOREIGN)
+        return FileChange(path, Action.CONFLICT, Reason.FOREIGN)
     is_torn, folded = _is_torn(found, wanted or b""), found.replace(b"\r\n", b"\n")
     if not is_torn and digest(found) not in digests and digest(folded) not in digests:
-        return Change(path, Action.CONFLICT, Reason.EDITED)
+        return FileChange(path, Action.CONFLICT, Reason.EDITED)
     if wanted is None:
-        return Change(path, Action.DELETE, Reason.UNWANTED)
+        return FileChange(path, Action.DELETE, Reason.UNWANTED)
     reason = Reason.TORN if is_torn else Reason.LINE_ENDS if folded == wanted else Reason.CHANGED
-    return Change(path, Action.UPDATE, reason)
+    return FileChange(path, Action.UPDATE, reason)
 
 
 def _is_torn(data: bytes, wanted: bytes = b"") -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
-from gpuplan.outtree.comparing import Action, Change, ChangeSet, Reason
+from gpuplan.outtree.comparing import Action, ChangeSet, FileChange, Reason
 from gpuplan.outtree.inventory import INVENTORY, titles
 from gpuplan.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
 from gpuplan.wording import listing
@@ -35,7 +35,7 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
         yield from _unrecorded(changes, out)
 
 
-def _line_ends(changes: Sequence[Change], out: str, *, is_error: bool) -> Diagnostic:
+def _line_ends(changes: Sequence[FileChange], out: str, *, is_error: bool) -> Diagnostic:
     """One finding for all of them, for one cause has changed them all."""
     more = f" and {len(changes) - 1} more files have" if len(changes) > 1 else " has"
     finding = Finding(
@@ -79,7 +79,7 @@ def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
             yield from line.split("\n")
 
 
-def _report(changes: ChangeSet, change: Change, out: str) -> Diagnostic:
+def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
     path = f"{out}/{change.path}"
     rule: Rule = _RULES.get(change.reason, STALE)
     text = changes.found.get(change.path, b"").decode(errors="replace")

@@ -5,27 +5,28 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from posixpath import basename, dirname
+from posixpath import basename
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gpuplan.changes import ChangeClass, compare_objects, worst
-from gpuplan.changes import compare as compare_plans
+from gpuplan import outtree
+from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
+from gpuplan.changes import compare as compare_states
 from gpuplan.changes.model import Change, NodeImpact, ObjectChange
 from gpuplan.changes.places import is_of
 from gpuplan.delivery import TOOLS
-from gpuplan.delivery.flux.naming import folder_name
+from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.documents import Ignore, find_folders, read_text
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
 from gpuplan.patterns import regex
 from gpuplan.pipeline.freshness import Staleness, compare_committed, compare_written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
+from gpuplan.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.pipeline.revisions import (
     Revision,
     find_revision,
@@ -35,8 +36,7 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
-from gpuplan.planning.plan import UNREAD, Approval, Install, NodeLabels, Plan, Pool, Stage, Window
-from gpuplan.planning.sync_names import sync_name
+from gpuplan.planning.plan import UNREAD, Plan
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 
 HEAD: Final = "HEAD"
 WORK_TREE: Final = "the working tree"
-KUSTOMIZATION: Final = "Kustomization"
-HELM_RELEASE: Final = "HelmRelease"
-"""What a person starts, where the operator waits for one: its ConfigMaps do nothing until the release names them."""
 
 
 class SideKind(StrEnum):
@@ -89,24 +86,6 @@ class Platform(NamedTuple):
     @property
     def plans(self) -> Mapping[str, Plan]:
         return {plan.cluster.name: plan for plan in self.report.plans} if self.report else {}
-
-
-class Applier(NamedTuple):
-    """The object of Argo CD or of Flux that syncs a folder; a ``name`` that ends in ``*`` stands for several.
-
-    ``windows`` are those of the pool whose nodes it changes.
-    """
-
-    kind: str
-    name: str
-    folder: str
-    approval: Approval
-    windows: tuple[Window, ...]
-
-    @property
-    def keeps_windows(self) -> bool:
-        """Flux knows no windows."""
-        return self.kind not in (KUSTOMIZATION, HELM_RELEASE)
 
 
 class Impact(NamedTuple):
@@ -217,14 +196,16 @@ def compare(
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
     if not diff.is_comparable:
         return diff
-    found = compare_plans(tuple(old.values()), tuple(new.values()))
-    changes = [change for change in found if _is_whole(change, old) and _is_whole(change, new)]
-    objects: Sequence[ObjectChange] = ()
-    if not before.errors and not after.errors:
-        trees = _tree(before, out), _tree(after, out)
-        before, after = _with_staleness(before, trees[0], out), _with_staleness(after, trees[1], out)
-        objects = _compare_trees(*trees, changes, (tuple(old.values()), tuple(new.values())))
-        changes = _with_folders(changes, {dirname(path) for tree in trees for path in tree})
+    has_errors = bool(before.errors or after.errors)
+    if has_errors:
+        states = [[ClusterState.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
+    else:
+        rendered = _rendered(before, out), _rendered(after, out)
+        before, after = _with_staleness(before, rendered[0].tree, out), _with_staleness(after, rendered[1].tree, out)
+        states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
+    found = compare_states(*states)
+    changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
+    objects = () if has_errors else found.objects
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
 
@@ -396,23 +377,9 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
     return change.subject.name not in broken and UNREAD not in broken
 
 
-def _with_folders(changes: Iterable[Change], written: AbstractSet[str]) -> list[Change]:
-    """The changes with those of their folders only that are written on a side."""
-    split = [path.split("/") for path in written]
-    there = {"/".join(parts[:length]) for parts in split for length in range(1, len(parts) + 1)}
-    return [
-        change._replace(folders=tuple(folder for folder in change.folders if _path(change.cluster, folder) in there))
-        for change in changes
-    ]
-
-
-def _path(cluster: str, folder: str) -> str:
-    return f"{folder}/{cluster}" if folder in TOOLS else f"{cluster}/{folder}"
-
-
 def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
     plan = new or old
-    appliers = tuple(dict.fromkeys(found for folder in change.folders if plan and (found := _applier(plan, folder))))
+    appliers = tuple(found for folder in change.folders if plan and (found := find_applier(plan, folder)))
     is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders = None
     if pods is not None:
@@ -422,41 +389,6 @@ def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[P
     return Impact(change, is_earlier, appliers, holders)
 
 
-def _applier(plan: Plan, folder: str) -> Applier | None:
-    """What syncs a folder; None where nothing does, or where what is in it is not applied at all."""
-    stage, _, part = folder.partition("/")
-    cluster = plan.cluster
-    is_external = stage == Stage.PARTITIONS and cluster.spec.node_labels is NodeLabels.EXTERNAL
-    if stage not in _STAGES or is_external:
-        return None
-    pool = plan.find_pool(part) if stage == Stage.PARTITIONS else None
-    windows = pool.windows if pool else ()
-    is_several = Stage(stage).has_parts and not part
-    if cluster.argocd is not None:
-        approval = _approval(stage, pool, cluster.argocd.operator_approval)
-        if is_several and stage in (Stage.NAMESPACES, Stage.WORKLOADS):
-            return Applier("ApplicationSet", sync_name(cluster.name, folder), folder, approval, windows)
-        name = sync_name(cluster.name, f"{stage}/*" if is_several else folder)
-        return Applier("Application", name, folder, approval, windows)
-    if cluster.flux is not None:
-        name = sync_name(cluster.name, f"{stage}/*") if is_several else folder_name(cluster.name, folder)
-        approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage == Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
-        kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
-        return Applier(kind, name, folder, approval, windows)
-    return None
-
-
-_STAGES: Final = frozenset(stage.value for stage in Stage)
-
-
-def _approval(stage: str, pool: Pool | None, operator: Approval) -> Approval:
-    """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
-    if stage == Stage.PARTITIONS:
-        return pool.spec.disruption.approval if pool else Approval.MANUAL
-    return operator if stage == Stage.GPU_OPERATOR else Approval.AUTOMATIC
-
-
 # --- Objects -----------------------------------------------------------------------------------------------------
 
 _Body = Mapping[str, Any]
@@ -464,17 +396,13 @@ _Objects = dict[str, dict[tuple[str, Identity], _Body]]
 """Objects by cluster, and by the folder in it that applies them."""
 
 
-def _tree(platform: Platform, out: str) -> Mapping[str, bytes]:
-    from gpuplan.pipeline.rendering import render
-
+def _rendered(platform: Platform, out: str) -> Rendered:
     plans = platform.report.plans if platform.report else ()
-    return render(plans, platform.side.folder.resolve(), out, None, is_whole=False).tree
+    return render(plans, platform.side.folder.resolve(), out, None, is_whole=False)
 
 
 def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> Platform:
     """Look at what was built on a side, which is what is applied."""
-    from gpuplan.pipeline.rendering import scope
-
     side = platform.side
     if side.revision is None:
         return platform._replace(staleness=compare_written(side.folder, out, tree, scope(platform.clusters)))
@@ -482,26 +410,13 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> 
     return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 
-def _compare_trees(
-    before: Mapping[str, bytes],
-    after: Mapping[str, bytes],
-    changes: Sequence[Change] = (),
-    plans: tuple[Sequence[Plan], Sequence[Plan]] = ((), ()),
-) -> Sequence[ObjectChange]:
-    """Only files that differ are read: two that are the same hold the same objects."""
-    differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-    return compare_objects(_objects(before, differing), _objects(after, differing), changes, plans)
-
-
 def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
-    from gpuplan import outtree
-    from gpuplan.pipeline.rendering import scope
-
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = outtree.compare(before.side.folder, _tree(after, out), scope=scope(clusters) or None)
+    found = outtree.compare(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
-    return Diff(before, after, (), tuple(_compare_trees(found.found, later)))
+    differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
+    return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))
 
 
 def _objects(tree: Mapping[str, bytes], paths: Iterable[str]) -> _Objects:
@@ -531,10 +446,7 @@ def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:
     if not bodies or not all(_is_object(body) for body in bodies):
         yield Identity("", "File", "", basename(path)), {"data": text}
         return
-    for body in bodies:
-        metadata = body["metadata"]
-        group = str(body["apiVersion"]).rpartition("/")[0]
-        yield Identity(group, str(body["kind"]), str(metadata.get("namespace", "")), str(metadata["name"])), body
+    yield from ((identity_of(body), body) for body in bodies)
 
 
 def _is_object(body: _Body) -> bool:

@@ -19,7 +19,7 @@ from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Scratch
-from gpuplan.manifests import Identity, Manifest, check_schemas
+from gpuplan.manifests import Identity, Manifest, Subject, check_schemas
 from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import RenderedCluster
@@ -168,9 +168,7 @@ def _build(
             finding = _refusal(patched, folder, replace(result, said=said))
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, finding, clusters=(name,)))
         elif result is not None:
-            built[folder.path] = replace(
-                folder, after=tuple(Manifest(folder.path, body, is_foreign=True) for body in result)
-            )
+            built[folder.path] = replace(folder, after=tuple(_made(folder.path, body) for body in result))
     is_late = any(isinstance(result, Refusal) and result.is_late for result in results.values())
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_late
 
@@ -181,6 +179,11 @@ class Refusal:
 
     said: str
     is_late: bool = False
+
+
+def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
+    """An object as kustomize made it, of ours or of a Component's."""
+    return Manifest(folder, body, is_foreign=True, about=(Subject("Component", folder),))
 
 
 _Bodies = list[Mapping[str, Any]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import entries, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Identity, Manifest, check_schemas, render_index, render_tree
+from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
 from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan, Stage
@@ -23,12 +23,16 @@ Components = Mapping[str, tuple[str, ...]]
 
 
 class RenderedCluster(NamedTuple):
-    """A cluster's own objects, where they lie; ``files`` are by path below the output folder."""
+    """A cluster's own objects, where they lie; ``files`` are by path below the output folder.
+
+    ``artifacts`` are all that is written of it, each with the tool that it is for, empty for the cluster's own.
+    """
 
     plan: Plan
     manifests: Sequence[Manifest]
     components: Components
     files: Mapping[str, bytes]
+    artifacts: Sequence[tuple[str, Manifest | File]]
 
 
 @dataclass(slots=True)
@@ -58,10 +62,12 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
         rendered.tree.update(tree.files)
         rendered.diagnostics += tree.diagnostics
         rendered.objects += tree.objects
-        rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files))
+        written = _of("", manifests, files)
+        rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files, written))
         if found := delivery.render(plan, _folders(plan, manifests, components), out):
-            tool, artifacts = found
-            manifests, files = _sort_out(artifacts)
+            tool, delivering = found
+            manifests, files = _sort_out(delivering)
+            written += _of(tool, manifests, files)
             _check(rendered, plan, manifests, crds)
             tree = render_tree(f"{tool}/{name}", manifests, files, {}, out, str(root))
             rendered.tree.update(tree.files)
@@ -72,6 +78,19 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
             (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
         )
     return rendered
+
+
+def _of(tool: str, manifests: Sequence[Manifest], files: Sequence[File]) -> list[tuple[str, Manifest | File]]:
+    return [*((tool, manifest) for manifest in manifests), *((tool, file) for file in files)]
+
+
+def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
+    """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
+    manifests, files = _artifacts(plan)
+    yield from _of("", manifests, files)
+    if found := delivery.render(plan, _folders(plan, manifests, _components(plan, manifests)), out):
+        tool, delivering = found
+        yield from ((tool, artifact) for artifact in delivering)
 
 
 def scope(clusters: Iterable[str]) -> tuple[str, ...]:
@@ -138,7 +157,7 @@ def _folders(plan: Plan, manifests: Iterable[Manifest], components: Components) 
     """The folders that apply objects, with all of them."""
     found: defaultdict[str, set[Identity]] = defaultdict(set)
     for manifest in manifests:
-        found[manifest.folder].add(manifest.identity)
+        found[manifest.folder].add(identity_of(manifest.body))
     if components:
         written = _hand_written(plan)
         for folder, included in components.items():

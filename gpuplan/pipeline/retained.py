@@ -9,7 +9,7 @@ from typing import NamedTuple, assert_never
 from gpuplan.backends import BACKENDS
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
-from gpuplan.manifests import Identity, Manifest, to_yaml
+from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
 from gpuplan.pipeline.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -89,7 +89,7 @@ def definition(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObjec
         case RetainedDevicePluginConfig():
             return Definition(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key, to_yaml(what.config), what.at / "key")
         case RetainedObject():
-            identity = Manifest(what.folder, what.spec.manifest, is_foreign=True).identity
+            identity = identity_of(what.spec.manifest)
             return Definition("", identity, what.spec.manifest, what.at / "manifest" / "metadata" / "name")
         case _:
             assert_never(what)

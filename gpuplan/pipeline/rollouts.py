@@ -16,7 +16,7 @@ from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.changes.meanwhile import halves, may_labels_come_first
 from gpuplan.changes.nodes import Transition, impact
-from gpuplan.changes.rollout import Refusal, Rollout, State, Step, StepKind, plan_rollout
+from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutState, RolloutStep, StepKind, plan_rollout
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
@@ -93,16 +93,16 @@ class Proposal(NamedTuple):
     """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end."""
 
     plan: Plan
-    outcome: Rollout | Refusal
+    outcome: RolloutPlan | Refusal
     edits: tuple[Edit, ...]
     left_over: tuple[LeftOver, ...]
 
     @property
     def is_safe(self) -> bool:
-        return isinstance(self.outcome, Rollout)
+        return isinstance(self.outcome, RolloutPlan)
 
 
-def mps_configs(proposal: Proposal, step: Step) -> tuple[str, ...]:
+def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
     if not step.changes_file:
         return ()
@@ -116,7 +116,7 @@ def mps_configs(proposal: Proposal, step: Step) -> tuple[str, ...]:
     return (*others, *([own] if isinstance(step.state.sharing, Mps) else []))
 
 
-def needs_person(proposal: Proposal, step: Step) -> bool:
+def needs_person(proposal: Proposal, step: RolloutStep) -> bool:
     """Whether labels may come before the file that a step changes under their name, unless a person orders them."""
     plan, pool, target = proposal.plan, proposal.outcome.pool, proposal.outcome.target
     if step.kind is not StepKind.SETTLE or not may_labels_come_first(plan, plan, pool.name):
@@ -141,9 +141,9 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
     target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
     outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
-    if wish.to and isinstance(outcome, Rollout):
+    if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
-    edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, Rollout) else ()
+    edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, RolloutPlan) else ()
     return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
 
 
@@ -305,7 +305,7 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     return Mig(at, models.Mig(layout=layout.name, strategy=_strategy(plan, now)), layout, at, None)
 
 
-def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: Rollout, wish: Wish) -> None:
+def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:
     """Stop where the policies would have errors as soon as the first node has the other way of sharing."""
     first = next((step for step in outcome.steps if step.kind is StepKind.MOVE), None)
     if first is None or first.state.rollout is None:
@@ -348,7 +348,7 @@ def overlay_path(cluster: str, pool: str) -> str:
     return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
 
 
-def _edits(root: Path, plan: Plan, pool: Pool, outcome: Rollout) -> Iterator[Edit]:
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator[Edit]:
     """What the overlay must say after each step.
 
     An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
@@ -428,7 +428,7 @@ def _is_own(document: Document, pool: Pool) -> bool:
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
 
 
-def _said(pool: Pool, state: State) -> dict[str, Any]:
+def _said(pool: Pool, state: RolloutState) -> dict[str, Any]:
     said = {"sharing": _spelt(pool, state.sharing)}
     if state.rollout is not None:
         said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}

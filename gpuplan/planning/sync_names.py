@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Final
 
 from gpuplan.planning.plan import Stage
@@ -35,3 +36,23 @@ def sync_name(cluster: str, folder: str) -> str:
 def namespace_name(cluster: str, namespace: str) -> str:
     """The name of what syncs one namespace's folder; Argo CD's ApplicationSet makes it from the folder's name."""
     return f"gpu-namespace-{cluster}-{namespace}"
+
+
+# --- Flux --------------------------------------------------------------------------------------------------------
+
+_LONGEST: Final = 63
+
+
+def folder_name(cluster: str, path: str) -> str:
+    """The name of the Kustomization of a folder: `gpu-partitions-prod-a100` for `partitions/a100` of `prod`."""
+    return fit(sync_name(cluster, path))
+
+
+def fit(name: str) -> str:
+    """The name, or one that ends in a digest of it where a label has no room for the whole.
+
+    Flux writes it on every object that it applies: `kustomize.toolkit.fluxcd.io/name`, `helm.toolkit.fluxcd.io/name`.
+    """
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 9].rstrip('-')}-{sha256(name.encode()).hexdigest()[:8]}"

@@ -941,7 +941,7 @@ class WorkloadSpec(Model):
 class RetainedLayout(Model):
     """An entry of the MIG manager's file as it was, which nodes may still name."""
 
-    config_name: Annotated[str, Judged("GPU723")] = described(
+    config_name: Annotated[str, Judged("GPU723"), Words("entry")] = described(
         "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
         "says."
     )
@@ -1017,7 +1017,9 @@ class RetainedDevicePluginConfig(Model):
     key: Annotated[str, Judged("GPU723")] = described(
         "The file's key as nodes have it in the label `nvidia.com/device-plugin.config`."
     )
-    config: PluginConfig = described("What the file says, as the device plugin reads it.")
+    config: Annotated[PluginConfig, Words("configuration")] = described(
+        "What the file says, as the device plugin reads it."
+    )
 
 
 class RetainedObject(Model):
@@ -1039,9 +1041,9 @@ class RetainedSpec(Model):
     mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = described(
         "An entry of the MIG manager's file.", default=None
     )
-    device_plugin_config: Annotated[RetainedDevicePluginConfig | None, ESSENTIAL] = described(
-        "A file of the device plugin.", default=None
-    )
+    device_plugin_config: Annotated[
+        RetainedDevicePluginConfig | None, ESSENTIAL, Words("configuration of the device plugin")
+    ] = described("A file of the device plugin.", default=None)
     object: Annotated[RetainedObject | None, ESSENTIAL] = described("A Kubernetes object.", default=None)
     until: Lines = described(
         "When this document may be deleted, as a command to type and what it must print.", min_length=1

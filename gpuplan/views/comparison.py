@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from gpuplan.catalog.schedulers import SCHEDULERS, Capability
-from gpuplan.checks.comparison import Change, Comparison
+from gpuplan.checks.comparison import ConceptChange, SchedulerComparison
 from gpuplan.checks.uses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
@@ -21,7 +21,7 @@ _SHOWN: Final = 3
 _NOTHING: Final = "nothing\n"
 
 
-def shown_comparisons(comparisons: Sequence[Comparison], format_: str, theme: Theme) -> str:
+def shown_comparisons(comparisons: Sequence[SchedulerComparison], format_: str, theme: Theme) -> str:
     """All comparisons as ``table``, ``json`` or ``yaml``."""
     match format_:
         case "json":
@@ -32,7 +32,7 @@ def shown_comparisons(comparisons: Sequence[Comparison], format_: str, theme: Th
             return "\n".join(comparison_page(comparison, theme) for comparison in comparisons)
 
 
-def comparison_page(comparison: Comparison, theme: Theme) -> str:
+def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
     """One cluster: what changes, with the places, and what does not."""
     present, other = comparison.present.value, comparison.other.value
     heading = f"Cluster {comparison.cluster}: from {SCHEDULERS[present]} to {SCHEDULERS[other]}"
@@ -48,14 +48,16 @@ def comparison_page(comparison: Comparison, theme: Theme) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _part(heading: str, changes: Sequence[Change], other: str, fact: Callable[[Capability], str], theme: Theme) -> str:
+def _part(
+    heading: str, changes: Sequence[ConceptChange], other: str, fact: Callable[[Capability], str], theme: Theme
+) -> str:
     if not changes and heading not in ("Gained", "Lost"):
         return ""
     text = "".join(_change(change, fact(change.concept.capabilities[other]), theme) for change in changes)
     return f"{theme.paint(heading, Style.STRONG)}\n{indent(text or _NOTHING)}"
 
 
-def _errors(comparison: Comparison, theme: Theme) -> str:
+def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
     """What would have to change in the policy as well: a build would be refused."""
     lines = "".join(
         f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.finding.message), theme)}\n"
@@ -64,7 +66,7 @@ def _errors(comparison: Comparison, theme: Theme) -> str:
     return f"{theme.paint('Refused', Style.STRONG)}\n{indent(lines)}" if lines else ""
 
 
-def _change(change: Change, fact: str, theme: Theme) -> str:
+def _change(change: ConceptChange, fact: str, theme: Theme) -> str:
     concept = change.concept
     lines = [marked_up(fact, theme), *(_place(use, theme) for use in change.places[:_SHOWN])]
     if len(change.places) > _SHOWN:
@@ -78,11 +80,10 @@ def _place(use: Use, theme: Theme) -> str:
 
 
 def _location(at: Origin, theme: Theme) -> str:
-    location = at.locate()
-    return f"{theme.path(printable(location.file.path))}:{location.span.start.line}"
+    return printable(theme.place(at.locate()))
 
 
-def _titles(heading: str, changes: Sequence[Change], theme: Theme) -> str:
+def _titles(heading: str, changes: Sequence[ConceptChange], theme: Theme) -> str:
     lines = "".join(f"{change.concept.title}\n" for change in changes)
     return f"{theme.paint(heading, Style.STRONG)}\n{indent(lines)}" if lines else ""
 
@@ -90,12 +91,12 @@ def _titles(heading: str, changes: Sequence[Change], theme: Theme) -> str:
 # --- JSON --------------------------------------------------------------------------------------------------------
 
 
-def comparisons_as_data(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def comparisons_as_data(comparisons: Sequence[SchedulerComparison]) -> dict[str, Any]:
     """All clusters, what a change is about in the matrix's order, places in the policy's."""
     return {"format_version": FORMAT_VERSION, "clusters": [_comparison(comparison) for comparison in comparisons]}
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: SchedulerComparison) -> dict[str, Any]:
     parts = {
         "gained": comparison.gained,
         "lost": comparison.lost,
@@ -115,7 +116,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _change_as_data(change: Change, comparison: Comparison) -> dict[str, Any]:
+def _change_as_data(change: ConceptChange, comparison: SchedulerComparison) -> dict[str, Any]:
     before = change.concept.capabilities[comparison.present.value]
     after = change.concept.capabilities[comparison.other.value]
     return {

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange
 from gpuplan.changes.pods import Holder
+from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.pipeline.comparing import Applier, Diff, Impact, Platform
+from gpuplan.pipeline.comparing import Diff, Impact, Platform
 from gpuplan.pipeline.freshness import Staleness
 from gpuplan.planning.plan import Amount, Window
 from gpuplan.views.diff_words import seen_from

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
-from gpuplan.pipeline.comparing import Applier, Diff, Impact, Platform, Side, SideKind
+from gpuplan.delivery.appliers import Applier
+from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.planning.plan import Amount, Approval, Window
@@ -109,8 +110,7 @@ def seen_from(side: Side, theme: Theme) -> Theme:
 def place(impact: Impact, diff: Diff, theme: Theme) -> str:
     """Where the change was written."""
     side = diff.earlier.side if impact.is_earlier else diff.later.side
-    location = impact.change.at.locate()
-    return f"{seen_from(side, theme).path(location.file.path)}:{location.span.start.line}"
+    return seen_from(side, theme).place(impact.change.at.locate())
 
 
 def facts(impact: Impact) -> tuple[Fact, ...]:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from gpuplan.diagnostics import Diagnostic, Location, Position, Rule, Severity, Span
+from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
 from gpuplan.views.text import cells, count, printable
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
 
-_START = Span(Position(1, 1), Position(1, 1))
 _ELLIPSIS = "..."
 _LONGEST_BLOCK = 5
 _MOST = 1000
@@ -61,7 +60,7 @@ def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) ->
     for section in _sections(marks):
         lines += _Drawing(theme, style, gutter).section(section)
     footer = list(_footer(diagnostic, theme, gutter, clusters))
-    if footer and not _is_whole_file(marks[-1]):
+    if footer and not marks[-1].location.is_whole_file:
         lines.append(theme.paint(" " * gutter + " |", Style.FRAME))
     return "".join(f"{line.rstrip()}\n" for line in (*lines, *footer))
 
@@ -116,15 +115,11 @@ def _marks(diagnostic: Diagnostic) -> list[_Mark]:
     return [_Mark(finding.at.locate(), finding.label, is_primary=True), *related]
 
 
-def _is_whole_file(mark: _Mark) -> bool:
-    return mark.location.span == _START
-
-
 def _sections(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
     """The marks that share a frame: those on single lines of one file. The primary one's frame comes first."""
     frames: dict[object, list[_Mark]] = {}
     for index, mark in enumerate(marks):
-        key = index if mark.is_block or _is_whole_file(mark) else mark.location.file.path
+        key = index if mark.is_block or mark.location.is_whole_file else mark.location.file.path
         frames.setdefault(key, []).append(mark)
     yield from frames.values()
 
@@ -143,7 +138,7 @@ class _Drawing:
     def section(self, marks: Sequence[_Mark]) -> Iterator[str]:
         first = marks[0]
         yield self._header(first)
-        if _is_whole_file(first):
+        if first.location.is_whole_file:
             if first.text:
                 yield self._bar(f" = {printable(first.text)}", bar=" ")
             return
@@ -154,11 +149,9 @@ class _Drawing:
             yield from self._lines(sorted(marks, key=lambda mark: (mark.location.span, not mark.is_primary)))
 
     def _header(self, mark: _Mark) -> str:
-        start = mark.location.span.start
-        place = "" if _is_whole_file(mark) else f":{start.line}:{start.column}"
         arrow = "-->" if mark.is_primary else ":::"
-        path = printable(self.theme.path(mark.location.file.path))
-        return f"{self.theme.paint(' ' * self.gutter + arrow, Style.FRAME)} {path}{place}"
+        place = printable(self.theme.place(mark.location, column=True))
+        return f"{self.theme.paint(' ' * self.gutter + arrow, Style.FRAME)} {place}"
 
     def _bar(self, text: str = "", number: int | None = None, bar: str = "|") -> str:
         label = "" if number is None else str(number)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
+from gpuplan.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.patterns import regex
 from gpuplan.views.text import count, printable
 from gpuplan.views.theme import Theme
@@ -85,7 +85,7 @@ def finding_row(diagnostic: Diagnostic, theme: Theme) -> str:
     cells = (
         diagnostic.severity.value,
         f"{diagnostic.code}<br>{diagnostic.rule.name}",
-        code(_place(diagnostic.finding.at.locate(), theme)),
+        code(theme.place(diagnostic.finding.at.locate(), column=True)),
         "<br>".join(_lines(diagnostic, theme)),
         _listed(diagnostic.clusters),
     )
@@ -96,17 +96,11 @@ def _lines(diagnostic: Diagnostic, theme: Theme) -> Iterator[str]:
     finding = diagnostic.finding
     yield prose(finding.headline)
     for label in finding.related:
-        yield f"{code(_place(label.at.locate(), theme))} {prose(label.text)}"
+        yield f"{code(theme.place(label.at.locate(), column=True))} {prose(label.text)}"
     for note in finding.notes:
         yield from (prose(line) for line in f"note: {note}".split("\n"))
     if finding.help:
         yield f"<strong>help: {prose(finding.help)}</strong>"
-
-
-def _place(location: Location, theme: Theme) -> str:
-    """Where to look; a finding about a file as such is at no line."""
-    path, (start, end) = theme.path(location.file.path), location.span
-    return path if start == end else f"{path}:{start.line}:{start.column}"
 
 
 def prose(text: str) -> str:

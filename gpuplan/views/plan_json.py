@@ -1,16 +1,26 @@
-"""Plans as plain data: a stable contract, `plan.schema.json`, that other programs may rely on."""
+"""Plans as plain data: a stable contract, `plan.schema.json`, that other programs may rely on.
+
+A part has the fields of its spec and what is resolved, by their names. Where something else was published, the table
+below says so; a field that the policy language gains is published without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction as Ratio
+from typing import Any, Final, NamedTuple, get_type_hints
 
+from pydantic import BaseModel
+
+from gpuplan.catalog import Gpu
 from gpuplan.planning.placement import Placed
 from gpuplan.planning.plan import (
-    Amount,
     Cluster,
     Exclusive,
     Fraction,
+    GpuOperator,
     Guard,
     Inference,
     Layout,
@@ -18,6 +28,7 @@ from gpuplan.planning.plan import (
     Mig,
     ModelVolume,
     Mps,
+    Nodes,
     Plan,
     Pool,
     PriorityClass,
@@ -25,15 +36,14 @@ from gpuplan.planning.plan import (
     Retained,
     RetainedDevicePluginConfig,
     RetainedLayout,
-    RetainedObject,
     Rollout,
-    Sharing,
+    Scheduler,
     Tenant,
     TimeSlicing,
     Total,
-    Training,
     Unit,
     Workload,
+    said,
 )
 from gpuplan.planning.projects import seconds
 from gpuplan.views.preemption import evictions_as_data
@@ -51,297 +61,193 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     """One cluster."""
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
-        **_cluster(plan.cluster),
-        "pools": [_pool(pool, totals) for pool in plan.pools],
-        "layouts": [_layout(layout) for layout in plan.mig_layouts],
-        "priority_classes": [_priority_class(item) for item in plan.priority_classes],
-        "tenants": [_tenant(tenant) for tenant in plan.tenants],
+        **_part(plan.cluster),
+        "pools": [{**_part(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
+        "layouts": [_part(layout) for layout in plan.mig_layouts],
+        "priority_classes": [_part(item) for item in plan.priority_classes],
+        "tenants": [_part(tenant) for tenant in plan.tenants],
         "evictions": evictions_as_data(plan),
-        "workloads": [_workload(workload) for workload in plan.workloads],
-        "retained": [_retained(item) for item in plan.retained],
+        "workloads": [_part(workload) for workload in plan.workloads],
+        "retained": [_part(item) for item in plan.retained],
     }
 
 
-# --- Cluster -----------------------------------------------------------------------------------------------------
+def _units(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> Iterator[dict[str, Any]]:
+    """What the pool hands out, with what of it is promised."""
+    for unit in pool.units:
+        total = totals.get((pool.name, unit.name))
+        guaranteed, limit = (total.guaranteed, total.limit) if total else (0, 0)
+        promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
+        yield {**_part(unit), **{name: _plain(amount) for name, amount in promised.items()}}
 
 
-def _cluster(cluster: Cluster) -> dict[str, Any]:
-    operator, scheduler = cluster.gpu_operator, cluster.scheduler
-    return {
-        "name": cluster.name,
-        "kubernetes": cluster.spec.kubernetes,
-        "platform": cluster.spec.platform.value,
-        "node_labels": cluster.spec.node_labels.value,
-        "gpu_operator": {
-            "install": operator.spec.install.value,
-            "version": operator.version,
-            "namespace": operator.namespace,
-            "cluster_policy": operator.cluster_policy,
-            "mig_strategy": operator.spec.mig_strategy.value,
-            "driver_enabled": operator.spec.driver.enabled,
-            "driver_version": operator.spec.driver.version or None,
-        },
-        "scheduler": {
-            "kind": scheduler.kind.value,
-            "on_loss": scheduler.spec.on_loss.value,
-            "cap": scheduler.spec.cap.value,
-        },
-    }
+# --- Any part ----------------------------------------------------------------------------------------------------
 
 
-# --- Pools -------------------------------------------------------------------------------------------------------
+def _part(part: object) -> dict[str, Any]:
+    published = _PUBLISHED.get(type(part), _AS_IT_IS)
+    fields = ((name, value) for name, value in said(part) if name not in published.left_out)
+    own = {published.renamed.get(name, name): _plain(value) for name, value in fields if name not in _PLACES}
+    return {**own, **{name: _plain(value) for name, value in published.more(part).items()}}
 
 
-def _pool(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> dict[str, Any]:
-    return {
-        "name": pool.name,
-        "gpu": pool.gpu.id,
-        "nodes": {
-            "count": pool.nodes.count,
-            "gpus_per_node": pool.nodes.gpus_per_node,
-            "names": list(pool.nodes.names),
-            "name_pattern": pool.nodes.name_pattern,
-        },
-        "gpu_count": pool.gpu_count,
-        "sharing": _sharing(pool.sharing),
-        "units": [_unit(unit, totals.get((pool.name, unit.name))) for unit in pool.units],
-        "labels": dict(sorted(pool.labels.items())),
-        "rollout": _rollout(pool.rollout) if pool.rollout else None,
-        "taints": [
-            {"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.spec.taints
-        ],
-        "workload_types": list(pool.spec.workload_types),
-        "allocation": pool.spec.allocation.value,
-        "placement": pool.spec.placement.value if pool.spec.placement else None,
-        "topology": list(pool.spec.topology),
-        "fallback": pool.spec.fallback,
-        "memory_per_unit_mib": pool.spec.memory_per_unit,
-        "disruption": {
-            "approval": pool.spec.disruption.approval.value,
-            "windows": [
-                {"schedule": window.schedule, "duration": window.duration, "time_zone": window.time_zone}
-                for window in pool.spec.disruption.windows
-            ],
-            "max_unavailable": pool.spec.disruption.max_unavailable,
-            "guard": _guard(pool.spec.disruption.guard) if pool.spec.disruption.guard else None,
-        },
-    }
+_PLACES: Final = ("at", "layout_at")
 
 
-def _guard(guard: Guard) -> dict[str, Any]:
-    return {"image": guard.image, "timeout_seconds": seconds(guard.timeout)}
-
-
-def _rollout(rollout: Rollout) -> dict[str, Any]:
-    """What differs on the nodes that have been moved."""
-    moved = rollout.moved
-    return {
-        "nodes": list(moved.nodes.names),
-        "sharing": _sharing(moved.sharing),
-        "labels": dict(sorted(moved.labels.items())),
-    }
-
-
-def _sharing(sharing: Sharing) -> dict[str, Any]:
-    """``kind`` and what belongs to it, named as in the policy."""
-    match sharing:
-        case Exclusive():
-            return {"kind": "exclusive"}
-        case TimeSlicing():
-            return {"kind": "timeSlicing", **_time_slicing(sharing)}
-        case Mps():
-            return {"kind": "mps", "replicas": sharing.spec.replicas, "rename": sharing.spec.rename}
-        case Mig():
-            sliced = sharing.time_slicing
-            return {
-                "kind": "mig",
-                "layout": sharing.layout.name,
-                "config_name": sharing.layout.config_name,
-                "strategy": sharing.spec.strategy.value,
-                "time_slicing": _time_slicing(sliced) if sliced else None,
-            }
-        case Fraction():
-            return {"kind": "fraction"}
+def _plain(value: Any) -> Any:  # noqa: ANN401 - anything that a plan holds, as JSON
+    """A value as plain data. What has a name is that name: it is told of where all of its kind are."""
+    match value:
+        case Pool() | Unit() | Layout() | Tenant() | PriorityClass():
+            return value.name
+        case Gpu():
+            return value.id
+        case Enum():
+            return value.value
+        case Ratio():
+            return str(value)
+        case float() | Decimal():
+            return int(value) if value == int(value) else float(value)
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+        case tuple() if not hasattr(value, "_fields"):
+            return [_plain(item) for item in value]
+        case None | bool() | int() | str():
+            return value
         case _:
-            assert_never(sharing)
+            return _part(value)
 
 
-def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
+# --- What is published otherwise -----------------------------------------------------------------------------------
+
+
+class _Published(NamedTuple):
+    """How a part differs in the contract: fields that are ``left_out`` or ``renamed``, and what there is ``more``."""
+
+    left_out: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = {}
+    more: Callable[[Any], Mapping[str, object]] = lambda _: {}
+
+
+_AS_IT_IS: Final = _Published()
+
+
+def _driver(operator: GpuOperator) -> Mapping[str, object]:
+    return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
+
+
+def _of_pool(pool: Pool) -> Mapping[str, object]:
+    return {"gpu_count": pool.gpu_count, **_shared(pool)}
+
+
+def _shared(pool: Pool) -> Mapping[str, object]:
+    """``kind`` and what belongs to it, named as in the policy."""
+    sharing = {"kind": _SHARING[type(pool.sharing)], **_part(pool.sharing)}
+    return {"sharing": sharing, "labels": dict(sorted(pool.labels.items()))}
+
+
+_SHARING: Final[Mapping[type, str]] = {
+    Exclusive: "exclusive",
+    TimeSlicing: "timeSlicing",
+    Mps: "mps",
+    Mig: "mig",
+    Fraction: "fraction",
+}
+
+
+def _moved(rollout: Rollout) -> Mapping[str, object]:
+    """What differs on the nodes that have been moved."""
+    return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
+
+
+def _placements(entry: LayoutEntry) -> Mapping[str, object]:
+    if not isinstance(entry.placed, Placed):
+        return {"placements": None}
+    found = ((instance.profile.name, instance.placement) for instance in entry.placed.instances)
+    return {"placements": [{"profile": name, "start": at.start, "size": at.size} for name, at in found]}
+
+
+def _allowed(tenant: Tenant) -> Mapping[str, object]:
+    return dict(said(tenant.spec.allow))
+
+
+def _counted(quota: Quota) -> Mapping[str, object]:
+    caps = dict(sorted(quota.caps.items()))
+    return {"resource": quota.unit.resource, "device_class": quota.unit.device_class, "caps": caps}
+
+
+def _work(workload: Workload) -> Mapping[str, object]:
+    least = workload.amount_per_pod
     return {
-        "replicas": sharing.spec.replicas,
-        "rename": sharing.spec.rename,
-        "fail_requests_greater_than_one": sharing.spec.fail_requests_greater_than_one,
-    }
-
-
-def _unit(unit: Unit, total: Total | None) -> dict[str, Any]:
-    guaranteed = total.guaranteed if total else 0
-    return {
-        "name": unit.name,
-        "resource": unit.resource,
-        "device_class": unit.device_class,
-        "per_gpu": list(unit.per_gpu),
-        "per_node": unit.per_node,
-        "capacity": unit.capacity,
-        "guaranteed": _number(guaranteed),
-        "limit": _number(total.limit if total else 0),
-        "free": _number(unit.capacity - guaranteed),
-        "gpu_weight": str(unit.gpu_weight),
-        "memory_mib": unit.memory_mib,
-        "isolation": unit.isolation.value,
-    }
-
-
-def _layout(layout: Layout) -> dict[str, Any]:
-    return {
-        "name": layout.name,
-        "gpu": layout.gpu.id,
-        "config_name": layout.config_name,
-        "inline": layout.is_inline,
-        "entries": [_entry(entry) for entry in layout.entries],
-    }
-
-
-def _entry(entry: LayoutEntry) -> dict[str, Any]:
-    placed = entry.placed
-    return {
-        "gpus": None if entry.gpus is None else list(entry.gpus),
-        "mig_enabled": entry.mig_enabled,
-        "instances": dict(entry.instances),
-        "placements": [
-            {"profile": instance.profile.name, "start": instance.placement.start, "size": instance.placement.size}
-            for instance in placed.instances
-        ]
-        if isinstance(placed, Placed)
-        else None,
-    }
-
-
-# --- Tenants -----------------------------------------------------------------------------------------------------
-
-
-def _priority_class(item: PriorityClass) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "value": item.spec.value,
-        "preemptible": item.spec.preemptible,
-        "preempts": item.spec.preempts,
-        "default": item.spec.default,
-        "description": item.spec.description,
-    }
-
-
-def _tenant(tenant: Tenant) -> dict[str, Any]:
-    return {
-        "name": tenant.name,
-        "namespaces": list(tenant.spec.namespaces),
-        "parent": tenant.parent,
-        "priority_classes": [item.name for item in tenant.priority_classes],
-        "workload_types": list(tenant.spec.workload_types),
-        "quotas": [_quota(quota) for quota in tenant.quotas],
-        "surplus": {"weight": _number(tenant.surplus_weight), "rank": tenant.spec.surplus.rank},
-        "protect": {"preempt": tenant.spec.protect.preempt, "reclaim": tenant.spec.protect.reclaim},
-        "members": [{"group": member.group, "role": member.role.value} for member in tenant.spec.members],
-        "pod_security": tenant.spec.allow.pod_security.value,
-        "units_per_container": tenant.spec.allow.units_per_container,
-    }
-
-
-def _quota(quota: Quota) -> dict[str, Any]:
-    return {
-        "pool": quota.pool.name,
-        "unit": quota.unit.name,
-        "resource": quota.unit.resource,
-        "device_class": quota.unit.device_class,
-        "guaranteed": _number(quota.guaranteed),
-        "limit": _number(quota.limit),
-        "lendable": _number(quota.lendable),
-        "caps": {namespace: _number(cap) for namespace, cap in sorted(quota.caps.items())},
-    }
-
-
-# --- Workloads ---------------------------------------------------------------------------------------------------
-
-
-def _workload(workload: Workload) -> dict[str, Any]:
-    fraction = workload.fraction
-    return {
-        "name": workload.name,
-        "tenant": workload.tenant.name,
-        "namespace": workload.namespace,
-        **_work(workload.work),
+        "kind": "inference" if isinstance(workload.work, Inference) else "training",
+        **_part(workload.work),
         "most_pods": workload.most_pods,
-        "pool": workload.pool.name,
-        "unit": workload.unit.name,
-        "units_per_pod": _number(workload.amount_per_pod),
-        "units_per_pod_at_most": _number(fraction.most if fraction else workload.amount_per_pod),
-        "priority_class": workload.priority_class.name if workload.priority_class else None,
-        "image": workload.spec.image,
+        "units_per_pod": least,
+        "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,
         "cpu": workload.spec.cpu or None,
         "memory": workload.spec.memory or None,
-        "model": _model(workload.spec.model) if workload.spec.model else None,
     }
 
 
-def _work(work: Inference | Training) -> dict[str, Any]:
-    """``kind`` and what belongs to it."""
-    match work:
-        case Inference():
-            scaling = work.autoscaling
-            return {
-                "kind": "inference",
-                "replicas": work.replicas,
-                "port": work.port,
-                "autoscaling": {
-                    "min_replicas": scaling.min_replicas,
-                    "max_replicas": scaling.max_replicas,
-                    "requests_per_second": scaling.requests_per_second,
-                    "metric": scaling.metric,
-                }
-                if scaling
-                else None,
-            }
-        case Training():
-            return {"kind": "training", "pods": work.pods, "gang": work.gang, "backoff_limit": work.backoff_limit}
-        case _:
-            assert_never(work)
+def _volume(model: ModelVolume) -> Mapping[str, object]:
+    image = model.download.image if model.download else None
+    return {"storage_class": model.storage_class or None, "download_image": image}
 
 
-def _model(model: ModelVolume) -> dict[str, Any]:
-    return {
-        "size": model.size,
-        "storage_class": model.storage_class or None,
-        "mount_path": model.mount_path,
-        "access_mode": model.access_mode,
-        "download_image": model.download.image if model.download else None,
-    }
-
-
-# --- Retained ----------------------------------------------------------------------------------------------------
-
-
-def _retained(item: Retained) -> dict[str, Any]:
-    kind, defines = _defined(item.what)
-    return {"name": item.name, "kind": kind, "defines": defines, "until": item.spec.until}
-
-
-def _defined(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> tuple[str, str]:
+def _defined(item: Retained) -> Mapping[str, object]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
-    match what:
-        case RetainedLayout():
-            return "migLayout", what.spec.config_name
-        case RetainedDevicePluginConfig():
-            return "devicePluginConfig", what.spec.key
-        case RetainedObject():
-            metadata = what.spec.manifest.get("metadata")
+    match item.what:
+        case RetainedLayout() as layout:
+            return {"kind": "migLayout", "defines": layout.spec.config_name}
+        case RetainedDevicePluginConfig() as config:
+            return {"kind": "devicePluginConfig", "defines": config.spec.key}
+        case retained:
+            manifest = retained.spec.manifest
+            metadata = manifest.get("metadata")
             name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            return "object", " ".join(str(part) for part in (what.spec.manifest.get("kind"), name) if part)
-        case _:
-            assert_never(what)
+            return {"kind": "object", "defines": " ".join(str(part) for part in (manifest.get("kind"), name) if part)}
 
 
-def _number(amount: Amount | None) -> int | float | None:
-    """JSON has one kind of number; whole ones are written without a point."""
-    if amount is None:
-        return None
-    return int(amount) if amount == int(amount) else float(amount)
+_PUBLISHED: Final[Mapping[type, _Published]] = {
+    Cluster: _Published(left_out=("argocd", "flux", "monitoring", "bases")),
+    GpuOperator: _Published(
+        left_out=("driver", "reboot_on_mig_change", "nfd", "chart_repo_url", "values"), more=_driver
+    ),
+    Scheduler: _Published(left_out=("version", "runai")),
+    Pool: _Published(
+        left_out=("node_labels", "sharing", "units"),
+        renamed={"memory_per_unit": "memory_per_unit_mib"},
+        more=_of_pool,
+    ),
+    Rollout: _Published(left_out=("left", "moved"), more=_moved),
+    Nodes: _Published(left_out=("moved",)),
+    Mig: _Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
+    Guard: _Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
+    Layout: _Published(renamed={"is_inline": "inline"}),
+    LayoutEntry: _Published(left_out=("placed",), more=_placements),
+    Tenant: _Published(left_out=("allow", "surplus_weight"), more=_allowed),
+    Quota: _Published(left_out=("split",), more=_counted),
+    Workload: _Published(
+        left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
+    ),
+    ModelVolume: _Published(left_out=("download",), more=_volume),
+    Retained: _Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
+}
+
+
+# --- The contract --------------------------------------------------------------------------------------------------
+
+
+def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """The contract's schema with the fields that the policy language has gained since it was written."""
+    definitions = schema["definitions"]
+    for part in (Cluster, GpuOperator, Scheduler, Pool, PriorityClass, Tenant, Quota, Workload):
+        name = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in part.__name__).lstrip("_")
+        known = definitions[name]["properties"]
+        published = _PUBLISHED.get(part, _AS_IT_IS)
+        spec: type[BaseModel] = get_type_hints(part)["spec"]
+        for field, info in spec.model_fields.items():
+            if field not in published.left_out and field not in published.renamed:
+                known.setdefault(field, {"description": info.description})
+    return schema

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from gpuplan.changes.rollout import Level, Refusal, Rollout, Shortage, Step, StepKind
+from gpuplan.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
 from gpuplan.checks.rollout import unit_text
 from gpuplan.checks.wording import number, total_text
+from gpuplan.delivery.appliers import find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Amount,
     Approval,
-    Install,
     NodeLabels,
     Plan,
     Pool,
     Stage,
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
-from gpuplan.planning.sync_names import sync_name
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text
@@ -79,7 +78,7 @@ def _heading(proposal: Proposal) -> str:
     )
 
 
-def _summary(outcome: Rollout) -> str:
+def _summary(outcome: RolloutPlan) -> str:
     if not outcome.steps:
         return "nothing is left to do"
     away = max((len(step.nodes) for step in outcome.steps), default=0)
@@ -89,7 +88,7 @@ def _summary(outcome: Rollout) -> str:
     return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
 
 
-def _title(proposal: Proposal, step: Step) -> str:
+def _title(proposal: Proposal, step: RolloutStep) -> str:
     outcome, names = proposal.outcome, joined(step.nodes)
     target = sharing_text(outcome.target.sharing)
     rest = "MPS daemons restart, and end what runs there" if mps_configs(proposal, step) else "nothing changes on nodes"
@@ -142,7 +141,7 @@ _HEADINGS: Final = ("UNIT", "STEP", "BEFORE", "AWAY", "AFTER", "GUARANTEED", "WH
 _WIDTH: Final = 32
 
 
-def _capacity_rows(outcome: Rollout) -> Iterator[tuple[str, ...]]:
+def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
     """Unit by unit, one row for each step that takes nodes away."""
     curve = [(index, level) for index, step in enumerate(outcome.steps, start=1) for level in step.levels]
     for unit in dict.fromkeys(level.unit for _, level in curve):
@@ -164,7 +163,7 @@ def _bar(level: Level, most: int) -> str:
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
-def _blocks(proposal: Proposal, step: Step, edit: Edit) -> Iterator[tuple[str, str]]:
+def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple[str, str]]:
     """What to do at a step, in order: what it is, and the text or the commands.
 
     Where a merge is applied without a person, the nodes must be empty before it.
@@ -197,7 +196,7 @@ _ORDER_FIRST: Final = (
 )
 
 
-def _applies_itself(plan: Plan, pool: Pool, step: Step) -> bool:
+def _applies_itself(plan: Plan, pool: Pool, step: RolloutStep) -> bool:
     """Whether a merge is applied without a person: to the step's nodes, or to those of the whole cluster."""
     delivery = plan.cluster.argocd or plan.cluster.flux
     if delivery is None:
@@ -205,9 +204,9 @@ def _applies_itself(plan: Plan, pool: Pool, step: Step) -> bool:
     return (pool.spec.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
 
 
-def _is_end_of_mix(outcome: Rollout | Refusal, step: Step) -> bool:
+def _is_end_of_mix(outcome: RolloutPlan | Refusal, step: RolloutStep) -> bool:
     """Whether it is with this step that the pool hands out the units of one way of sharing alone."""
-    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    steps = outcome.steps if isinstance(outcome, RolloutPlan) else ()
     return step is next((other for other in steps if other.state.rollout is None), None)
 
 
@@ -215,19 +214,19 @@ def _lines(commands: Sequence[str]) -> str:
     return "".join(f"{command}\n" for command in commands)
 
 
-def _before(proposal: Proposal, step: Step) -> list[str]:
+def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
     which = _emptied(proposal, step)
     if not which:
         return []
     return [f"kubectl cordon {which}", f"kubectl drain {which} --ignore-daemonsets --delete-emptydir-data"]
 
 
-def _after(proposal: Proposal, step: Step) -> list[str]:
+def _after(proposal: Proposal, step: RolloutStep) -> list[str]:
     which = _emptied(proposal, step)
     return [f"kubectl uncordon {which}"] if which else []
 
 
-def _emptied(proposal: Proposal, step: Step) -> str:
+def _emptied(proposal: Proposal, step: RolloutStep) -> str:
     """The nodes on which nothing may run, as kubectl takes them: the step's own, or those with MPS."""
     if step.nodes:
         return " ".join(step.nodes)
@@ -242,41 +241,32 @@ def _left_over(proposal: Proposal) -> list[str]:
     ]
 
 
-def _apply(plan: Plan, pool: Pool, step: Step) -> list[str]:
+def _apply(plan: Plan, pool: Pool, step: RolloutStep) -> list[str]:
     """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    cluster, is_external = plan.cluster.name, plan.cluster.spec.node_labels is NodeLabels.EXTERNAL
+    is_external = plan.cluster.spec.node_labels is NodeLabels.EXTERNAL
     applied = [Stage.GPU_OPERATOR.value]
     if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
         applied.append(f"{Stage.PARTITIONS}/{pool.name}")
-    commands: list[str] = []
-    if plan.cluster.argocd:
-        for folder in applied:
-            name = sync_name(cluster, folder)
-            commands += [f"argocd app sync {name}", f"argocd app wait {name} --health"]
-    elif plan.cluster.flux:
-        from gpuplan.delivery.flux.naming import folder_name
-
-        commands += [f"flux resume {_resumed(plan, folder)} {folder_name(cluster, folder)}" for folder in applied]
-    else:
-        commands += [f"kubectl apply --server-side -k out/{cluster}/{folder}" for folder in applied]
+    commands = [command for folder in applied for command in _sync(plan, folder)]
     if is_external and step.becomes:
         labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
         commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
     return commands
 
 
-def _resumed(plan: Plan, folder: str) -> str:
-    """What waits for a person: of the operator's chart it is the release."""
-    flux, operator = plan.cluster.flux, plan.cluster.gpu_operator
-    waits = flux is not None and flux.operator_approval is Approval.MANUAL
-    is_release = folder == Stage.GPU_OPERATOR and operator.spec.install is Install.HELM
-    return "helmrelease" if is_release and waits else "kustomization"
+def _sync(plan: Plan, folder: str) -> list[str]:
+    applier = find_applier(plan, folder)
+    if applier is None:
+        return [f"kubectl apply --server-side -k out/{plan.cluster.name}/{folder}"]
+    if plan.cluster.argocd is not None:
+        return [f"argocd app sync {applier.name}", f"argocd app wait {applier.name} --health"]
+    return [f"flux resume {applier.kind.lower()} {applier.name}"]
 
 
 _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 
-def _wait(proposal: Proposal, step: Step) -> list[str]:
+def _wait(proposal: Proposal, step: RolloutStep) -> list[str]:
     if step.becomes:
         return list(_wait_for_nodes(step, step.becomes))
     if step.kind is StepKind.SETTLE and step.state.keeps_config:
@@ -286,7 +276,7 @@ def _wait(proposal: Proposal, step: Step) -> list[str]:
     return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
 
 
-def _wait_for_nodes(step: Step, becomes: Pool) -> Iterator[str]:
+def _wait_for_nodes(step: RolloutStep, becomes: Pool) -> Iterator[str]:
     """The label comes first: until mig-manager has seen it, the state is that of the last change."""
     nodes = " ".join(f"node/{name}" for name in step.nodes)
     if config := becomes.labels.get(MIG_CONFIG_LABEL):
@@ -353,7 +343,7 @@ def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _step(proposal: Proposal, index: int, step: Step, edit: Edit) -> dict[str, Any]:
+def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict[str, Any]:
     return {
         "step": index,
         "kind": step.kind.value,

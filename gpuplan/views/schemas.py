@@ -92,4 +92,8 @@ def _shipped(name: str) -> dict[str, Any]:
 
     file = resources.files("gpuplan.views") / "data" / f"{name}.schema.json"
     body: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return body
+    if name != "plan":
+        return body
+    from gpuplan.views.plan_json import with_new_fields
+
+    return with_new_fields(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuplan.diagnostics import Severity
+from gpuplan.diagnostics import Location, Severity
 
 
 class Style(StrEnum):
@@ -42,6 +42,13 @@ class Theme:
     def path(self, path: str) -> str:
         """A file's path as the reader can open it."""
         return self.root + path
+
+    def place(self, location: Location, *, column: bool = False) -> str:
+        """``pool.yaml:3``, ``demand.csv:12, column team``, or a file alone where a finding is about it as such."""
+        start = location.span.start
+        line = "" if location.is_whole_file else f":{start.line}"
+        part = f", {location.part}" if location.part else f":{start.column}" if column and line else ""
+        return f"{self.path(location.file.path)}{line}{part}"
 
 
 PLAIN = Theme()

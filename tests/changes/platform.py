@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
-from gpuplan.changes import Comparison, ObjectChange, compare, compare_objects
+from gpuplan import changes
+from gpuplan.changes import Comparison, ObjectChange, compare_objects
 from gpuplan.manifests import Identity
 from gpuplan.pipeline import validate
-from gpuplan.pipeline.rendering import render
+from gpuplan.pipeline.rendering import Rendered, render
 from gpuplan.planning.plan import Plan
 
 REPOSITORY = Path(__file__).parents[2]
@@ -104,8 +105,16 @@ class State:
     errors: tuple[str, ...]
 
     @cached_property
+    def rendered(self) -> Rendered:
+        return render(self.plans, Path("/platform"), "out", None, is_whole=True)
+
+    @property
     def tree(self) -> Mapping[str, bytes]:
-        return render(self.plans, Path("/platform"), "out", None, is_whole=True).tree
+        return self.rendered.tree
+
+    @cached_property
+    def clusters(self) -> tuple[changes.ClusterState, ...]:
+        return tuple(changes.ClusterState.of(item.plan, item.artifacts) for item in self.rendered.clusters)
 
 
 @cache
@@ -134,9 +143,7 @@ def load(texts: Mapping[str, str]) -> State:
 
 
 def between(before: State, after: State) -> Comparison:
-    changes = compare(before.plans, after.plans)
-    objects = compare_objects(*_differing(before.tree, after.tree), changes, (before.plans, after.plans))
-    return Comparison(changes, objects)
+    return changes.compare(before.clusters, after.clusters)
 
 
 def between_trees(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[ObjectChange, ...]:

@@ -6,8 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from gpuplan.changes import Change, ChangeClass, Subject, compare
-from tests.changes.platform import Edit, Platform, original, state
+from gpuplan.changes import Change, ChangeClass, Comparison, Subject
+from tests.changes.platform import Edit, Platform, between, original, state
 
 FOLDER = "overlays/prod/kustomize"
 
@@ -26,7 +26,7 @@ def component(stage: str, **files: str) -> Edit:
 
 
 def found(before: Edit, after: Edit) -> list[Change]:
-    return [change for change in compare(state(before).plans, state(after).plans) if change.subject.kind == "Component"]
+    return [change for change in between(state(before), state(after)).changes if change.subject.kind == "Component"]
 
 
 LIMITS = """\
@@ -74,10 +74,10 @@ def _retain(until: str) -> Edit:
 
 
 def test_a_definition_that_is_retained_restarts_the_device_plugin() -> None:
-    changes = compare(state().plans, state(_retain("no node names it")).plans)
+    changes = between(state(), state(_retain("no node names it"))).changes
     assert {change.change_class for change in changes} == {ChangeClass.PLUGIN_RESTART}
     assert Subject("Retained", "old") in {change.subject for change in changes}
 
 
 def test_until_when_it_is_retained_is_no_change() -> None:
-    assert compare(state(_retain("monday")).plans, state(_retain("tuesday")).plans) == ()
+    assert between(state(_retain("monday")), state(_retain("tuesday"))) == Comparison((), ())

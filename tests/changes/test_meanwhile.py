@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.changes import ChangeClass, compare, worst
+from gpuplan.changes import ChangeClass, ClusterState, compare
 from gpuplan.changes.checks import Step, run
 from gpuplan.changes.meanwhile import halves, published
 from gpuplan.changes.nodes import Transition, impact
+from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 
@@ -146,5 +147,5 @@ def test_partitions_that_hang_on_an_order_are_never_a_small_matter(old: list[str
     assert bool(found) == hangs
     assert all(item.is_error for item in found)
     if hangs:
-        classes = (change.change_class for change in compare((before,), (after,)))
-        assert worst(classes).rank >= ChangeClass.TWO_STEP.rank
+        states = (ClusterState.of(plan, artifacts(plan)) for plan in (before, after))
+        assert compare(*((state,) for state in states)).worst.rank >= ChangeClass.TWO_STEP.rank

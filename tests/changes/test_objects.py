@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import Change, ChangeClass, ObjectChange, Subject, compare_objects
+from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, priorities
 from gpuplan.manifests import Identity
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, between, between_trees, original, state
@@ -176,15 +176,18 @@ def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
     assert (found.verb, found.change_class) == ("changed", ChangeClass.PLUGIN_RESTART)
 
 
-def test_what_disturbs_more_than_its_explanation_is_told() -> None:
-    body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "x"}}
-    key = "scheduling", Identity("scheduling.k8s.io", "PriorityClass", "", "x")
-    at = state(original).plans[0].cluster.at
-    described = Change("prod", ChangeClass.METADATA, Subject("PriorityClass", "x"), "a", "b", "c", at, ("scheduling",))
-    before, after = {"prod": {key: {**body, "value": 1}}}, {"prod": {key: {**body, "value": 2}}}
-    (found,) = compare_objects(before, after, [described])
-    assert found.change_class is ChangeClass.RECREATE
-    assert compare_objects(before, after, [described._replace(change_class=ChangeClass.RECREATE)]) == ()
+def test_what_disturbs_more_than_its_explanation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The description of a class is told of, and its value is not: the object is shown as it is."""
+    monkeypatch.setattr(priorities, "_fixed", lambda *_: [])
+
+    def edit(platform: Platform) -> None:
+        edits.change_a_description(platform)
+        edits.change_the_value_of_a_class(platform)
+
+    found = between(state(original), state(edit))
+    assert {change.change_class for change in found.changes} == {ChangeClass.METADATA}
+    shown = [(item.change_class, item.identity.kind) for item in found.objects if item.cluster == "dev"]
+    assert shown == [(ChangeClass.RECREATE, "PriorityClass")]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from gpuplan.changes import compare
 from gpuplan.changes.places import is_of
-from tests.changes.platform import State, load
+from tests.changes.platform import State, between, load
 
 HEAD = "apiVersion: gpuplan.dev/v1\nkind: KIND\nmetadata:\n  name: NAME\nspec:\n"
 
@@ -311,9 +310,9 @@ def _places(texts: Mapping[str, str], before: Mapping[str, str] | None = None) -
         return []
     (plan,) = state.plans
     found = []
-    for change in compare((load(before) if before else _original()).plans, [plan]):
-        file, (start, _) = change.at.locate()
-        found.append(Place(change.subject.name, file.path, start.line, is_of(plan, change.at)))
+    for change in between(load(before) if before else _original(), state).changes:
+        file, span, _ = change.at.locate()
+        found.append(Place(change.subject.name, file.path, span.start.line, is_of(plan, change.at)))
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpuplan.changes.rollout import Refusal, Rollout, Step, StepKind, plan_rollout
+from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutStep, StepKind, plan_rollout
 from gpuplan.planning.plan import Plan, Pool, Sharing
 from gpuplan.planning.pools import is_alike
 from tests.plans import a_plan
@@ -87,7 +87,7 @@ def a_target(case: Case) -> Sharing:
     return case._replace(sharing=case.target, under_way=None, guaranteed={}).plan().pools[0].sharing
 
 
-def outcome_of(case: Case) -> Rollout | Refusal:
+def outcome_of(case: Case) -> RolloutPlan | Refusal:
     plan = case.plan()
     return plan_rollout(plan.pools[0], a_target(case), case.names, case.max_unavailable, plan.totals)
 
@@ -113,16 +113,16 @@ def can_go(case: Case, source: str, goal: str, left: int) -> bool:
 
 @given(cases())
 def test_a_way_is_found_where_there_is_one_and_only_there(case: Case) -> None:
-    assert isinstance(outcome_of(case), Rollout) == has_an_order(case)
+    assert isinstance(outcome_of(case), RolloutPlan) == has_an_order(case)
 
 
 @settings(max_examples=400)
 @given(cases())
 def test_what_others_have_is_never_less_than_what_is_guaranteed(case: Case) -> None:
     outcome = outcome_of(case)
-    assume(isinstance(outcome, Rollout))
+    assume(isinstance(outcome, RolloutPlan))
     ways = dict.fromkeys(case.names, case.sharing) | dict.fromkeys(case.names[: case.moved], case.under_way)
-    for step in outcome.steps if isinstance(outcome, Rollout) else ():
+    for step in outcome.steps if isinstance(outcome, RolloutPlan) else ():
         present = [way for name, way in ways.items() if name not in step.nodes]
         during = case.capacity(*((way, 1) for way in present))
         assert case.keeps(*((way, 1) for way in present))
@@ -135,8 +135,8 @@ def test_what_others_have_is_never_less_than_what_is_guaranteed(case: Case) -> N
 @given(cases())
 def test_no_more_nodes_are_away_than_allowed_and_each_goes_once_each_way(case: Case) -> None:
     outcome = outcome_of(case)
-    assume(isinstance(outcome, Rollout))
-    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    assume(isinstance(outcome, RolloutPlan))
+    steps = outcome.steps if isinstance(outcome, RolloutPlan) else ()
     assert all(len(step.nodes) <= case.max_unavailable for step in steps)
     for kind in (StepKind.MOVE, StepKind.RETURN):
         nodes = [name for step in steps if step.kind is kind for name in step.nodes]
@@ -146,8 +146,8 @@ def test_no_more_nodes_are_away_than_allowed_and_each_goes_once_each_way(case: C
 @given(cases())
 def test_the_end_is_the_target_without_a_rollout(case: Case) -> None:
     outcome = outcome_of(case)
-    assume(isinstance(outcome, Rollout))
-    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    assume(isinstance(outcome, RolloutPlan))
+    steps = outcome.steps if isinstance(outcome, RolloutPlan) else ()
     if not steps:
         assert (case.sharing, case.under_way) == (case.target, None)
         return
@@ -160,13 +160,13 @@ def test_the_end_is_the_target_without_a_rollout(case: Case) -> None:
 def test_every_step_is_where_the_next_begins(case: Case) -> None:
     """Whoever plans anew after a step is told the rest of the same steps."""
     outcome = outcome_of(case)
-    assume(isinstance(outcome, Rollout) and case.under_way in (None, case.target))
-    steps = outcome.steps if isinstance(outcome, Rollout) else ()
+    assume(isinstance(outcome, RolloutPlan) and case.under_way in (None, case.target))
+    steps = outcome.steps if isinstance(outcome, RolloutPlan) else ()
     for index, step in enumerate(steps):
         if step.kind in (StepKind.PREPARE, StepKind.MOVE):
             further = case._replace(under_way=case.target, moved=len(step.state.moved))
             rest = outcome_of(further)
-            assert isinstance(rest, Rollout)
+            assert isinstance(rest, RolloutPlan)
             assert [(item.kind, item.nodes) for item in rest.steps] == [
                 (item.kind, item.nodes) for item in steps[index + 1 :]
             ]
@@ -182,8 +182,8 @@ SHARED, LARGE, MEDIUM = (
 FOUR = Case(4, 8, SHARED, None, 0, LARGE, {}, 1)
 
 
-def told(outcome: Rollout | Refusal) -> list[tuple[str, int]]:
-    assert isinstance(outcome, Rollout)
+def told(outcome: RolloutPlan | Refusal) -> list[tuple[str, int]]:
+    assert isinstance(outcome, RolloutPlan)
     return [(step.kind.value, len(step.nodes)) for step in outcome.steps]
 
 
@@ -223,7 +223,7 @@ def test_a_batch_is_as_large_as_is_safe() -> None:
     )
     outcome = outcome_of(case)
     assert told(outcome) == [("move", 2), ("move", 1), ("move", 1), ("settle", 0)]
-    assert isinstance(outcome, Rollout)
+    assert isinstance(outcome, RolloutPlan)
     large = [level for step in outcome.steps for level in step.levels if level.unit == "3g.40gb"]
     assert [level[1:] for level in large] == [(64, 32, 48, 24), (48, 32, 40, 24), (40, 24, 32, 24)]
 
@@ -251,7 +251,7 @@ def test_how_many_nodes_would_make_up_for_a_shortage(target: str, nodes: int, mi
     assert isinstance(refusal, Refusal)
     assert refusal.find_nodes_missing(refusal.shortages[0]) == missing
     if missing is not None:
-        assert isinstance(outcome_of(case._replace(nodes=nodes + missing)), Rollout)
+        assert isinstance(outcome_of(case._replace(nodes=nodes + missing)), RolloutPlan)
         assert isinstance(outcome_of(case._replace(nodes=nodes + missing - 1)), Refusal)
 
 
@@ -273,14 +273,14 @@ def test_nothing_is_left_to_do_at_the_target() -> None:
     assert told(outcome_of(FOUR._replace(target=SHARED))) == []
 
 
-def becomes(step: Step) -> Pool:
+def becomes(step: RolloutStep) -> Pool:
     assert step.becomes is not None
     return step.becomes
 
 
 def test_moved_nodes_have_a_configuration_of_their_own() -> None:
     outcome = outcome_of(FOUR)
-    assert isinstance(outcome, Rollout)
+    assert isinstance(outcome, RolloutPlan)
     labels = becomes(outcome.steps[1]).labels
     assert labels["nvidia.com/device-plugin.config"] == "p.rollout"
     assert labels["gpuplan.dev/pool"] == "p"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.changes import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, Subject, compare
+from gpuplan.changes import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, Subject
 from tests.changes import edits
-from tests.changes.platform import Edit, Platform, original, state
+from tests.changes.platform import Edit, Platform, between, original, state
 
 
 def change(before: Edit, edit: Edit, kind: str, name: str, cluster: str = "prod") -> Change:
@@ -13,7 +13,7 @@ def change(before: Edit, edit: Edit, kind: str, name: str, cluster: str = "prod"
 
 
 def changes(before: Edit, edit: Edit, kind: str, name: str, cluster: str = "prod") -> list[Change]:
-    found = compare(state(before).plans, state(before, edit).plans)
+    found = between(state(before), state(before, edit)).changes
     return [item for item in found if (item.cluster, *item.subject) == (cluster, kind, name)]
 
 
@@ -32,7 +32,7 @@ def test_a_layout_edited_in_place_says_who_must_end_and_what_vanishes() -> None:
     )
     assert found.pods == 56
     assert found.needs_drain
-    assert found.folders == ("gpu-operator", "namespaces/small-inference", "partitions/a100-small", "scheduling")
+    assert found.folders == ("gpu-operator", "partitions/a100-small", "scheduling")
 
 
 def test_mig_stays_on_from_one_layout_to_another_so_that_nothing_reboots() -> None:
@@ -125,7 +125,7 @@ def test_a_removed_tenant_loses_all_of_its_grants() -> None:
 
 
 def test_a_renamed_pool_is_no_change_of_its_tenants_quotas() -> None:
-    found = compare(state(original).plans, state(edits.rename_a_pool).plans)
+    found = between(state(original), state(edits.rename_a_pool)).changes
     assert [item for item in found if item.subject == Subject("Tenant", "agents")] == []
 
 
@@ -133,6 +133,7 @@ def test_a_renamed_pool_says_so() -> None:
     found = change(original, edits.rename_a_pool, "Pool", "a100-assistants")
     assert found.what == "pool `a100-agents` is called `a100-assistants`"
     assert found.folders == (
+        "argocd",
         "gpu-operator",
         "namespaces/agents",
         "partitions/a100-agents",
@@ -193,7 +194,7 @@ def test_a_cluster_without_partitions_says_nothing_of_them() -> None:
             body = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": name, "$patch": "delete"}}
             platform.files.setdefault("overlays/staging/less.yaml", []).append(body)
 
-    (found,) = compare(state(original).plans, state(add_cluster).plans)
+    (found,) = between(state(original), state(add_cluster)).changes
     assert (found.what, found.effect, found.needs_drain) == ("cluster is added", "the operator is set up", False)
 
 

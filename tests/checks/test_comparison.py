@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.checks.comparison import Change, Comparison, compare
+from gpuplan.checks.comparison import ConceptChange, SchedulerComparison, compare
 from gpuplan.planning.plan import Plan, SchedulerKind
 from tests.checks.test_losses import BORROWS, HUNGRY, LOST, research
 from tests.checks.test_uses import CLASSES, a_pool
@@ -15,11 +15,11 @@ def a_policy(scheduler: str = "kind: kueue") -> Plan:
     return a_plan(a_cluster(scheduler) + a_pool("sharing: {exclusive: {}}") + research(quota, more) + HUNGRY)
 
 
-def ids(changes: tuple[Change, ...]) -> list[str]:
+def ids(changes: tuple[ConceptChange, ...]) -> list[str]:
     return [change.concept.id for change in changes]
 
 
-def from_kueue(other: SchedulerKind) -> Comparison:
+def from_kueue(other: SchedulerKind) -> SchedulerComparison:
     return compare(a_policy(), other)
 
 

@@ -13,6 +13,7 @@ from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import Care, Immutable, Kind, Removal, known_kinds
 from gpuplan.manifests.kinds.data import kubernetes
 from tests.delivery.argocd.rendered import a_cluster, folder, namespace, the_project
+from tests.subjects import A_CLUSTER
 
 BUDGET = Kind(
     group="policy",
@@ -47,13 +48,13 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_without_it_no_such_object_is_made() -> None:
     with pytest.raises(ValueError, match=r"no kind PodDisruptionBudget\.policy"):
-        Manifest("workloads/chat", a_budget())
+        Manifest("workloads/chat", a_budget(), about=A_CLUSTER)
 
 
 @pytest.mark.usefixtures("planted")
 def test_it_is_applied_in_its_wave_and_asked_about() -> None:
     plan = a_cluster(operator="install: external, version: v26.7.0")
-    body = annotate(Manifest("workloads/other", a_budget(minAvailable=1)), plan.cluster).body
+    body = annotate(Manifest("workloads/other", a_budget(minAvailable=1), about=A_CLUSTER), plan.cluster).body
 
     assert body["metadata"]["annotations"] == {
         "argocd.argoproj.io/sync-options": "Prune=confirm",

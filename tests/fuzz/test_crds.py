@@ -14,6 +14,7 @@ import yaml
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests import Manifest, check_schemas, unusable_definitions
+from tests.subjects import A_CLUSTER
 
 CHANGES = int(os.environ.get("GPUPLAN_TEST_FUZZ", "12")) * 25
 """How many definitions to try in each way; raise it to search longer."""
@@ -73,6 +74,7 @@ WIDGET = Manifest(
         "spec": {"mode": "a", "name": "abc", "count": 1, "items": [{"a": "b"}]},
     },
     is_foreign=True,
+    about=A_CLUSTER,
 )
 TELLING_VALUES: tuple[Any, ...] = (
     *(

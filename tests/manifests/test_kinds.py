@@ -14,6 +14,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.manifests.kinds import Care, ChangeClass, Judgement, Kind, assume_kind, find_kind, get_kind, known_kinds
 from gpuplan.manifests.kinds import data as data_package
 from gpuplan.manifests.kinds.registry import by_name
+from tests.subjects import A_CLUSTER
 
 ROOT = Path(__file__).parents[2]
 KINDS = [pytest.param(kind, id=f"{kind.kind}.{kind.group}") for kind in known_kinds().values()]
@@ -23,11 +24,11 @@ WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name":
 
 def test_an_object_of_an_unknown_kind_cannot_be_made() -> None:
     with pytest.raises(ValueError, match=r"no kind Widget\.example\.com in gpuplan/manifests/kinds/data/"):
-        Manifest("x", WIDGET)
+        Manifest("x", WIDGET, about=A_CLUSTER)
 
 
 def test_people_may_write_objects_of_any_kind() -> None:
-    assert Manifest("x", WIDGET, is_foreign=True).kind == "Widget"
+    assert Manifest("x", WIDGET, is_foreign=True, about=A_CLUSTER).kind == "Widget"
 
 
 def test_a_kind_is_one_of_its_group() -> None:

@@ -10,6 +10,7 @@ import yaml
 from gpuplan.manifests import File, Manifest, render_tree
 from gpuplan.manifests.kustomization import component_paths, kustomization_text, list_folders
 from tests.kustomizing import kustomize
+from tests.subjects import A_CLUSTER
 
 
 def test_each_folder_lists_its_files_and_the_folders_right_below_it() -> None:
@@ -59,12 +60,14 @@ def test_the_way_to_a_component_from_outside_of_the_repository_names_its_root() 
 
 def a_namespace(name: str) -> Manifest:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return Manifest(f"namespaces/{name}", body)
+    return Manifest(f"namespaces/{name}", body, about=A_CLUSTER)
 
 
 def a_config_map(folder: str, name: str, **data: str) -> Manifest:
     metadata = {"name": name, "namespace": "gpu-operator"}
-    return Manifest(folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    return Manifest(
+        folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, about=A_CLUSTER
+    )
 
 
 def built(folder: Path) -> list[str]:
@@ -81,7 +84,10 @@ def write(root: Path, tree: Mapping[str, bytes]) -> None:
 
 def test_kustomize_builds_every_folder(tmp_path: Path) -> None:
     manifests = [a_namespace("on"), a_namespace("123"), a_config_map("scheduling", "a:b"), a_config_map("", "top")]
-    files = [File("gpu-operator/values.yaml", b"a: 1\n"), File("tables/deep/table.md", b"| a |\n")]
+    files = [
+        File("gpu-operator/values.yaml", b"a: 1\n", about=A_CLUSTER),
+        File("tables/deep/table.md", b"| a |\n", about=A_CLUSTER),
+    ]
     tree = render_tree("dev", manifests, files, {}).files
     write(tmp_path / "out", tree)
     folders = {path.parent for path in (tmp_path / "out").rglob("*") if path.is_file()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.outtree import INVENTORY, Action, Change, Reason, compare
+from gpuplan.outtree import INVENTORY, Action, FileChange, Reason, compare
 from tests.outtree.building import build, folders, put, read_all
 
 TREE = {"dev/kustomization.yaml": b"resources: []\n", "dev/gpu/config.yaml": b"a: 1\n", "prod/config.yaml": b"b: 2\n"}
@@ -105,7 +105,7 @@ def test_unchanged_files_are_not_touched(tmp_path: Path) -> None:
     changes = build(tmp_path, TREE | {"dev/gpu/config.yaml": b"a: 2\n"})
     touched = {file for file, stat in before.items() if (stat.st_mtime_ns, stat.st_ino) != _identity(file)}
     assert touched == {tmp_path / "dev/gpu/config.yaml", tmp_path / INVENTORY}
-    assert changes.changes == (Change("dev/gpu/config.yaml", Action.UPDATE, Reason.CHANGED),)
+    assert changes.changes == (FileChange("dev/gpu/config.yaml", Action.UPDATE, Reason.CHANGED),)
 
 
 def _identity(file: Path) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def test_nothing_at_all_is_written_when_nothing_changed(tmp_path: Path) -> None:
 def test_a_file_that_is_no_longer_part_goes_with_the_folders_that_it_leaves_empty(tmp_path: Path) -> None:
     build(tmp_path, {"dev/namespaces/a/x.yaml": b"1", "dev/y.yaml": b"2"})
     changes = build(tmp_path, {"dev/y.yaml": b"2"})
-    assert changes.changes == (Change("dev/namespaces/a/x.yaml", Action.DELETE, Reason.UNWANTED),)
+    assert changes.changes == (FileChange("dev/namespaces/a/x.yaml", Action.DELETE, Reason.UNWANTED),)
     assert read_all(tmp_path) == {"dev/y.yaml": b"2"}
     assert folders(tmp_path) == {"dev"}
 
@@ -142,7 +142,7 @@ def test_a_file_that_was_deleted_by_hand_comes_back(tmp_path: Path) -> None:
     build(tmp_path, TREE)
     (tmp_path / "prod/config.yaml").unlink()
     changes = build(tmp_path, TREE)
-    assert changes.changes == (Change("prod/config.yaml", Action.CREATE, Reason.MISSING),)
+    assert changes.changes == (FileChange("prod/config.yaml", Action.CREATE, Reason.MISSING),)
     assert read_all(tmp_path) == TREE
 
 
@@ -211,7 +211,7 @@ class TestScope:
         put(tmp_path, "prod/x", "edited")
         assert not build(tmp_path, {"dev/x": b"2"}, scope=["dev"]).conflicts
         assert compare(tmp_path, {"dev/x": b"2", "prod/x": b"3"}).conflicts == (
-            Change("prod/x", Action.CONFLICT, Reason.EDITED),
+            FileChange("prod/x", Action.CONFLICT, Reason.EDITED),
         )
 
     def test_files_out_of_the_scope_are_refused(self, tmp_path: Path) -> None:

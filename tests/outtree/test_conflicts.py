@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.outtree import INVENTORY, Action, Change, ChangeSet, Reason, compare, diff, findings
+from gpuplan.outtree import INVENTORY, Action, ChangeSet, FileChange, Reason, compare, diff, findings
 from tests.outtree.building import build, put, read_all
 
-EDITED = (Change("dev/x.yaml", Action.CONFLICT, Reason.EDITED),)
-FOREIGN = (Change("dev/x.yaml", Action.CONFLICT, Reason.FOREIGN),)
+EDITED = (FileChange("dev/x.yaml", Action.CONFLICT, Reason.EDITED),)
+FOREIGN = (FileChange("dev/x.yaml", Action.CONFLICT, Reason.FOREIGN),)
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ class TestLineEnds:
     def test_they_are_put_right(self, checked_out: Path) -> None:
         changes = build(checked_out, {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 2\n"})
         assert changes.changes == (
-            Change("dev/x.yaml", Action.UPDATE, Reason.LINE_ENDS),
-            Change("dev/y.yaml", Action.UPDATE, Reason.CHANGED),
+            FileChange("dev/x.yaml", Action.UPDATE, Reason.LINE_ENDS),
+            FileChange("dev/y.yaml", Action.UPDATE, Reason.CHANGED),
         )
         assert read_all(checked_out) == {"dev/x.yaml": b"a: 1\nb: 2\n", "dev/y.yaml": b"a: 2\n"}
         assert b"\r" not in (checked_out / INVENTORY).read_bytes()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import INVENTORY, Action, Change, Reason, compare, writing
+from gpuplan.outtree import INVENTORY, Action, FileChange, Reason, compare, writing
 from gpuplan.outtree.paths import IGNORE
 from tests.outtree.building import Files, build, folders, put, read_all
 from tests.outtree.faulty_os import BLOCK, FaultyOs, Killed
@@ -186,15 +186,15 @@ def test_a_file_that_was_cut_short_is_written_again() -> None:
         put(root, "dev/x", b"")
         put(root, "dev/y", bytes(2))
         assert compare(root, {"dev/x": b"1\n"}).changes == (
-            Change("dev/x", Action.UPDATE, Reason.TORN),
-            Change("dev/y", Action.DELETE, Reason.UNWANTED),
+            FileChange("dev/x", Action.UPDATE, Reason.TORN),
+            FileChange("dev/y", Action.DELETE, Reason.UNWANTED),
         )
 
 
 def test_a_file_that_was_cut_off_within_a_line_is_written_again(tmp_path: Path) -> None:
     build(tmp_path, {"dev/x": b"a: 1\nb: 2\n"})
     put(tmp_path, "dev/x", "a: 1\nb:")
-    assert compare(tmp_path, {"dev/x": b"a: 1\nb: 2\n"}).changes == (Change("dev/x", Action.UPDATE, Reason.TORN),)
+    assert compare(tmp_path, {"dev/x": b"a: 1\nb: 2\n"}).changes == (FileChange("dev/x", Action.UPDATE, Reason.TORN),)
 
 
 @pytest.mark.parametrize("text", ["a: 1\n", "a: 1\nb: 2", "a: 1", "a: 1\nb: 3\n", "a: 1\nc"])

@@ -8,7 +8,8 @@ import pytest
 
 from gpuplan import pipeline
 from gpuplan.changes.model import ChangeClass, Subject
-from gpuplan.pipeline.comparing import Applier, Diff, Impact, Side, SideKind, choose_sides, compare, work_tree
+from gpuplan.delivery.appliers import Applier
+from gpuplan.pipeline.comparing import Diff, Impact, Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.planning.plan import Approval
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import run

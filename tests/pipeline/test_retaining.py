@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_parted
-from gpuplan.changes import ChangeClass, compare, worst
+from gpuplan.changes import ChangeClass, ClusterState, compare
+from gpuplan.pipeline.rendering import artifacts
 from gpuplan.pipeline.retaining import Keeper, keepers
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_cluster, a_plan
@@ -82,7 +83,7 @@ def entry(plan: Plan, name: str) -> str:
 
 
 def change_class(old: Plan, new: Plan) -> ChangeClass:
-    return worst(change.change_class for change in compare((old,), (new,)))
+    return compare((ClusterState.of(old, artifacts(old)),), (ClusterState.of(new, artifacts(new)),)).worst
 
 
 # --- Layouts -----------------------------------------------------------------------------------------------------

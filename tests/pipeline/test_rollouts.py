@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from gpuplan.changes import ChangeClass
-from gpuplan.changes.rollout import Refusal, Rollout, StepKind
+from gpuplan.changes.rollout import Refusal, RolloutPlan, StepKind
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import Side, SideKind, choose_sides, compare, work_tree
@@ -59,7 +59,7 @@ def proposed(root: Path, wish: Wish, cluster: str = "prod") -> Proposal:
 
 
 def kinds(proposal: Proposal) -> list[str]:
-    assert isinstance(proposal.outcome, Rollout)
+    assert isinstance(proposal.outcome, RolloutPlan)
     return [step.kind.value for step in proposal.outcome.steps]
 
 
@@ -268,7 +268,7 @@ def test_only_steps_that_move_nodes_are_said_to_repartition(
     root, before = a_platform(tmp_path / "platform", sharing, nodes=nodes, labels=labels), tmp_path / "before"
     classes = []
     while (proposal := proposed(root, a_wish("seven-small"))).edits:
-        assert isinstance(proposal.outcome, Rollout)
+        assert isinstance(proposal.outcome, RolloutPlan)
         shutil.copytree(root, before)
         write(root, proposal.edits[0])
         found = compare(*choose_sides(root, against=str(before)))
@@ -355,7 +355,7 @@ def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(r
     items = [{"metadata": {"name": name, "labels": {}}} for name in names]
     wish = a_wish("seven-small", at_once=1)._replace(listed=json.dumps({"kind": "List", "items": items}))
     outcome = proposed(root, wish).outcome
-    assert isinstance(outcome, Rollout)
+    assert isinstance(outcome, RolloutPlan)
     assert [name for step in outcome.steps if step.kind is StepKind.MOVE for name in step.nodes] == [
         "gpu-a100-shared-1",
         "gpu-a100-shared-2",
@@ -391,7 +391,7 @@ def test_a_pool_of_several_clusters_goes_its_way_in_one(root: Path) -> None:
 @pytest.mark.parametrize(("share", "batch"), [("50%", 2), ("25%", 1), ("10%", 1), ("100%", 4), ("3", 3), ("9", 4)])
 def test_how_many_go_together(root: Path, share: str, batch: int) -> None:
     outcome = proposed(root, a_wish("seven-small")._replace(max_unavailable=share)).outcome
-    assert isinstance(outcome, Rollout)
+    assert isinstance(outcome, RolloutPlan)
     assert len(outcome.steps[1].nodes) == batch
 
 
@@ -414,7 +414,7 @@ def classes(root: Path, wish: Wish, old: Path) -> list[tuple[StepKind, ChangeCla
     """Each step, and the worst class of all that differs by it."""
     found = []
     while (proposal := proposed(root, wish)).edits:
-        assert isinstance(proposal.outcome, Rollout)
+        assert isinstance(proposal.outcome, RolloutPlan)
         shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(root, old)
         write(root, proposal.edits[0])

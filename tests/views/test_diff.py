@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gpuplan.changes.model import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, ObjectChange, Subject
 from gpuplan.changes.pods import Holder
+from gpuplan.delivery.appliers import Applier
 from gpuplan.manifests import Identity
-from gpuplan.pipeline.comparing import WORK_TREE, Applier, Diff, Impact, Platform, Side, SideKind
+from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
 from gpuplan.planning.plan import Approval, Window
 from gpuplan.views.diff import class_style, shown_diff
@@ -287,7 +288,9 @@ def test_a_comment_has_room_for_it() -> None:
 @example("a\n\n# heading\n| b |")
 @example("</details></summary>@team #1 https://example.com")
 def test_no_name_becomes_markup(text: str) -> None:
-    hostile = Change(text, ChangeClass.QUOTA, Subject(text, text), text, text, text, at("«a»: 1\n", file=text), (text,))
+    hostile = Change(
+        text, ChangeClass.QUOTA, Subject(text, text), text, text, text, at("«a»: 1\n", file=text), folders=(text,)
+    )
     holder = Holder(text, text, text, text, {text: 1})
     item = ObjectChange(text, ChangeClass.QUOTA, text, Identity(text, text, text, text), "changed")
 

@@ -15,8 +15,10 @@ from junitparser import JUnitXml
 from sarif_pydantic import Sarif
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan.diagnostics import Diagnostic, Label
+from gpuplan.diagnostics import Diagnostic, Label, Location, Origin, Position, SourceFile, Span, field_path
+from gpuplan.diagnostics import Path as Route
 from gpuplan.pipeline import Report
+from gpuplan.pipeline.findings import tidy
 from gpuplan.views.fingerprint import fingerprints
 from gpuplan.views.formats import Format, findings
 from gpuplan.views.github import MOST, escape_message, escape_property
@@ -356,3 +358,87 @@ def test_junit_counts_add_up() -> None:
 
     assert root.attrib == {"name": "gpuplan", "tests": "4", "failures": "3", "errors": "0"}
     assert [suite.get("tests") for suite in root] == ["2", "1", "1"]
+
+
+# --- Sources that are no YAML ------------------------------------------------------------------------------------
+
+
+class Cell:
+    """A source that is a table; its routes are a row and the name of a column."""
+
+    title = ""
+
+    def __init__(self, text: str) -> None:
+        self._file = SourceFile("demand.csv", text)
+
+    def locate(self, path: Route, *, on_key: bool = False) -> Location:
+        row, column = path
+        cells = self._file.lines[int(row)].split(",")
+        index = self._file.lines[0].split(",").index(str(column))
+        start = sum(len(cell) + 1 for cell in cells[:index]) + 1
+        line = int(row) + 1
+        span = Span(Position(line, start), Position(line, start + len(cells[index])))
+        return Location(self._file, span, f"column {column}")
+
+
+class Printed:
+    """A source that another program printed: only the file and the object in it are known."""
+
+    title = ""
+
+    def locate(self, path: Route, *, on_key: bool = False) -> Location:
+        return Location(SourceFile("nodes.json", ""), part=field_path(path))
+
+
+CELL = Origin(Cell("team,pool,units\nscience,shared,8\nvision,shard,4\n"), (2, "pool"))
+OTHERS = a_report(
+    a_diagnostic(
+        CELL,
+        "unknown Pool `shard`",
+        label="did you mean `shared`",
+        related=(Label(Origin(Printed(), ("items", 3)), "this node is of `shared`"),),
+    ),
+    a_diagnostic(Origin(Printed(), ("items", 5)), "node has no label"),
+    a_diagnostic(Origin(Printed(), ("items", 6)), "node has no label"),
+)
+
+
+@pytest.mark.parametrize("format_", Format)
+def test_every_format_takes_places_that_are_no_yaml(format_: Format) -> None:
+    text = findings(OTHERS, format_, PLAIN)
+
+    assert "demand.csv" in text
+    assert "nodes.json" in text
+
+
+def test_people_read_of_a_cell_its_line_and_column() -> None:
+    text = findings(OTHERS, Format.FULL, PLAIN)
+
+    assert " --> demand.csv:3, column pool\n" in text
+    assert "3 | vision,shard,4\n  |        ^^^^^ did you mean `shared`\n" in text
+    assert " ::: nodes.json, items[3]\n" in text
+    assert "<code>demand.csv:3, column pool</code>" in findings(OTHERS, Format.MARKDOWN, PLAIN)
+
+
+def test_editors_jump_to_a_cell() -> None:
+    first, second, *_ = findings(OTHERS, Format.CONCISE, PLAIN).splitlines()
+
+    assert first.startswith("demand.csv:3:8: ")
+    assert second.startswith("nodes.json:1:1: ")
+
+
+def test_programs_get_a_cell_as_their_formats_say() -> None:
+    jsonschema.validate(json.loads(findings(OTHERS, Format.JSON, PLAIN)), schema("findings"))
+    log = Sarif.model_validate_json(sarif(OTHERS, PLAIN))
+    region = json.loads(sarif(OTHERS, PLAIN))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]
+
+    assert log.runs[0].results
+    assert region == {"startLine": 3, "startColumn": 8, "endLine": 3, "endColumn": 13}
+    assert "file=demand.csv,line=3,endLine=3,col=8,endColumn=13," in findings(OTHERS, Format.GITHUB, PLAIN)
+    assert json.loads(findings(OTHERS, Format.GITLAB, PLAIN))[0]["location"]["lines"] == {"begin": 3, "end": 3}
+    assert {suite.name for suite in JUnitXml.fromstring(junit(OTHERS, PLAIN).encode())} == {"demand.csv", "nodes.json"}
+    assert len({*fingerprints(OTHERS.diagnostics)}) == 3
+
+
+def test_places_in_one_printed_file_are_several() -> None:
+    assert len(tidy((*OTHERS.diagnostics, *OTHERS.diagnostics), ())) == 3

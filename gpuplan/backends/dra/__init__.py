@@ -14,6 +14,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.manifests import Manifest
 from gpuplan.planning.dra import DRIVER
 from gpuplan.planning.plan import Isolation, Plan, Stage, Unit
+from gpuplan.planning.subjects import about
 
 _API = "resource.k8s.io/v1"
 
@@ -26,7 +27,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for unit in pool.units
         if unit.device_class
     }
-    yield from (Manifest(Stage.SCHEDULING.value, classes[name]) for name in sorted(classes))
+    pools = about(*plan.pools)
+    yield from (Manifest(Stage.SCHEDULING.value, classes[name], about=pools) for name in sorted(classes))
     for tenant in plan.tenants:
         for namespace in tenant.spec.namespaces:
             granted = {
@@ -35,7 +37,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 if quota.unit.device_class and quota.caps.get(namespace, 0) != 0
             }
             folder = f"{Stage.NAMESPACES.value}/{namespace}"
-            yield from (Manifest(folder, _template(name, namespace)) for name in sorted(granted))
+            subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
+            yield from (Manifest(folder, _template(name, namespace), about=subjects) for name in sorted(granted))
 
 
 # --- Classes -----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Install, Plan, Stage
+from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.GPU_OPERATOR.value
 
@@ -24,20 +25,21 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
-        yield Manifest(_FOLDER, namespace(plan))
+        yield Manifest(_FOLDER, namespace(plan), about=about(plan.cluster))
     config_maps = _config_maps(plan)
-    yield from (Manifest(_FOLDER, body) for body in config_maps.values())
+    everything = (*about(plan.cluster), *resources_of(plan))
+    yield from (Manifest(_FOLDER, body, about=everything) for body in config_maps.values())
     names = _names(config_maps)
     match operator.spec.install:
         case Install.HELM:
-            yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names))
+            yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names), about=everything)
         case Install.OLM:
             if operator.spec.nfd:
-                yield from (Manifest(_FOLDER, body) for body in nfd.objects(plan))
-            yield from (Manifest(_FOLDER, body) for body in olm.objects(plan))
-            yield Manifest(_FOLDER, cluster_policy.whole(plan, names))
+                yield from (Manifest(_FOLDER, body, about=everything) for body in nfd.objects(plan))
+            yield from (Manifest(_FOLDER, body, about=everything) for body in olm.objects(plan))
+            yield Manifest(_FOLDER, cluster_policy.whole(plan, names), about=everything)
         case Install.EXTERNAL:
-            yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True)
+            yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True, about=everything)
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gpuplan.manifests import Hook, Manifest
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Guard, NodeLabels, Plan, Platform, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.subjects import about
 
 _SCRIPT: Final = "guard.py"
 _SETTINGS: Final = "settings.json"
@@ -36,9 +37,10 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
     folder = f"{Stage.PARTITIONS.value}/{pool.name}"
     script = _config_map(plan, pool, guard, targets)
     for body in (_service_account(plan, pool), _cluster_role(pool), _cluster_role_binding(plan, pool), script):
-        yield Manifest(folder, body, hook=Hook.SUPPORT)
+        yield Manifest(folder, body, hook=Hook.SUPPORT, about=about(pool))
     for hook, limit in ((Hook.BEFORE, _BEFORE_SECONDS), (Hook.AFTER, seconds(guard.timeout) + _START_SECONDS)):
-        yield Manifest(folder, _job(plan, pool, guard, hook, limit, script["metadata"]["name"]), hook=hook)
+        job = _job(plan, pool, guard, hook, limit, script["metadata"]["name"])
+        yield Manifest(folder, job, hook=hook, about=about(pool))
 
 
 _BEFORE_SECONDS: Final = 600

@@ -19,6 +19,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Plan, SchedulerKind, Stage
+from gpuplan.planning.subjects import about, families
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -29,9 +30,11 @@ def render(plan: Plan) -> Iterator[Manifest]:
         return
     for pool in plan.pools:
         if pool.spec.topology:
-            yield Manifest(_FOLDER, topology(pool))
-        yield Manifest(_FOLDER, shard(pool))
+            yield Manifest(_FOLDER, topology(pool), about=about(pool))
+        yield Manifest(_FOLDER, shard(pool), about=about(pool))
+    related = families(plan.tree)
     for found in queues(plan):
-        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", queue(found), order=found.depth)
+        subjects = about(found.pool, *related[found.tenant.name])
+        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", queue(found), order=found.depth, about=subjects)
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, queues_policy())
+        yield Manifest(_FOLDER, queues_policy(), about=about(plan.cluster))

@@ -6,7 +6,7 @@ was read in Kueue 0.19; `kueue.x-k8s.io/v1beta2` is served since 0.15.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpuplan.backends.kueue.admission import queues_policy
 from gpuplan.backends.kueue.configuration import configuration
@@ -15,7 +15,8 @@ from gpuplan.backends.kueue.priorities import priority_class
 from gpuplan.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, Pool, SchedulerKind, Stage, Tenant
+from gpuplan.planning.subjects import about, families
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -24,12 +25,22 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster's scheduler is Kueue."""
     if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
         return
-    for body in (*flavors(plan), *cohorts(plan), *cluster_queues(plan)):
-        yield Manifest(_FOLDER, body)
+    for pool, body in flavors(plan):
+        yield Manifest(_FOLDER, body, about=about(pool))
+    related = {name: about(*family, *_pools(family)) for name, family in families(plan.tree).items()}
+    for tenant, body in cohorts(plan):
+        everybody = about(plan.cluster, *plan.pools, *plan.tenants)
+        yield Manifest(_FOLDER, body, about=related[tenant.name] if tenant else everybody)
+    for tenant, body in cluster_queues(plan):
+        yield Manifest(_FOLDER, body, about=(*related[tenant.name], *about(*tenant.priority_classes)))
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, priority_class(priority))
+        yield Manifest(_FOLDER, priority_class(priority), about=about(priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, queues_policy(plan))
+        yield Manifest(_FOLDER, queues_policy(plan), about=about(plan.cluster, *plan.priority_classes))
     yield configuration(plan)
-    for body in local_queues(plan):
-        yield Manifest(f"{Stage.NAMESPACES.value}/{body['metadata']['namespace']}", body)
+    for tenant, body in local_queues(plan):
+        yield Manifest(f"{Stage.NAMESPACES.value}/{body['metadata']['namespace']}", body, about=about(tenant))
+
+
+def _pools(tenants: Iterable[Tenant]) -> Iterator[Pool]:
+    return (quota.pool for tenant in tenants for quota in tenant.quotas)

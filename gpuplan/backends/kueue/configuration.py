@@ -8,6 +8,7 @@ from gpuplan.manifests import HEADER, File, to_yaml
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import TENANT_LABEL, Allocation, Plan, Stage, Training
+from gpuplan.planning.subjects import about
 
 _PATH = f"{Stage.SCHEDULING.value}/kueue-configuration.yaml"
 
@@ -45,7 +46,8 @@ def configuration(plan: Plan) -> File:
         body["resources"]["deviceClassMappings"] = mappings
     if _has_gangs(plan):
         body["waitForPodsReady"] = _WAIT_FOR_PODS_READY
-    return File(_PATH, (HEADER + _ABOUT + to_yaml(body)).encode())
+    subjects = about(plan.cluster, *plan.pools, *plan.workloads)
+    return File(_PATH, (HEADER + _ABOUT + to_yaml(body)).encode(), about=subjects)
 
 
 _WAIT_FOR_PODS_READY = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}

@@ -12,13 +12,13 @@ from gpuplan.planning.tolerations import tolerations
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 
-def flavors(plan: Plan) -> Iterator[dict[str, Any]]:
+def flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
     """A flavor for each pool that hands out something that can be counted."""
     for pool in plan.pools:
         if counted_units(pool):
             if pool.spec.topology:
-                yield _topology(pool)
-            yield _flavor(pool)
+                yield pool, _topology(pool)
+            yield pool, _flavor(pool)
 
 
 def _topology(pool: Pool) -> dict[str, Any]:

@@ -26,12 +26,12 @@ from gpuplan.planning.plan import Plan, Tenant
 from gpuplan.planning.tree import Tree
 
 
-def cohorts(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The root with what is nobody's, and a cohort for each parent."""
-    yield _cohort(ROOT_COHORT, None, free_cells(plan), None)
+def cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
+    """The root with what is nobody's, of no tenant, and a cohort for each parent."""
+    yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
     for tenant in plan.tenants:
         if plan.tree.is_divided(tenant):
-            yield _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
+            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
@@ -47,14 +47,15 @@ def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) 
     return {"apiVersion": API_VERSION, "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
 
 
-def cluster_queues(plan: Plan) -> Iterator[dict[str, Any]]:
+def cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """A queue for each tenant that may run something that is counted."""
     tree = plan.tree
     for tenant in filter(_has_queue, plan.tenants):
         if tree.is_divided(tenant):
-            yield _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
+            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
         else:
-            yield _cluster_queue(tenant, _above(tree, tenant), own_cells(tree, tenant), _fair_sharing(tenant))
+            cells = own_cells(tree, tenant)
+            yield tenant, _cluster_queue(tenant, _above(tree, tenant), cells, _fair_sharing(tenant))
 
 
 def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str, Any]) -> dict[str, Any]:
@@ -88,16 +89,19 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
     }
 
 
-def local_queues(plan: Plan) -> Iterator[dict[str, Any]]:
+def local_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """The queue of each namespace whose tenant has one; which ClusterQueue it names can never be changed."""
     for tenant in plan.tenants:
         for namespace in tenant.spec.namespaces if _has_queue(tenant) else ():
-            yield {
-                "apiVersion": API_VERSION,
-                "kind": "LocalQueue",
-                "metadata": {"name": DEFAULT_QUEUE, "namespace": namespace},
-                "spec": {"clusterQueue": tenant.name},
-            }
+            yield (
+                tenant,
+                {
+                    "apiVersion": API_VERSION,
+                    "kind": "LocalQueue",
+                    "metadata": {"name": DEFAULT_QUEUE, "namespace": namespace},
+                    "spec": {"clusterQueue": tenant.name},
+                },
+            )
 
 
 def _has_queue(tenant: Tenant) -> bool:

@@ -12,6 +12,7 @@ from gpuplan.backends.monitoring import alerts, dashboards, metrics, observed, p
 from gpuplan.backends.monitoring.rules import Group, prometheus_rule, rule_file
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Monitoring, Plan, Stage
+from gpuplan.planning.subjects import about
 
 _FOLDER = Stage.MONITORING.value
 
@@ -21,10 +22,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
+    cluster = about(plan.cluster)
     for group in groups(plan, monitoring):
-        yield Manifest(_FOLDER, prometheus_rule(group, monitoring))
-        yield File(f"{_FOLDER}/rules/{group.name}.yaml", rule_file(group, monitoring, _ABOUT))
-    yield from (Manifest(_FOLDER, body) for body in status.objects(plan, monitoring))
+        yield Manifest(_FOLDER, prometheus_rule(group, monitoring), about=cluster)
+        yield File(f"{_FOLDER}/rules/{group.name}.yaml", rule_file(group, monitoring, _ABOUT), about=cluster)
+    yield from (Manifest(_FOLDER, body, about=cluster) for body in status.objects(plan, monitoring))
     yield from dashboards.render(plan)
 
 

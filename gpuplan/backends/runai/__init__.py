@@ -17,7 +17,8 @@ from gpuplan.backends.runai.guide import guide
 from gpuplan.backends.runai.requests import FOLDER, Request, body_file
 from gpuplan.manifests import File
 from gpuplan.planning.plan import Plan, SchedulerKind
-from gpuplan.planning.projects import departments, projects, ranks
+from gpuplan.planning.projects import Project, departments, projects, ranks
+from gpuplan.planning.subjects import about, families
 
 
 def render(plan: Plan) -> Iterator[File]:
@@ -27,34 +28,42 @@ def render(plan: Plan) -> Iterator[File]:
     found = tuple(requests(plan))
     for request in {request.file: request for request in found}.values():
         yield body_file(request)
-    yield File(f"{FOLDER}/README.md", guide(plan, found).encode())
+    everything = about(plan.cluster, *plan.pools, *plan.tenants)
+    yield File(f"{FOLDER}/README.md", guide(plan, found).encode(), about=everything)
 
 
 def requests(plan: Plan) -> Iterator[Request]:
     """In the order in which they must be sent: what a request names has to be there."""
     cluster = _cluster(plan)
     rank_of = ranks(plan.tenants)
+    pools = about(plan.cluster, *plan.pools)
+    related = {name: (*pools, *about(*family)) for name, family in families(plan.tree).items()}
     for pool in plan.pools:
-        yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", cluster | node_pool(plan, pool), ())
+        body = cluster | node_pool(plan, pool)
+        yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", body, (), about(pool))
     for whole in departments(plan):
         name, body = whole.tenant.name, cluster | department(whole, rank_of)
-        yield Request("departments", name, "POST", "/api/v1/org-unit/departments", body, ("nodePool.id",))
+        yield Request(
+            "departments", name, "POST", "/api/v1/org-unit/departments", body, ("nodePool.id",), related[name]
+        )
     for part in projects(plan):
         name, body = part.namespace, cluster | project(part, rank_of)
         missing = ("nodePool.id", f"parentId of `{part.department}`")
-        yield Request("projects", name, "POST", "/api/v1/org-unit/projects", body, missing)
+        yield Request("projects", name, "POST", "/api/v1/org-unit/projects", body, missing, related[part.tenant.name])
     for part in projects(plan):
         if body := policy(part):
-            yield from _policies(part.namespace, body)
+            yield from _policies(part, body)
 
 
 _POLICY_KINDS = ("workspaces", "trainings", "inferences")
 
 
-def _policies(name: str, body: dict[str, Any]) -> Iterator[Request]:
+def _policies(part: Project, body: dict[str, Any]) -> Iterator[Request]:
     """The same for every kind of workload that has one container."""
     for kind in _POLICY_KINDS:
-        yield Request("policies", name, "PUT", f"/api/v2/policy/{kind}", body, (f"meta.projectId of `{name}`",))
+        missing = (f"meta.projectId of `{part.namespace}`",)
+        path = f"/api/v2/policy/{kind}"
+        yield Request("policies", part.namespace, "PUT", path, body, missing, about(part.tenant))
 
 
 def _cluster(plan: Plan) -> dict[str, str]:

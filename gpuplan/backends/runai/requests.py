@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gpuplan.manifests import File
+from gpuplan.manifests import File, Subject
 from gpuplan.planning.plan import Stage
 
 FOLDER = f"{Stage.SCHEDULING.value}/runai"
@@ -21,6 +21,7 @@ class Request(NamedTuple):
     path: str
     body: Mapping[str, Any]
     missing: tuple[str, ...]
+    about: tuple[Subject, ...]
 
     @property
     def file(self) -> str:
@@ -29,4 +30,4 @@ class Request(NamedTuple):
 
 
 def body_file(request: Request) -> File:
-    return File(f"{FOLDER}/{request.file}", (json.dumps(request.body, indent=2) + "\n").encode())
+    return File(f"{FOLDER}/{request.file}", (json.dumps(request.body, indent=2) + "\n").encode(), about=request.about)

@@ -18,6 +18,7 @@ from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
+from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -25,16 +26,16 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind), about=about(priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, _system_namespace())
+        cluster = about(plan.cluster)
         for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(_FOLDER, policy)
-        for binding in (grants_binding(), devices_binding()):
-            yield Manifest(_FOLDER, binding)
+            yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
+        for body in (_system_namespace(), grants_binding(), devices_binding()):
+            yield Manifest(_FOLDER, body, about=cluster)
         if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-            yield Manifest(_FOLDER, jobs_policy())
-            yield Manifest(_FOLDER, tenants_binding(JOBS_POLICY))
+            for body in (jobs_policy(), tenants_binding(JOBS_POLICY)):
+                yield Manifest(_FOLDER, body, about=cluster)
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:

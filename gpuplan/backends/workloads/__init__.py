@@ -9,8 +9,9 @@ from gpuplan.backends.workloads.inference import autoscaler, deployment, service
 from gpuplan.backends.workloads.model import claim, download_job
 from gpuplan.backends.workloads.pods import config_map
 from gpuplan.backends.workloads.training import job
-from gpuplan.manifests import Manifest
-from gpuplan.planning.plan import Inference, Plan, Stage, Workload
+from gpuplan.manifests import Manifest, Subject
+from gpuplan.planning.plan import Inference, Plan, SchedulerKind, Stage, Workload
+from gpuplan.planning.subjects import about
 
 _BEFORE, _AFTER = 0, 1
 """What pods need, and what runs them. Whoever waits until what comes first is healthy waits for downloads and for no
@@ -21,7 +22,15 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of all workloads."""
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
-        yield from (Manifest(folder, body, order=order) for order, body in _objects(plan, workload))
+        subjects = (*about(workload), *_classes(plan, workload))
+        for order, body in _objects(plan, workload):
+            yield Manifest(folder, body, order=order, about=subjects)
+
+
+def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
+    """Whether work may be evicted says a label of it with KAI-Scheduler, and nothing else."""
+    is_kai, named = plan.cluster.scheduler.kind is SchedulerKind.KAI, workload.priority_class
+    return about(named) if is_kai and named is not None else ()
 
 
 def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from gpuplan.changes.kinds import locked_fields, value_of
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin
-from gpuplan.manifests import Identity, Manifest
+from gpuplan.manifests import Identity, Manifest, identity_of
 from gpuplan.manifests.kinds import Route
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
 from gpuplan.wording import joined
@@ -67,26 +67,12 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
                 found[artifact.identity] = artifact.body, None
     for item in plan.retained:
         if isinstance(item.what, RetainedObject):
-            found[Manifest("", item.what.spec.manifest, is_foreign=True).identity] = (
-                item.what.spec.manifest,
-                item.what.at,
-            )
+            found[identity_of(item.what.spec.manifest)] = item.what.spec.manifest, item.what.at
     for document in plan.hand_written:
-        identity = _identity(document.body)
-        if identity is not None and isinstance(document.body, Mapping) and identity not in found:
+        identity = identity_of(document.body)
+        if identity.kind and identity.name and isinstance(document.body, Mapping) and identity not in found:
             found[identity] = document.body, document.at
     return found
-
-
-def _identity(body: object) -> Identity | None:
-    """That of a hand-written document; None of one that is no object."""
-    metadata = body.get("metadata") if isinstance(body, Mapping) else None
-    if not isinstance(body, Mapping) or not isinstance(metadata, Mapping):
-        return None
-    version, kind, name = body.get("apiVersion"), body.get("kind"), metadata.get("name")
-    if not all(isinstance(item, str) and item for item in (version, kind, name)):
-        return None
-    return Identity(str(version).rpartition("/")[0], str(kind), str(metadata.get("namespace", "")), str(name))
 
 
 def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:

@@ -13,7 +13,7 @@ from gpuplan.changes.wording import counted
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
-from gpuplan.manifests import Manifest
+from gpuplan.manifests import Manifest, identity_of
 from gpuplan.planning import kai
 from gpuplan.planning.plan import Plan, RetainedObject, SchedulerKind, Tenant
 from gpuplan.wording import listing
@@ -69,12 +69,8 @@ def _cluster_queues(plan: Plan) -> set[str]:
 
 
 def _retained_queues(plan: Plan) -> set[str]:
-    bodies = (
-        Manifest("", item.what.spec.manifest, is_foreign=True)
-        for item in plan.retained
-        if isinstance(item.what, RetainedObject)
-    )
-    return {manifest.name for manifest in bodies if manifest.kind == "ClusterQueue"}
+    objects = (identity_of(item.what.spec.manifest) for item in plan.retained if isinstance(item.what, RetainedObject))
+    return {identity.name for identity in objects if identity.kind == "ClusterQueue"}
 
 
 def _place(step: Step, tenant: Tenant) -> Origin:

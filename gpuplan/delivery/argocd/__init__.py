@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpuplan.delivery.argocd import applications, health, project
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Plan, Platform
+from gpuplan.planning.subjects import about
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -27,8 +28,11 @@ def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[
     argocd = plan.cluster.argocd
     if argocd is None:
         return
-    yield Manifest(_TOP, project.app_project(plan, argocd, folders))
-    yield from (Manifest(_TOP, body) for body in applications.applications(plan, argocd, folders, out))
-    yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd))
+    cluster = about(plan.cluster)
+    whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows))
+    yield Manifest(_TOP, project.app_project(plan, argocd, folders), about=whole)
+    for applier, body in applications.applications(plan, argocd, folders, out):
+        yield Manifest(_TOP, body, about=about(applier.pool) if applier.pool else cluster)
+    yield File(health.CONFIG_MAP_FILE, health.config_map_patch(argocd), about=cluster)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        yield File(health.OPERATOR_FILE, health.operator_patch())
+        yield File(health.OPERATOR_FILE, health.operator_patch(), about=cluster)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from posixpath import relpath
 from typing import TYPE_CHECKING, Any, Final
 
+from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier
 from gpuplan.delivery.argocd.go_templates import literal
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
-from gpuplan.planning.plan import Approval, Argocd, Install, NodeLabels, Plan, Stage
+from gpuplan.planning.plan import Argocd, Install, NodeLabels, Plan, Stage
 from gpuplan.planning.sync_names import COMPARE_OPTIONS, sync_name
 
 if TYPE_CHECKING:
@@ -49,30 +50,32 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
 
 
-def applications(plan: Plan, argocd: Argocd, folders: Sequence[Folder], out: str) -> Iterator[dict[str, Any]]:
+def applications(
+    plan: Plan, argocd: Argocd, folders: Sequence[Folder], out: str
+) -> Iterator[tuple[Applier, dict[str, Any]]]:
+    """Each with what it is to the folders that it syncs."""
     paths = [folder.path for folder in folders]
-    yield from (_application(plan, argocd, path, out) for path in paths if _set_of(path) is None)
+    for applier in (get_applier(plan, path) for path in paths if _set_of(path) is None):
+        yield applier, _application(plan, argocd, applier, out)
     sets = {_set_of(path) for path in paths}
-    yield from (_application_set(plan, argocd, stage, out) for stage in _SETS if stage in sets)
-
-
-_SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
+    for applier in (get_applier(plan, f"{stage}/{ANY_PART}") for stage in SETS if stage in sets):
+        yield applier, _application_set(plan, argocd, applier, out)
 
 
 def _set_of(path: str) -> Stage | None:
     """The stage of a folder whose Application is made by an ApplicationSet."""
-    return next((stage for stage in _SETS if path.startswith(f"{stage}/")), None)
+    return next((stage for stage in SETS if path.startswith(f"{stage}/")), None)
 
 
 # --- Applications ------------------------------------------------------------------------------------------------
 
 
-def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str, Any]:
+def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict[str, Any]:
+    folder = applier.folder
     stage = Stage(folder.partition("/")[0])
-    is_automatic = _is_automatic(plan, argocd, folder)
-    wave = _WAVES[stage] if is_automatic else _LAST_WAVE
+    wave = _WAVES[stage] if applier.is_automatic else _LAST_WAVE
     metadata: dict[str, Any] = {
-        "name": sync_name(plan.cluster.name, folder),
+        "name": applier.name,
         "namespace": argocd.namespace,
         **_labels(argocd),
         "annotations": {**_annotations(plan, folder, out), "argocd.argoproj.io/sync-wave": str(wave)},
@@ -89,18 +92,9 @@ def _application(plan: Plan, argocd: Argocd, folder: str, out: str) -> dict[str,
             "project": argocd.project,
             **_sources(plan, argocd, folder),
             "destination": destination(argocd, plan.cluster.gpu_operator.namespace),
-            "syncPolicy": _sync_policy(plan, stage, is_automatic=is_automatic),
+            "syncPolicy": _sync_policy(plan, stage, is_automatic=applier.is_automatic),
         },
     }
-
-
-def _is_automatic(plan: Plan, argocd: Argocd, folder: str) -> bool:
-    """Whether nobody needs to start a sync; what repartitions nodes of no known pool is somebody's to start."""
-    stage, _, part = folder.partition("/")
-    if stage == Stage.PARTITIONS:
-        pool = plan.find_pool(part)
-        return pool is not None and pool.spec.disruption.approval is Approval.AUTOMATIC
-    return stage != Stage.GPU_OPERATOR or argocd.operator_approval is Approval.AUTOMATIC
 
 
 def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
@@ -123,7 +117,7 @@ def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
     included = sorted(
         component.folder
         for component in plan.components
-        if component.stage == stage and (part == _ANY_PART or component.part in (None, part))
+        if component.stage == stage and (part == ANY_PART or component.part in (None, part))
     )
     return [".", *(relpath(component, f"{out}/{plan.cluster.name}/{folder}") for component in included)]
 
@@ -170,23 +164,21 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
 
 # --- Namespaces --------------------------------------------------------------------------------------------------
 
-_ANY_PART: Final = "*"
 
-
-def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict[str, Any]:
+def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict[str, Any]:
     """An Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
     an Application does. A removed namespace's Application stays and says that its path is gone, until a person who has
     seen to what runs there deletes both.
     """
-    cluster = plan.cluster.name
-    folder = f"{stage}/{_ANY_PART}"
+    folder = applier.folder
+    stage = Stage(folder.partition("/")[0])
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
         "metadata": {
-            "name": sync_name(cluster, stage.value),
+            "name": applier.name,
             "namespace": argocd.namespace,
             **_labels(argocd),
             "annotations": {"argocd.argoproj.io/sync-wave": str(_WAVES[stage])},
@@ -206,7 +198,7 @@ def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict
             "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": True},
             "template": {
                 "metadata": {
-                    "name": sync_name(cluster, f"{stage}/{{{{.path.basename}}}}"),
+                    "name": sync_name(plan.cluster.name, f"{stage}/{{{{.path.basename}}}}"),
                     **literal(_labels(argocd)),
                     "annotations": literal(_annotations(plan, folder, out)),
                 },
@@ -214,7 +206,7 @@ def _application_set(plan: Plan, argocd: Argocd, stage: Stage, out: str) -> dict
                     "project": literal(argocd.project),
                     "source": {**literal(git_source(argocd, "")), "path": "{{.path.path}}"},
                     "destination": {**literal(destination(argocd, "")), "namespace": "{{.path.basename}}"},
-                    "syncPolicy": _sync_policy(plan, stage, is_automatic=True),
+                    "syncPolicy": _sync_policy(plan, stage, is_automatic=applier.is_automatic),
                 },
             },
         },

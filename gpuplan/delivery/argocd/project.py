@@ -12,12 +12,12 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.catalog.chart_kinds import KindName, chart_kinds
+from gpuplan.delivery.appliers import get_applier
 from gpuplan.delivery.argocd.sources import chart_repo, destination
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
-from gpuplan.planning.sync_names import sync_name
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -67,15 +67,8 @@ def _written(plan: Plan, folders: Sequence[Folder]) -> set[Identity]:
     written = {identity for folder in folders for identity in folder.identities}
     extra = plan.cluster.gpu_operator.spec.values.get("extraObjects") if _has_chart(plan) else None
     if isinstance(extra, list | tuple):
-        written.update(_identity(body) for body in extra if isinstance(body, Mapping))
+        written.update(identity_of(body) for body in extra if isinstance(body, Mapping))
     return written
-
-
-def _identity(body: Mapping[str, Any]) -> Identity:
-    metadata = body.get("metadata")
-    about = metadata if isinstance(metadata, Mapping) else {}
-    group = str(body.get("apiVersion", "")).rpartition("/")[0]
-    return Identity(group, str(body.get("kind", "")), str(about.get("namespace", "")), str(about.get("name", "")))
 
 
 def _namespaces(plan: Plan, written: AbstractSet[Identity]) -> list[str]:
@@ -134,6 +127,6 @@ def _pool_windows(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
             "schedule": window.schedule,
             "duration": window.duration,
             "timeZone": window.time_zone,
-            "applications": [sync_name(plan.cluster.name, f"{Stage.PARTITIONS}/{pool.name}")],
+            "applications": [get_applier(plan, f"{Stage.PARTITIONS}/{pool.name}").name],
             "manualSync": False,
         }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpuplan.delivery.flux import helm, kustomizations
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Install, Plan
+from gpuplan.planning.subjects import about
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -20,7 +21,9 @@ def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
     flux = plan.cluster.flux
     if flux is None:
         return
-    yield from (Manifest("", body) for body in kustomizations.objects(plan, flux, folders))
+    cluster = about(plan.cluster)
+    for applier, body in kustomizations.objects(plan, flux, folders):
+        yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster)
     if plan.cluster.gpu_operator.spec.install is Install.HELM:
-        yield Manifest("", helm.repository(plan, flux))
-        yield Manifest("", helm.release(plan, flux))
+        yield Manifest("", helm.repository(plan, flux), about=cluster)
+        yield Manifest("", helm.release(plan, flux), about=cluster)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import helm_values
+from gpuplan.delivery.appliers import get_applier
 from gpuplan.delivery.flux import naming
-from gpuplan.planning.plan import Approval, Flux, Plan, Stage
-from gpuplan.planning.sync_names import FLUX_PRUNE
+from gpuplan.planning.plan import Flux, Plan, Stage
+from gpuplan.planning.sync_names import FLUX_PRUNE, folder_name
 
 RELEASE: Final = "gpu-operator"
 CLUSTER_POLICY: Final = "cluster-policy"
@@ -47,7 +48,7 @@ def release(plan: Plan, flux: Flux) -> dict[str, Any]:
         "kind": "HelmRelease",
         "metadata": _metadata(plan, flux),
         "spec": {
-            **({"suspend": True} if flux.operator_approval is Approval.MANUAL else {}),
+            **({} if get_applier(plan, Stage.GPU_OPERATOR).is_automatic else {"suspend": True}),
             "interval": flux.spec.interval,
             **naming.access(flux),
             "releaseName": RELEASE,
@@ -88,4 +89,4 @@ def _metadata(plan: Plan, flux: Flux) -> dict[str, Any]:
 
 
 def _name(plan: Plan) -> str:
-    return naming.folder_name(plan.cluster.name, Stage.GPU_OPERATOR)
+    return folder_name(plan.cluster.name, Stage.GPU_OPERATOR)

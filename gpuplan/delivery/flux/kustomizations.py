@@ -13,10 +13,12 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.backends.gpu_operator import config_map_names
+from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier
 from gpuplan.delivery.flux import health, naming
 from gpuplan.delivery.flux.helm import CLUSTER_POLICY
 from gpuplan.manifests import Identity
-from gpuplan.planning.plan import Approval, Flux, Install, Plan, Stage
+from gpuplan.planning.plan import Flux, Install, Plan, Stage
+from gpuplan.planning.sync_names import fit, folder_name
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder
@@ -27,29 +29,39 @@ _OPERATOR_TIMEOUT: Final = "15m"
 """A node's driver may have to be compiled. Whoever waits longer than that begins again after the retry interval."""
 
 
-def objects(plan: Plan, flux: Flux, folders: Sequence[Folder]) -> Iterator[dict[str, Any]]:
+def objects(plan: Plan, flux: Flux, folders: Sequence[Folder]) -> Iterator[tuple[Applier, dict[str, Any]]]:
     """A Kustomization for each folder, but two for `gpu-operator` where OLM installs the operator."""
     paths = frozenset(folder.path for folder in folders)
     for folder in folders:
-        stage, _, part = folder.path.partition("/")
+        applier = get_applier(plan, folder.path)
         depends_on = _names(plan, (path for path in _dependencies(folder) if path in paths))
-        match Stage(stage):
-            case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.spec.install is Install.OLM:
-                yield from _operator_by_olm(plan, flux, folder)
-            case Stage.GPU_OPERATOR:
-                # The chart's release waits for a person by itself; its ConfigMaps do nothing until it names them.
-                is_release = plan.cluster.gpu_operator.spec.install is Install.HELM
-                is_suspended = flux.operator_approval is Approval.MANUAL and not is_release
-                checks = _operator_health(plan, folder)
-                yield _kustomization(plan, flux, folder, is_suspended=is_suspended, health=checks)
-            case Stage.PARTITIONS:
-                is_suspended = _needs_person(plan, part)
-                yield _kustomization(plan, flux, folder, depends_on, is_suspended=is_suspended, health={})
-            case Stage.WORKLOADS:
-                # Work may wait for its turn as long as it likes, and that is no failure of the sync.
-                yield _kustomization(plan, flux, folder, depends_on, health={})
-            case _:
-                yield _kustomization(plan, flux, folder, depends_on)
+        yield from ((applier, body) for body in _objects(plan, flux, folder, applier, depends_on))
+
+
+def _objects(
+    plan: Plan, flux: Flux, folder: Folder, applier: Applier, depends_on: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """What a person starts is suspended; the chart's release waits by itself.
+
+    `flux resume` lets through what is in the source, and whoever applies this object suspends it again at the next
+    reconciliation: server-side apply restores a field that the manifest states, and leaves alone one that it does not
+    (fluxcd/flux2#3462). So an automatic pool does not state it, and can be suspended by hand. With the annotation
+    `ssa: IfNotPresent` a resumed one would stay resumed, and never see another change of its own fields.
+    """
+    is_suspended = applier.kind == KUSTOMIZATION and not applier.is_automatic
+    match Stage(folder.path.partition("/")[0]):
+        case Stage.GPU_OPERATOR if plan.cluster.gpu_operator.spec.install is Install.OLM:
+            yield from _operator_by_olm(plan, flux, folder, is_suspended=is_suspended)
+        case Stage.GPU_OPERATOR:
+            checks = _operator_health(plan, folder)
+            yield _kustomization(plan, flux, folder, is_suspended=is_suspended, health=checks)
+        case Stage.PARTITIONS:
+            yield _kustomization(plan, flux, folder, depends_on, is_suspended=is_suspended, health={})
+        case Stage.WORKLOADS:
+            # Work may wait for its turn as long as it likes, and that is no failure of the sync.
+            yield _kustomization(plan, flux, folder, depends_on, health={})
+        case _:
+            yield _kustomization(plan, flux, folder, depends_on)
 
 
 def _dependencies(folder: Folder) -> Iterator[str]:
@@ -76,19 +88,7 @@ def _dependencies(folder: Folder) -> Iterator[str]:
 
 
 def _names(plan: Plan, paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(naming.folder_name(plan.cluster.name, path) for path in paths)
-
-
-def _needs_person(plan: Plan, pool: str) -> bool:
-    """Whether a person starts each change of the pool, or of what is for no known pool: it is then suspended.
-
-    `flux resume` lets through what is in the source, and whoever applies this object suspends it again at the next
-    reconciliation: server-side apply restores a field that the manifest states, and leaves alone one that it does not
-    (fluxcd/flux2#3462). So an automatic pool does not state it, and can be suspended by hand. With the annotation
-    `ssa: IfNotPresent` a resumed one would stay resumed, and never see another change of its own fields.
-    """
-    found = plan.find_pool(pool)
-    return found is None or found.spec.disruption.approval is Approval.MANUAL
+    return tuple(folder_name(plan.cluster.name, path) for path in paths)
 
 
 # --- The operator ------------------------------------------------------------------------------------------------
@@ -115,20 +115,19 @@ _BY_OPERATORS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io", "nvidia.com")
 """The groups whose kinds exist when the operators of the Subscriptions do."""
 
 
-def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder) -> Iterator[dict[str, Any]]:
+def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder, *, is_suspended: bool) -> Iterator[dict[str, Any]]:
     """First the Subscriptions and all else, then the objects whose kinds the operators bring.
 
     In one Kustomization they would wait for each other: Flux applies nothing of a set in which one object fails its dry
     run (`ApplyAll` in fluxcd/pkg's `ssa/manager_apply.go`), as one of an unknown kind does. Each takes the other's
     objects out of the folder.
     """
-    first = naming.fit(f"gpu-subscriptions-{plan.cluster.name}")
+    first = fit(f"gpu-subscriptions-{plan.cluster.name}")
     later = [identity for identity in folder.identities if identity.group in _BY_OPERATORS]
     sooner = [identity for identity in folder.identities if identity.group not in _BY_OPERATORS]
     checks = {**_WAITS, "healthCheckExprs": [health.SUBSCRIPTION]}
     yield _kustomization(plan, flux, folder, name=first, patches=_deletions(later), health=checks)
     checks = _operator_health(plan, folder)
-    is_suspended = flux.operator_approval is Approval.MANUAL
     patches = _deletions(sooner)
     yield _kustomization(plan, flux, folder, [first], is_suspended=is_suspended, patches=patches, health=checks)
 
@@ -169,7 +168,7 @@ def _kustomization(
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": naming.metadata(flux, name or naming.folder_name(cluster, folder.path)),
+        "metadata": naming.metadata(flux, name or folder_name(cluster, folder.path)),
         "spec": {
             **({"suspend": True} if is_suspended else {}),
             **({"dependsOn": [{"name": other} for other in depends_on]} if depends_on else {}),

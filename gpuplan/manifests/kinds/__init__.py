@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests.kinds.classes import ChangeClass, worst
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests.kinds.model import Care, Disturbance, Immutable, Judgement, Kind, Removal, Route, route_of
 from gpuplan.manifests.kinds.registry import assume_kind, find_kind, get_kind, known_kinds
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuplan.manifests.kinds.classes import ChangeClass
+from gpuplan.disturbance import ChangeClass
 
 Route = tuple[str, ...]
 """The keys that lead to a field of an object."""

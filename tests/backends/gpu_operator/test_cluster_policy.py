@@ -7,6 +7,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends import crds
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, cluster_policy, config_map, objects
+from tests.subjects import A_CLUSTER
 
 CLUSTER_POLICIES = "nvidia.com_clusterpolicies.yaml"
 TEAM_TAINT = "[{key: example.com/team, value: a, effect: NoExecute}]"
@@ -130,7 +131,7 @@ PATCHES = (
 
 @pytest.mark.parametrize("plan", WHOLE)
 def test_a_whole_cluster_policy_fits_its_definition(plan: Plan) -> None:
-    assert crds.problems([Manifest("gpu-operator", cluster_policy(plan))]) == []
+    assert crds.problems([Manifest("gpu-operator", cluster_policy(plan), about=A_CLUSTER)]) == []
 
 
 @pytest.mark.parametrize("plan", PATCHES)
@@ -139,7 +140,7 @@ def test_a_patch_lacks_nothing_but_what_the_owner_has(plan: Plan) -> None:
     required = crds.schema(CLUSTER_POLICIES)["properties"]["spec"]["required"]
     owners: dict[str, object] = {part: {} for part in required if part not in body["spec"]}
     completed = {**body, "spec": {**owners, **body["spec"]}}
-    assert crds.problems([Manifest("gpu-operator", completed)]) == []
+    assert crds.problems([Manifest("gpu-operator", completed, about=A_CLUSTER)]) == []
 
 
 @pytest.mark.parametrize("plan", [*WHOLE, *PATCHES])

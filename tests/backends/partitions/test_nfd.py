@@ -12,6 +12,7 @@ from gpuplan.planning.plan import Plan
 from tests.backends import crds
 from tests.backends.partitions.rendered import objects, table
 from tests.plans import a_plan, resolve_text
+from tests.subjects import A_CLUSTER
 
 POOL = """
 apiVersion: gpuplan.dev/v1
@@ -109,7 +110,7 @@ def test_there_is_no_table_since_nobody_else_has_to_do_anything() -> None:
 
 @pytest.mark.parametrize("plan", [BY_NAMES, BY_PATTERN])
 def test_a_rule_fits_its_definition(plan: Plan) -> None:
-    assert crds.problems([Manifest("partitions", body) for body in objects(plan)]) == []
+    assert crds.problems([Manifest("partitions", body, about=A_CLUSTER) for body in objects(plan)]) == []
 
 
 # --- OpenShift ---------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Cluster, Dashboards, Plan, Stage
+from gpuplan.planning.subjects import about
 
 _FOLDER: Final = Stage.MONITORING.value
 
@@ -43,7 +44,8 @@ _LONGEST_UID: Final = 40
 def render(plan: Plan) -> Iterator[Manifest]:
     """A ConfigMap with the dashboard, in the form that whoever looks for its labels reads."""
     if plan.cluster.monitoring is not None:
-        yield Manifest(_FOLDER, _config_map(plan.cluster, plan.cluster.monitoring.dashboards))
+        body = _config_map(plan.cluster, plan.cluster.monitoring.dashboards)
+        yield Manifest(_FOLDER, body, about=about(plan.cluster))
 
 
 def is_for_console(dashboards: Dashboards) -> bool:

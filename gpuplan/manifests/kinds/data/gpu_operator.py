@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.manifests.kinds.classes import ChangeClass
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests.kinds.model import Care, Judgement, Kind, Removal
 
 KINDS: Final = (

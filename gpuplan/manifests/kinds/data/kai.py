@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.manifests.kinds.classes import ChangeClass
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests.kinds.model import Care, Immutable, Judgement, Kind, Removal
 
 KINDS: Final = (

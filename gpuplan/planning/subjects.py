@@ -1,0 +1,44 @@
+"""Which documents of the policy parts of a plan were made of: what objects are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuplan.manifests import Subject
+from gpuplan.planning.plan import Cluster, Layout, Plan, Pool, PriorityClass, Retained, Tenant, Workload
+from gpuplan.planning.tree import Tree
+
+Part = Cluster | Layout | Pool | PriorityClass | Retained | Tenant | Workload
+
+_KINDS: Final[Mapping[type[Part], str]] = {
+    Cluster: "Cluster",
+    Layout: "MigLayout",
+    Pool: "Pool",
+    PriorityClass: "PriorityClass",
+    Retained: "Retained",
+    Tenant: "Tenant",
+    Workload: "Workload",
+}
+
+
+def subject_of(part: Part) -> Subject:
+    return Subject(_KINDS[type(part)], part.name)
+
+
+def about(*parts: Part) -> tuple[Subject, ...]:
+    """The documents of these parts, each once. The parts of a pool that a rollout divides are one pool."""
+    return tuple(dict.fromkeys(map(subject_of, parts)))
+
+
+def resources_of(plan: Plan) -> tuple[Subject, ...]:
+    """What says which resources and devices a cluster hands out, or may hand out: pools, layouts, what is retained."""
+    return about(*plan.pools, *plan.layouts, *plan.retained)
+
+
+def families(tree: Tree) -> Mapping[str, tuple[Tenant, ...]]:
+    """The tenants that are part of one, by the name of each of them: what one has follows from what the others have."""
+    found: dict[str, list[Tenant]] = {}
+    for tenant in tree.tenants:
+        found.setdefault(tree.path(tenant)[-1].name, []).append(tenant)
+    return {tenant.name: tuple(family) for family in found.values() for tenant in family}

@@ -1,0 +1,62 @@
+"""Every object and file that is written says which documents of the policy it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.manifests import File, Manifest, Subject
+from gpuplan.pipeline.rendering import artifacts
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.subjects import about
+from tests.changes import edits
+from tests.changes.platform import Edit, Platform, original, state
+
+A_BODY = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
+
+
+def schedule_by_kai(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kai"}
+
+
+def schedule_by_runai(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "runai"}
+
+
+def documents(plan: Plan) -> set[Subject]:
+    """All documents that a plan is made of."""
+    named = about(*plan.pools, *plan.layouts, *plan.priority_classes)
+    return {*about(plan.cluster, *plan.tenants, *plan.workloads, *plan.retained), *named}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        original,
+        schedule_by_kai,
+        schedule_by_runai,
+        edits.go_from_argocd_to_flux,
+        edits.label_nodes_elsewhere,
+        edits.guard_a_pool,
+        edits.add_parents,
+        edits.edit_a_layout_and_retain_the_old_one,
+        edits.claim_devices,
+    ],
+    ids=lambda edit: edit.__name__,
+)
+def test_all_that_is_written_is_about_documents_of_the_policy(edit: Edit) -> None:
+    for plan in state(edit).plans:
+        for _, artifact in artifacts(plan):
+            assert artifact.about
+            assert set(artifact.about) <= documents(plan)
+
+
+def test_every_document_has_something_written_about_it() -> None:
+    for plan in state(edits.edit_a_layout_and_retain_the_old_one).plans:
+        assert {subject for _, artifact in artifacts(plan) for subject in artifact.about} == documents(plan)
+
+
+def test_nothing_is_made_that_is_about_nothing() -> None:
+    with pytest.raises(ValueError, match="say what of the policy it is about"):
+        Manifest("namespaces/lab", A_BODY, about=())
+    with pytest.raises(ValueError, match="say what of the policy it is about"):
+        File("gpu-operator/values.yaml", b"", about=())

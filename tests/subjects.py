@@ -1,0 +1,7 @@
+"""What objects are about that no test asks about."""
+
+from __future__ import annotations
+
+from gpuplan.manifests import Subject
+
+A_CLUSTER = (Subject("Cluster", "dev"),)

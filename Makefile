@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 
-.PHONY: help demo test test-lowest test-cluster check generate docs docs-serve bench dist sbom lock clean
+.PHONY: help demo test test-lowest test-cluster mutants check generate docs docs-serve bench dist sbom lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,6 +28,9 @@ test-lowest: build/lowest/.done ## Run every command with the lowest versions of
 test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real parsers; builds these with Go
 	@$(BIN)/python -m tests.cluster.programs
 	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster
+
+mutants: $(BIN)/.dev ## Break the code 200 times and print what no test sees: MUTANTS="--seed 2 --packages checks/mig.py"
+	@$(BIN)/python tools/mutants.py $(MUTANTS)
 
 check: $(BIN)/.dev ## Lint, types, layers, and that generated files are current
 	$(BIN)/ruff check .

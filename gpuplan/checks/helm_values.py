@@ -47,7 +47,7 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
         yield Finding(
             _at(operator.at, route).key,
             f"chart gpu-operator {operator.version} reads no value `{'.'.join(route)}`",
-            label=_similar(route, known, "did you mean `{}`?") or "ignored without a word",
+            label=_similar(route, known, "did you mean `{}`") or "ignored without a word",
             notes=tuple(_notes_on_releases(operator.version, route, is_read=chart.is_read)),
             help=_similar(route, known, "write `{}`") or _elsewhere(route[-1], chart.keys) or "remove it",
             severity=None if chart.is_read else Severity.WARNING,

@@ -37,7 +37,7 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 monitoring.at / "disabledAlerts" / index,
                 f"gpuplan has no alert `{name}`",
-                label=f"did you mean `{close}`?" if close else "leaves nothing out",
+                label=f"did you mean `{close}`" if close else "leaves nothing out",
                 notes=(f"the alerts are {listing(known, shown=None)}",),
                 help=f"write `{close}`" if close else "remove it",
             )

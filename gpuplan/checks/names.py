@@ -23,7 +23,6 @@ from gpuplan.planning.plan import (
     Pool,
     SchedulerKind,
     Tenant,
-    with_places,
 )
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
 from gpuplan.policy.walking import Name, names_in, naming_of
@@ -356,11 +355,11 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     Write the group's name as the cluster's authentication gives it.
     """
     for tenant in plan.tenants:
-        for at, member in with_places(tenant.at / "members", tenant.spec.members):
+        for index, member in enumerate(tenant.spec.members):
             stripped = member.group.strip()
             if stripped != member.group or not stripped:
                 yield Finding(
-                    at,
+                    tenant.at / "members" / index,
                     f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
                     if stripped
                     else f"tenant `{tenant.name}` has a member without a group name",
@@ -381,11 +380,11 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant in plan.tenants:
-        for at, member in with_places(tenant.at / "members", tenant.spec.members):
+        for index, member in enumerate(tenant.spec.members):
             meant = _EVERYONE.get(member.group)
             if meant:
                 yield Finding(
-                    at,
+                    tenant.at / "members" / index,
                     f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
                     label=meant,
                     notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
@@ -404,15 +403,15 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     Keep one entry, with the role that is meant.
     """
     for tenant in plan.tenants:
-        seen: dict[str, Origin] = {}
-        for at, member in with_places(tenant.at / "members", tenant.spec.members):
-            first = seen.setdefault(member.group, at)
-            if first is not at:
+        seen: dict[str, int] = {}
+        for index, member in enumerate(tenant.spec.members):
+            first = seen.setdefault(member.group, index)
+            if first != index:
                 yield Finding(
-                    at,
+                    tenant.at / "members" / index,
                     f"tenant `{tenant.name}` names group `{member.group}` twice",
                     label=f"here with role `{member.role.value}`",
-                    related=(Label(first, "first named here"),),
+                    related=(Label(tenant.at / "members" / first, "first named here"),),
                     notes=("roles add up: the wider one holds",),
                     help="keep one of the two",
                 )

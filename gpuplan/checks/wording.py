@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -18,6 +19,11 @@ def name_of(at: Origin) -> Origin:
 def number(amount: Amount) -> str:
     """An amount as people write it: no exponent, no idle zeros."""
     return f"{amount.normalize():f}" if isinstance(amount, Decimal) else str(amount)
+
+
+def in_yaml(value: object) -> str:
+    """A value as one would write it: text without quotes, all else as in JSON and YAML."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def add(amounts: Sequence[Amount]) -> Amount:

@@ -332,19 +332,19 @@ def _pods_per_node(workload: Workload, part: Pool) -> int:
 
 def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
+    nodes = _counted(pool.nodes.count, "node")
     if workload.fraction is not None:
-        fact = (
-            f"a GPU has room for {_pods(int(1 / workload.fraction.least))} of {each}, {pool.gpu_count} GPUs for {most}"
-        )
+        room = _pods(int(1 / workload.fraction.least))
+        fact = f"a GPU has room for {room} of {each}, {_counted(pool.gpu_count, 'GPU')} for {most}"
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
-        fact = f"{has}: room for {_pods(per_node)} of {each}, {pool.nodes.count} nodes for {most}"
+        fact = f"{has}: room for {_pods(per_node)} of {each}, {nodes} for {most}"
     gang = workload.work.gang if isinstance(workload.work, Training) else None
     return Finding(
         _pods_at(workload),
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
-        related=(Label(pool.nodes.at / "count", f"{pool.nodes.count} nodes"),),
+        related=(Label(pool.nodes.at / "count", nodes),),
         notes=(fact,),
         help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
         f"{ceil(pods / per_node)}",
@@ -540,7 +540,11 @@ def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def _pods(count: int) -> str:
-    return f"{count} pod{'' if count == 1 else 's'}"
+    return _counted(count, "pod")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _pods_field(workload: Workload) -> str:

@@ -20,13 +20,13 @@ from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
 from gpuplan.planning.tree import Tree
+from gpuplan.policy import models
 from gpuplan.policy.models import (
     Allocation,
     Approval,
     Autoscaling,
     Cap,
     ClusterMigStrategy,
-    ClusterSpec,
     Disruption,
     Download,
     Effect,
@@ -41,30 +41,12 @@ from gpuplan.policy.models import (
     Placement,
     Platform,
     PodSecurity,
-    PoolSpec,
-    PriorityClassSpec,
-    RetainedSpec,
     Role,
     SchedulerKind,
     Taint,
-    TenantSpec,
     Training,
     Window,
-    WorkloadSpec,
 )
-from gpuplan.policy.models import Argocd as ArgocdSpec
-from gpuplan.policy.models import Dashboards as DashboardsSpec
-from gpuplan.policy.models import Flux as FluxSpec
-from gpuplan.policy.models import GpuOperator as GpuOperatorSpec
-from gpuplan.policy.models import Mig as MigSpec
-from gpuplan.policy.models import Monitoring as MonitoringSpec
-from gpuplan.policy.models import Mps as MpsSpec
-from gpuplan.policy.models import Quota as QuotaSpec
-from gpuplan.policy.models import RetainedDevicePluginConfig as RetainedDevicePluginConfigSpec
-from gpuplan.policy.models import RetainedLayout as RetainedLayoutSpec
-from gpuplan.policy.models import RetainedObject as RetainedObjectSpec
-from gpuplan.policy.models import Scheduler as SchedulerSpec
-from gpuplan.policy.models import TimeSlicing as TimeSlicingSpec
 
 T = TypeVar("T")
 
@@ -113,7 +95,7 @@ class GpuOperator(NamedTuple):
     """The GPU Operator's installation. ``version`` begins with `v`; names are those that hold where none is given."""
 
     at: Origin
-    spec: GpuOperatorSpec
+    spec: models.GpuOperator
     version: str
     namespace: str
     cluster_policy: str
@@ -123,7 +105,7 @@ class Scheduler(NamedTuple):
     """The scheduler that divides the GPUs; ``version`` begins with `v`, or is empty."""
 
     at: Origin
-    spec: SchedulerSpec
+    spec: models.Scheduler
     version: str
 
     @property
@@ -142,7 +124,7 @@ class Argocd(NamedTuple):
     """
 
     at: Origin
-    spec: ArgocdSpec
+    spec: models.Argocd
     path: str
     namespace: str
     project: str
@@ -156,7 +138,7 @@ class Flux(NamedTuple):
     """
 
     at: Origin
-    spec: FluxSpec
+    spec: models.Flux
     path: str
     operator_approval: Approval
 
@@ -165,7 +147,7 @@ class Dashboards(NamedTuple):
     """How dashboards are found."""
 
     at: Origin
-    spec: DashboardsSpec
+    spec: models.Dashboards
     namespace: str
     labels: Mapping[str, str]
 
@@ -174,7 +156,7 @@ class Monitoring(NamedTuple):
     """Who watches the cluster, and how."""
 
     at: Origin
-    spec: MonitoringSpec
+    spec: models.Monitoring
     namespace: str
     dashboards: Dashboards
 
@@ -184,7 +166,7 @@ class Cluster(NamedTuple):
 
     at: Origin
     name: str
-    spec: ClusterSpec
+    spec: models.ClusterSpec
     gpu_operator: GpuOperator
     scheduler: Scheduler
     argocd: Argocd | None
@@ -205,14 +187,14 @@ class TimeSlicing(NamedTuple):
     """Shares of a device that take turns."""
 
     at: Origin
-    spec: TimeSlicingSpec
+    spec: models.TimeSlicing
 
 
 class Mps(NamedTuple):
     """Shares of a GPU under CUDA MPS."""
 
     at: Origin
-    spec: MpsSpec
+    spec: models.Mps
 
 
 class LayoutEntry(NamedTuple):
@@ -247,7 +229,7 @@ class Mig(NamedTuple):
     """GPUs partitioned by MIG. ``layout_at`` is where the pool names or writes its layout."""
 
     at: Origin
-    spec: MigSpec
+    spec: models.Mig
     layout: Layout
     layout_at: Origin
     time_slicing: TimeSlicing | None
@@ -325,7 +307,7 @@ class Pool(NamedTuple):
 
     at: Origin
     name: str
-    spec: PoolSpec
+    spec: models.PoolSpec
     gpu: Gpu
     nodes: Nodes
     sharing: Sharing
@@ -381,7 +363,7 @@ class PriorityClass(NamedTuple):
 
     at: Origin
     name: str
-    spec: PriorityClassSpec
+    spec: models.PriorityClassSpec
 
 
 class Quota(NamedTuple):
@@ -392,7 +374,7 @@ class Quota(NamedTuple):
     """
 
     at: Origin
-    spec: QuotaSpec
+    spec: models.Quota
     pool: Pool
     unit: Unit
     guaranteed: Amount
@@ -416,7 +398,7 @@ class Tenant(NamedTuple):
 
     at: Origin
     name: str
-    spec: TenantSpec
+    spec: models.TenantSpec
     parent: str | None
     priority_classes: tuple[PriorityClass, ...]
     quotas: tuple[Quota, ...]
@@ -465,7 +447,7 @@ class Workload(NamedTuple):
 
     at: Origin
     name: str
-    spec: WorkloadSpec
+    spec: models.WorkloadSpec
     tenant: Tenant
     namespace: str
     pool: Pool
@@ -509,7 +491,7 @@ class RetainedLayout(NamedTuple):
     """
 
     at: Origin
-    spec: RetainedLayoutSpec
+    spec: models.RetainedLayout
     layout: Layout
 
 
@@ -517,7 +499,7 @@ class RetainedDevicePluginConfig(NamedTuple):
     """A file of the device plugin that nodes may still name; ``config`` is what it says, as plain data."""
 
     at: Origin
-    spec: RetainedDevicePluginConfigSpec
+    spec: models.RetainedDevicePluginConfig
     config: Mapping[str, object]
 
 
@@ -525,7 +507,7 @@ class RetainedObject(NamedTuple):
     """A Kubernetes object, of any shape, and the folder that it is applied with."""
 
     at: Origin
-    spec: RetainedObjectSpec
+    spec: models.RetainedObject
     folder: str
 
 
@@ -534,7 +516,7 @@ class Retained(NamedTuple):
 
     at: Origin
     name: str
-    spec: RetainedSpec
+    spec: models.RetainedSpec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
 
 
@@ -669,66 +651,30 @@ def said(part: object) -> Iterator[tuple[str, object]]:
     yield from ((name, getattr(part, name)) for name in names if name != "spec")
 
 
+# What readers of a plan need of the policy language.
 __all__ = [
     "Allocation",
-    "Amount",
     "Approval",
-    "Argocd",
     "Autoscaling",
-    "Broken",
     "Cap",
-    "Cluster",
     "ClusterMigStrategy",
-    "Component",
-    "Dashboards",
     "Disruption",
     "Download",
     "Effect",
-    "Exclusive",
-    "Flux",
     "FluxSourceKind",
-    "Fraction",
-    "FractionRequest",
-    "GpuOperator",
     "Guard",
-    "HandWritten",
     "Inference",
     "Install",
-    "Isolation",
-    "Layout",
-    "LayoutEntry",
-    "Mig",
     "MigStrategy",
     "ModelVolume",
-    "Monitoring",
-    "Mps",
     "NodeLabels",
-    "Nodes",
     "OnLoss",
     "Placement",
-    "Plan",
     "Platform",
     "PodSecurity",
-    "Pool",
-    "PriorityClass",
-    "Quota",
-    "Retained",
-    "RetainedDevicePluginConfig",
-    "RetainedLayout",
-    "RetainedObject",
     "Role",
-    "Rollout",
-    "Scheduler",
     "SchedulerKind",
-    "Sharing",
-    "Stage",
     "Taint",
-    "Tenant",
-    "TimeSlicing",
-    "Total",
     "Training",
-    "Unit",
-    "UnitKey",
     "Window",
-    "Workload",
 ]

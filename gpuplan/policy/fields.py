@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
-from gpuplan.policy.models import KINDS, Model, complete
+from gpuplan.policy.documentation import document
+from gpuplan.policy.models import KINDS, Model
 
 _INDEX = regex(r"\[[0-9]*\]")
 
@@ -78,7 +79,8 @@ def _find_kind(name: str) -> type[Model] | None:
 
 
 def _document_kind(model: type[Model]) -> FieldDoc:
-    complete(model)
+    # Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
+    model.model_rebuild()
     name = model.__name__
     return FieldDoc(
         name,
@@ -92,6 +94,7 @@ def _document_kind(model: type[Model]) -> FieldDoc:
 
 
 def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
+    document(model)
     return tuple(_document_field(field, f"{path}.{field.alias or name}") for name, field in model.model_fields.items())
 
 

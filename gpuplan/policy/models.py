@@ -57,11 +57,6 @@ class Model(BaseModel):
     )
 
 
-def described(text: str, **extra: Any) -> Any:  # noqa: ANN401 - pydantic's own signature for field defaults
-    """A field with its documentation: the text that `gpuplan explain` and the JSON Schema show."""
-    return Field(description=text, **extra)
-
-
 def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
     """Raise unless exactly one of the fields is set; the message is `gpuplan.policy.problems`' business."""
     given = [name for name in names if getattr(model, name) is not None]
@@ -106,9 +101,8 @@ OF_PROGRAM = AnyText("what a program takes is its own business")
 class Metadata(Model):
     """The name of a document; an overlay's document with the same kind and name changes this one."""
 
-    name: Annotated[str, AnyText("the rule stands on the `metadata` of each kind")] = described(
-        "The document's name: lower-case letters, digits and `-`, unique among its kind."
-    )
+    name: Annotated[str, AnyText("the rule stands on the `metadata` of each kind")]
+    """The document's name: lower-case letters, digits and `-`, unique among its kind."""
 
 
 class Effect(StrEnum):
@@ -122,11 +116,12 @@ class Effect(StrEnum):
 class Taint(Model):
     """A taint on every node of a pool."""
 
-    key: Annotated[str, Judged("GPU152")] = described("The taint's key, such as `nvidia.com/gpu`.")
-    value: Annotated[str, Judged("GPU152")] = described(
-        "The taint's value; tolerations with `operator: Exists` ignore it.", default=""
-    )
-    effect: Annotated[Effect, Field(strict=False)] = described("What happens to pods that do not tolerate the taint.")
+    key: Annotated[str, Judged("GPU152")]
+    """The taint's key, such as `nvidia.com/gpu`."""
+    value: Annotated[str, Judged("GPU152")] = ""
+    """The taint's value; tolerations with `operator: Exists` ignore it."""
+    effect: Annotated[Effect, Field(strict=False)]
+    """What happens to pods that do not tolerate the taint."""
 
 
 # --- Cluster -----------------------------------------------------------------------------------------------------
@@ -197,94 +192,77 @@ class Cap(StrEnum):
 class Driver(Model):
     """The NVIDIA driver as the GPU Operator manages it."""
 
-    enabled: bool = described(
-        "Whether the operator installs the driver; `false` where the node image has it.", default=True
-    )
-    version: Line | None = described(
-        "The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); "
-        "absent means the operator release's default.",
-        default=None,
-    )
+    enabled: bool = True
+    """Whether the operator installs the driver; `false` where the node image has it."""
+    version: Line | None = None
+    """The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); absent means
+    the operator release's default.
+    """
 
 
 class GpuOperator(Model):
     """How the NVIDIA GPU Operator is installed on this cluster."""
 
-    install: Annotated[Install, Field(strict=False)] = described(
-        "`helm`: gpuplan writes a values file for the chart. `olm`: gpuplan writes the OperatorGroup, the Subscription "
-        "and the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the "
-        "fields it must own."
+    install: Annotated[Install, Field(strict=False)]
+    """`helm`: gpuplan writes a values file for the chart. `olm`: gpuplan writes the OperatorGroup, the Subscription and
+    the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the fields it must
+    own.
+    """
+    version: OperatorVersion
+    """The operator's release, such as `v26.7.0`. Picks the values and fields that it knows."""
+    namespace: Namespace | None = None
+    """The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift
+    `nvidia-gpu-operator`.
+    """
+    cluster_policy: Annotated[ClusterPolicy | None, Words("ClusterPolicy")] = None
+    """The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on OpenShift.
+    """
+    mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False), Words("MIG strategy")] = (
+        ClusterMigStrategy.PER_POOL
     )
-    version: OperatorVersion = described(
-        "The operator's release, such as `v26.7.0`. Picks the values and fields that it knows."
-    )
-    namespace: Namespace | None = described(
-        "The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift "
-        "`nvidia-gpu-operator`.",
-        default=None,
-    )
-    cluster_policy: Annotated[ClusterPolicy | None, Words("ClusterPolicy")] = described(
-        "The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on "
-        "OpenShift.",
-        default=None,
-    )
-    mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False), Words("MIG strategy")] = described(
-        "`perPool` leaves `ClusterPolicy.spec.mig.strategy` unset, so that each pool's own strategy holds. Any other "
-        "value is written there and overrides every pool on the cluster.",
-        default=ClusterMigStrategy.PER_POOL,
-    )
-    driver: Driver = described("The NVIDIA driver.", default=Driver.model_construct())
-    reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = described(
-        "Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it.",
-        default=False,
-    )
-    nfd: Annotated[bool, Words("Node Feature Discovery")] = described(
-        "Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own "
-        "Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.",
-        default=True,
-    )
-    chart_repo_url: Annotated[Line, Words("chart repository")] = described(
-        "The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or "
-        "`flux`).",
-        default=NVIDIA_CHARTS,
-        alias="chartRepoURL",
-    )
-    values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU600")] = described(
-        "More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this "
-        "chart version does not know are reported: the chart itself ignores them silently.",
-        default_factory=dict,
-    )
+    """`perPool` leaves `ClusterPolicy.spec.mig.strategy` unset, so that each pool's own strategy holds. Any other value
+    is written there and overrides every pool on the cluster.
+    """
+    driver: Driver = Driver.model_construct()
+    """The NVIDIA driver."""
+    reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = False
+    """Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it."""
+    nfd: Annotated[bool, Words("Node Feature Discovery")] = True
+    """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
+    Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
+    """
+    chart_repo_url: Annotated[Line, Words("chart repository")] = Field(default=NVIDIA_CHARTS, alias="chartRepoURL")
+    """The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or
+    `flux`).
+    """
+    values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU600")] = Field(default_factory=dict)
+    """More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this chart
+    version does not know are reported: the chart itself ignores them silently.
+    """
 
 
 class Runai(Model):
     """What Run:ai's API must be told of a cluster."""
 
-    cluster_id: Annotated[Line | None, Words("cluster id")] = described(
-        "The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it.",
-        default=None,
-    )
+    cluster_id: Annotated[Line | None, Words("cluster id")] = None
+    """The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it."""
 
 
 class Scheduler(Model):
     """Which scheduler divides the GPUs, and what to do about what it cannot express."""
 
-    kind: Annotated[SchedulerKind, Field(strict=False), ESSENTIAL] = described(
-        "The scheduler back end.", default=SchedulerKind.KUBERNETES
-    )
-    on_loss: Annotated[OnLoss, Field(strict=False)] = described(
-        "`report` lists what the scheduler cannot keep, `refuse` makes each of them an error.", default=OnLoss.REPORT
-    )
-    cap: Annotated[Cap, Field(strict=False), Words("capped number")] = described(
-        "The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`.", default=Cap.LIMIT
-    )
-    version: SchedulerVersion | None = described(
-        "The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one "
-        "that gpuplan knows.",
-        default=None,
-    )
-    runai: Annotated[Runai | None, Words("Run:ai")] = described(
-        "What Run:ai's API must be told (`kind: runai`).", default=None
-    )
+    kind: Annotated[SchedulerKind, Field(strict=False), ESSENTIAL] = SchedulerKind.KUBERNETES
+    """The scheduler back end."""
+    on_loss: Annotated[OnLoss, Field(strict=False)] = OnLoss.REPORT
+    """`report` lists what the scheduler cannot keep, `refuse` makes each of them an error."""
+    cap: Annotated[Cap, Field(strict=False), Words("capped number")] = Cap.LIMIT
+    """The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`."""
+    version: SchedulerVersion | None = None
+    """The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one that
+    gpuplan knows.
+    """
+    runai: Annotated[Runai | None, Words("Run:ai")] = None
+    """What Run:ai's API must be told (`kind: runai`)."""
 
 
 class Approval(StrEnum):
@@ -304,11 +282,10 @@ _OPERATOR_APPROVAL = (
 class Destination(Model):
     """The cluster as Argo CD knows it: by its server's address or by its name."""
 
-    server: Line | None = described(
-        "The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in.",
-        default=None,
-    )
-    name: Line | None = described("The cluster's name in Argo CD, in place of its address.", default=None)
+    server: Line | None = None
+    """The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in."""
+    name: Line | None = None
+    """The cluster's name in Argo CD, in place of its address."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Destination":
@@ -319,25 +296,23 @@ class Destination(Model):
 class Argocd(Model):
     """Argo CD syncs this cluster: gpuplan writes its AppProject, Applications and ApplicationSet to `out/argocd/`."""
 
-    repo_url: Annotated[Line, Words("repository")] = described(
-        "The address of the repository that holds `out/`, as Argo CD knows it.", alias="repoURL", min_length=1
+    repo_url: Annotated[Line, Words("repository")] = Field(alias="repoURL", min_length=1)
+    """The address of the repository that holds `out/`, as Argo CD knows it."""
+    revision: GitReference = Field(default="main", min_length=1)
+    """The branch or tag that Argo CD follows."""
+    path: Line = Field(default="out", min_length=1)
+    """Where `out/` lies in the repository."""
+    namespace: Namespace | None = None
+    """Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`."""
+    project: AppProject | None = None
+    """The name of the AppProject that gpuplan writes. Default `gpuplan-<cluster>`."""
+    destination: Destination = Destination.model_construct(server="https://kubernetes.default.svc")
+    """The cluster that the Applications sync to. Default: the one that Argo CD runs in."""
+    labels: Annotated[dict[str, str], Judged("GPU656")] = Field(default_factory=dict)
+    """Labels for every Argo CD object."""
+    operator_approval: Annotated[Approval, Field(strict=False)] | None = Field(
+        description=_OPERATOR_APPROVAL, default=None
     )
-    revision: GitReference = described("The branch or tag that Argo CD follows.", default="main", min_length=1)
-    path: Line = described("Where `out/` lies in the repository.", default="out", min_length=1)
-    namespace: Namespace | None = described(
-        "Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`.", default=None
-    )
-    project: AppProject | None = described(
-        "The name of the AppProject that gpuplan writes. Default `gpuplan-<cluster>`.", default=None
-    )
-    destination: Destination = described(
-        "The cluster that the Applications sync to. Default: the one that Argo CD runs in.",
-        default=Destination.model_construct(server="https://kubernetes.default.svc"),
-    )
-    labels: Annotated[dict[str, str], Judged("GPU656")] = described(
-        "Labels for every Argo CD object.", default_factory=dict
-    )
-    operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
 class FluxSourceKind(StrEnum):
@@ -351,108 +326,89 @@ class FluxSourceKind(StrEnum):
 class FluxSource(Model):
     """The source object that holds `out/`; it exists already, made by `flux bootstrap` or by hand."""
 
-    kind: Annotated[FluxSourceKind, Field(strict=False)] = described(
-        "The source's kind.", default=FluxSourceKind.GIT_REPOSITORY
-    )
-    name: FluxSourceName = described("The source's name.", default="flux-system")
-    namespace: Namespace | None = described(
-        "The source's namespace, where it is not that of the Kustomizations.", default=None
-    )
+    kind: Annotated[FluxSourceKind, Field(strict=False)] = FluxSourceKind.GIT_REPOSITORY
+    """The source's kind."""
+    name: FluxSourceName = "flux-system"
+    """The source's name."""
+    namespace: Namespace | None = None
+    """The source's namespace, where it is not that of the Kustomizations."""
 
 
 class Flux(Model):
     """Flux syncs this cluster: gpuplan writes its Kustomizations and HelmRelease to `out/flux/`."""
 
-    source: FluxSource = described(
-        "The source that holds `out/`.",
-        default=FluxSource.model_construct(),
+    source: FluxSource = FluxSource.model_construct()
+    """The source that holds `out/`."""
+    path: Line = Field(default="out", min_length=1)
+    """Where `out/` lies in the source."""
+    namespace: Namespace = "flux-system"
+    """The namespace of the Flux objects."""
+    interval: Duration = "10m"
+    """How often Flux compares the cluster with the source."""
+    service_account_name: Annotated[ServiceAccount | None, Words("service account")] = None
+    """The ServiceAccount that Flux acts as, which bounds what it may do."""
+    kube_config_secret: Annotated[Secret | None, Words("kubeconfig secret")] = None
+    """The Secret with a kubeconfig for the cluster, where Flux runs in another one."""
+    labels: Annotated[dict[str, str], Judged("GPU664")] = Field(default_factory=dict)
+    """Labels for every Flux object."""
+    operator_approval: Annotated[Approval, Field(strict=False)] | None = Field(
+        description=_OPERATOR_APPROVAL, default=None
     )
-    path: Line = described("Where `out/` lies in the source.", default="out", min_length=1)
-    namespace: Namespace = described("The namespace of the Flux objects.", default="flux-system")
-    interval: Duration = described("How often Flux compares the cluster with the source.", default="10m")
-    service_account_name: Annotated[ServiceAccount | None, Words("service account")] = described(
-        "The ServiceAccount that Flux acts as, which bounds what it may do.", default=None
-    )
-    kube_config_secret: Annotated[Secret | None, Words("kubeconfig secret")] = described(
-        "The Secret with a kubeconfig for the cluster, where Flux runs in another one.", default=None
-    )
-    labels: Annotated[dict[str, str], Judged("GPU664")] = described(
-        "Labels for every Flux object.", default_factory=dict
-    )
-    operator_approval: Annotated[Approval, Field(strict=False)] | None = described(_OPERATOR_APPROVAL, default=None)
 
 
 class Dashboards(Model):
     """How dashboards are found."""
 
-    namespace: Namespace | None = described(
-        "The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`.",
-        default=None,
-    )
-    labels: Annotated[dict[str, str] | None, Judged("GPU672")] = described(
-        'The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console.',
-        default=None,
-    )
-    folder: Line | None = described("The Grafana folder, as the annotation `grafana_folder`.", default=None)
+    namespace: Namespace | None = None
+    """The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`."""
+    labels: Annotated[dict[str, str] | None, Judged("GPU672")] = None
+    """The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console."""
+    folder: Line | None = None
+    """The Grafana folder, as the annotation `grafana_folder`."""
 
 
 class Monitoring(Model):
     """Prometheus and Grafana watch this cluster: gpuplan writes alerts, recording rules and a dashboard."""
 
-    namespace: Namespace | None = described(
-        "The namespace of the PrometheusRules. Default `monitoring`, on OpenShift the GPU Operator's.", default=None
-    )
-    labels: Annotated[dict[str, str], Judged("GPU672")] = described(
-        "Labels by which Prometheus selects rules and monitors, such as `release: kube-prometheus-stack`.",
-        default_factory=dict,
-    )
-    honor_labels: bool = described(
-        "Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`.",
-        default=False,
-    )
-    alert_labels: Annotated[dict[str, Line], Judged("GPU671")] = described(
-        "More labels on every alert, for instance to route them.", default_factory=dict
-    )
-    disabled_alerts: list[Line] = described("Alerts to leave out, by name.", default_factory=list)
-    dashboards: Dashboards = described(
-        "How dashboards are found.",
-        default=Dashboards.model_construct(),
-    )
+    namespace: Namespace | None = None
+    """The namespace of the PrometheusRules. Default `monitoring`, on OpenShift the GPU Operator's."""
+    labels: Annotated[dict[str, str], Judged("GPU672")] = Field(default_factory=dict)
+    """Labels by which Prometheus selects rules and monitors, such as `release: kube-prometheus-stack`."""
+    honor_labels: bool = False
+    """Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`."""
+    alert_labels: Annotated[dict[str, Line], Judged("GPU671")] = Field(default_factory=dict)
+    """More labels on every alert, for instance to route them."""
+    disabled_alerts: list[Line] = Field(default_factory=list)
+    """Alerts to leave out, by name."""
+    dashboards: Dashboards = Dashboards.model_construct()
+    """How dashboards are found."""
 
 
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
-    kubernetes: Annotated[KubernetesVersion, Words("Kubernetes version")] = described(
-        'The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas.'
-    )
-    platform: Annotated[Platform, Field(strict=False), ESSENTIAL] = described(
-        "The distribution.", default=Platform.KUBERNETES
-    )
-    gpu_operator: Annotated[GpuOperator, Words("GPU Operator")] = described("How the NVIDIA GPU Operator is installed.")
-    node_labels: Annotated[NodeLabels, Field(strict=False), ESSENTIAL] = described(
-        "Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for "
-        "server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.",
-        default=NodeLabels.NFD,
-    )
-    scheduler: Scheduler = described(
-        "The scheduler that divides the GPUs.",
-        default=Scheduler.model_construct(),
-    )
-    argocd: Annotated[Argocd | None, Words("Argo CD")] = described(
-        "Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and "
-        "who applies it is up to you.",
-        default=None,
-    )
-    flux: Annotated[Flux | None, Words("Flux")] = described(
-        "Flux syncs this cluster; not together with `argocd`.", default=None
-    )
-    monitoring: Monitoring | None = described(
-        "Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written.", default=None
-    )
-    bases: list[Line] = described(
-        "Folders of policies that this cluster starts from.", default_factory=lambda: ["policies"]
-    )
+    kubernetes: Annotated[KubernetesVersion, Words("Kubernetes version")]
+    """The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas."""
+    platform: Annotated[Platform, Field(strict=False), ESSENTIAL] = Platform.KUBERNETES
+    """The distribution."""
+    gpu_operator: Annotated[GpuOperator, Words("GPU Operator")]
+    """How the NVIDIA GPU Operator is installed."""
+    node_labels: Annotated[NodeLabels, Field(strict=False), ESSENTIAL] = NodeLabels.NFD
+    """Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for
+    server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.
+    """
+    scheduler: Scheduler = Scheduler.model_construct()
+    """The scheduler that divides the GPUs."""
+    argocd: Annotated[Argocd | None, Words("Argo CD")] = None
+    """Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and who
+    applies it is up to you.
+    """
+    flux: Annotated[Flux | None, Words("Flux")] = None
+    """Flux syncs this cluster; not together with `argocd`."""
+    monitoring: Monitoring | None = None
+    """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
+    bases: list[Line] = Field(default_factory=lambda: ["policies"])
+    """Folders of policies that this cluster starts from."""
 
 
 # --- Pool --------------------------------------------------------------------------------------------------------
@@ -461,16 +417,16 @@ class ClusterSpec(Model):
 class Nodes(Model):
     """The nodes of a pool: alike in GPU model, GPU count and sharing."""
 
-    count: Positive = described("How many nodes the pool has; capacity is counted with it.")
-    gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")] = described("How many GPUs each node has.")
-    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = described(
-        "The nodes' names, where they are fixed.", default=None
-    )
-    name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = described(
-        "A regular expression (RE2) that the whole node name must match, where nodes come and go. "
-        "Two pools' patterns must not match the same name.",
-        default=None,
-    )
+    count: Positive
+    """How many nodes the pool has; capacity is counted with it."""
+    gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")]
+    """How many GPUs each node has."""
+    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = None
+    """The nodes' names, where they are fixed."""
+    name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
+    """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
+    not match the same name.
+    """
 
 
 class Exclusive(Model):
@@ -480,58 +436,51 @@ class Exclusive(Model):
 class TimeSlicing(Model):
     """Several pods take turns on one GPU, without isolation of memory or of faults."""
 
-    replicas: Annotated[int, Words("shares")] = described("Into how many shares each GPU is divided; at least 2.")
-    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = described(
-        "Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and "
-        "quotas can tell them apart.",
-        default=True,
-    )
-    fail_requests_greater_than_one: bool = described(
-        "Refuse containers that ask for two or more shares: more shares are not more GPU time, and may be of one GPU.",
-        default=True,
-    )
+    replicas: Annotated[int, Words("shares")]
+    """Into how many shares each GPU is divided; at least 2."""
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    """Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and
+    quotas can tell them apart.
+    """
+    fail_requests_greater_than_one: bool = True
+    """Refuse containers that ask for two or more shares: more shares are not more GPU time, and may be of one GPU."""
 
 
 class Mps(Model):
     """Several pods run on one GPU at once through CUDA MPS, each with an equal share of memory and threads."""
 
-    replicas: Annotated[int, Words("shares")] = described(
-        "Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5."
-    )
-    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = described(
-        "Publish the shares as `<resource>.shared` (`renameByDefault`).", default=True
-    )
+    replicas: Annotated[int, Words("shares")]
+    """Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5."""
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    """Publish the shares as `<resource>.shared` (`renameByDefault`)."""
 
 
 class Devices(Model):
     """What some GPUs of a node are divided into."""
 
-    gpus: Annotated[Literal["all"] | list[Annotated[int, Field(ge=0)]], Words("GPUs")] = described(
-        "The GPUs' indexes as NVML counts them, from 0, or `all`."
-    )
-    instances: Instances | None = described("How many GPU instances of each MIG profile.", default=None)
-    enabled: Annotated[bool, AlsoCalled(("mig-enabled",))] = described(
-        "`false` leaves these GPUs whole, with MIG switched off.", default=True
-    )
+    gpus: Annotated[Literal["all"] | list[Annotated[int, Field(ge=0)]], Words("GPUs")]
+    """The GPUs' indexes as NVML counts them, from 0, or `all`."""
+    instances: Instances | None = None
+    """How many GPU instances of each MIG profile."""
+    enabled: Annotated[bool, AlsoCalled(("mig-enabled",))] = True
+    """`false` leaves these GPUs whole, with MIG switched off."""
 
 
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: LayoutName | None = described("The MigLayout to use.", default=None)
-    instances: Annotated[Instances | None, ESSENTIAL] = described(
-        "How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout.",
-        default=None,
-    )
-    devices: Annotated[list[Devices] | None, ESSENTIAL] = described(
-        "Instances by GPU index, written here instead of in a MigLayout.", default=None
-    )
-    strategy: Annotated[MigStrategy, Field(strict=False), ESSENTIAL] = described(
-        "`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as "
-        "`nvidia.com/gpu` and needs equal instances on every GPU of the node.",
-        default=MigStrategy.MIXED,
-    )
-    time_slicing: TimeSlicing | None = described("Divide each MIG device further by time-slicing.", default=None)
+    layout: LayoutName | None = None
+    """The MigLayout to use."""
+    instances: Annotated[Instances | None, ESSENTIAL] = None
+    """How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout."""
+    devices: Annotated[list[Devices] | None, ESSENTIAL] = None
+    """Instances by GPU index, written here instead of in a MigLayout."""
+    strategy: Annotated[MigStrategy, Field(strict=False), ESSENTIAL] = MigStrategy.MIXED
+    """`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as
+    `nvidia.com/gpu` and needs equal instances on every GPU of the node.
+    """
+    time_slicing: TimeSlicing | None = None
+    """Divide each MIG device further by time-slicing."""
 
     @model_validator(mode="after")
     def _one_source(self) -> "Mig":
@@ -546,11 +495,16 @@ class Fraction(Model):
 class Sharing(Model):
     """How the GPUs of a pool are shared; exactly one kind."""
 
-    exclusive: Exclusive | None = described("One pod has one whole GPU.", default=None)
-    time_slicing: TimeSlicing | None = described("Pods take turns on a GPU.", default=None)
-    mps: Annotated[Mps | None, Words("MPS")] = described("Pods share a GPU through CUDA MPS.", default=None)
-    mig: Annotated[Mig | None, Words("MIG")] = described("GPUs are partitioned by MIG.", default=None)
-    fraction: Fraction | None = described("The scheduler hands out fractions of a GPU.", default=None)
+    exclusive: Exclusive | None = None
+    """One pod has one whole GPU."""
+    time_slicing: TimeSlicing | None = None
+    """Pods take turns on a GPU."""
+    mps: Annotated[Mps | None, Words("MPS")] = None
+    """Pods share a GPU through CUDA MPS."""
+    mig: Annotated[Mig | None, Words("MIG")] = None
+    """GPUs are partitioned by MIG."""
+    fraction: Fraction | None = None
+    """The scheduler hands out fractions of a GPU."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Sharing":
@@ -561,46 +515,45 @@ class Sharing(Model):
 class Window(Model):
     """A time in which a pool's nodes may be disturbed."""
 
-    schedule: Annotated[str, Judged("GPU162")] = described(
-        "When the window opens, as a cron expression of five fields."
-    )
-    duration: Duration = described("How long it stays open, such as `4h`.")
-    time_zone: Annotated[str, Judged("GPU163")] = described(
-        "The time zone of the schedule, such as `Europe/Berlin`.", default="UTC"
-    )
+    schedule: Annotated[str, Judged("GPU162")]
+    """When the window opens, as a cron expression of five fields."""
+    duration: Duration
+    """How long it stays open, such as `4h`."""
+    time_zone: Annotated[str, Judged("GPU163")] = "UTC"
+    """The time zone of the schedule, such as `Europe/Berlin`."""
 
 
 class Guard(Model):
     """Jobs that Argo CD runs with each sync of a pool's nodes: before, and after it has changed their labels."""
 
-    image: Image = described("The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed.")
-    timeout: Duration = described("How long nodes may take to be partitioned anew.", default="30m")
+    image: Image
+    """The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed."""
+    timeout: Duration = "30m"
+    """How long nodes may take to be partitioned anew."""
 
 
 class Disruption(Model):
     """When and how far a change may disturb a pool's nodes."""
 
-    approval: Annotated[Approval, Field(strict=False)] = described(
-        "`manual`: a person starts the sync of a disruptive change.", default=Approval.MANUAL
-    )
-    windows: Annotated[list[Window], INDEPENDENT] = described(
-        "The times in which nodes may be disturbed; none means any time.", default_factory=list
-    )
-    max_unavailable: Positive = described("How many nodes may be disturbed at once.", default=1)
-    guard: Guard | None = described(
-        "With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they "
-        "have been.",
-        default=None,
-    )
+    approval: Annotated[Approval, Field(strict=False)] = Approval.MANUAL
+    """`manual`: a person starts the sync of a disruptive change."""
+    windows: Annotated[list[Window], INDEPENDENT] = Field(default_factory=list)
+    """The times in which nodes may be disturbed; none means any time."""
+    max_unavailable: Positive = 1
+    """How many nodes may be disturbed at once."""
+    guard: Guard | None = None
+    """With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they have
+    been.
+    """
 
 
 class Rollout(Model):
     """A pool on its way from one way of sharing to another, some nodes after the others."""
 
-    sharing: Sharing = described("How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`.")
-    nodes: Annotated[list[str], Judged("GPU730")] = described(
-        "The names of the nodes that have been moved to it; none while it is only made known."
-    )
+    sharing: Sharing
+    """How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`."""
+    nodes: Annotated[list[str], Judged("GPU730")]
+    """The names of the nodes that have been moved to it; none while it is only made known."""
 
 
 class Allocation(StrEnum):
@@ -620,50 +573,36 @@ class Placement(StrEnum):
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    gpu: Annotated[GpuModel, Words("GPU model")] = described(
-        "The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`."
-    )
-    nodes: Nodes = described("The pool's nodes.")
-    sharing: Sharing = described("How the GPUs are shared: exactly one kind.")
-    node_labels: Annotated[dict[str, str], Judged("GPU148")] = described(
-        "More labels for the pool's nodes.", default_factory=dict
-    )
-    workload_types: list[Line] = described(
-        "What the pool is meant for; tenants name them in `workloadTypes`.", default_factory=list
-    )
-    taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = described(
-        "Taints for the pool's nodes.", default_factory=list
-    )
-    allocation: Annotated[Allocation, Field(strict=False)] = described(
-        "`devicePlugin`: pods ask for extended resources such as `nvidia.com/gpu`. `dra`: pods claim devices of a "
-        "DeviceClass, by Dynamic Resource Allocation and NVIDIA's driver for it; Kubernetes 1.34 or newer.",
-        default=Allocation.DEVICE_PLUGIN,
-    )
-    placement: Annotated[Placement, Field(strict=False)] | None = described(
-        "`binpack` fills nodes one after the other, `spread` prefers empty ones. Absent: as the scheduler does.",
-        default=None,
-    )
-    topology: list[Line] = described(
-        "Node labels that say where a node is, widest first, such as a block's and a rack's; the node itself may be "
-        "last, as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.",
-        default_factory=list,
-    )
-    fallback: PoolName | None = described(
-        "The pool that workloads may go to when this one is full. It must not isolate them less.", default=None
-    )
-    memory_per_unit: Annotated[int, Field(ge=1)] | None = described(
-        "The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported.",
-        default=None,
-        alias="memoryPerUnitMiB",
-    )
-    disruption: Disruption = described(
-        "When and how far a change may disturb the nodes.",
-        default=Disruption.model_construct(),
-    )
-    rollout: Rollout | None = described(
-        "Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps.",
-        default=None,
-    )
+    gpu: Annotated[GpuModel, Words("GPU model")]
+    """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`."""
+    nodes: Nodes
+    """The pool's nodes."""
+    sharing: Sharing
+    """How the GPUs are shared: exactly one kind."""
+    node_labels: Annotated[dict[str, str], Judged("GPU148")] = Field(default_factory=dict)
+    """More labels for the pool's nodes."""
+    workload_types: list[Line] = Field(default_factory=list)
+    """What the pool is meant for; tenants name them in `workloadTypes`."""
+    taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
+    """Taints for the pool's nodes."""
+    allocation: Annotated[Allocation, Field(strict=False)] = Allocation.DEVICE_PLUGIN
+    """`devicePlugin`: pods ask for extended resources such as `nvidia.com/gpu`. `dra`: pods claim devices of a
+    DeviceClass, by Dynamic Resource Allocation and NVIDIA's driver for it; Kubernetes 1.34 or newer.
+    """
+    placement: Annotated[Placement, Field(strict=False)] | None = None
+    """`binpack` fills nodes one after the other, `spread` prefers empty ones. Absent: as the scheduler does."""
+    topology: list[Line] = Field(default_factory=list)
+    """Node labels that say where a node is, widest first, such as a block's and a rack's; the node itself may be last,
+    as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
+    """
+    fallback: PoolName | None = None
+    """The pool that workloads may go to when this one is full. It must not isolate them less."""
+    memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
+    """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""
+    disruption: Disruption = Disruption.model_construct()
+    """When and how far a change may disturb the nodes."""
+    rollout: Rollout | None = None
+    """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
 
 
 # --- MigLayout ---------------------------------------------------------------------------------------------------
@@ -672,15 +611,12 @@ class PoolSpec(Model):
 class MigLayoutSpec(Model):
     """A named division of a GPU model into MIG instances."""
 
-    gpu: Annotated[GpuModel, Words("GPU model")] = described(
-        "The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."
-    )
-    instances: Annotated[Instances | None, ESSENTIAL] = described(
-        "How many GPU instances of each profile every GPU gets.", default=None
-    )
-    devices: Annotated[list[Devices] | None, ESSENTIAL] = described(
-        "Instances by GPU index; together they must cover every GPU.", default=None
-    )
+    gpu: Annotated[GpuModel, Words("GPU model")]
+    """The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."""
+    instances: Annotated[Instances | None, ESSENTIAL] = None
+    """How many GPU instances of each profile every GPU gets."""
+    devices: Annotated[list[Devices] | None, ESSENTIAL] = None
+    """Instances by GPU index; together they must cover every GPU."""
 
     @model_validator(mode="after")
     def _one_source(self) -> "MigLayoutSpec":
@@ -694,17 +630,16 @@ class MigLayoutSpec(Model):
 class PriorityClassSpec(Model):
     """How urgent a workload is, and whether it may be evicted for another."""
 
-    value: int = described("The priority; higher goes first. At most 1000000000.")
-    preemptible: Annotated[bool, ESSENTIAL] = described(
-        "Whether pods of this class may be evicted for others.", default=True
-    )
-    preempts: Annotated[bool, ESSENTIAL, AlsoCalled(("preemptionPolicy",))] = described(
-        "Whether pods of this class may evict others (`preemptionPolicy`).", default=True
-    )
-    default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = described(
-        "The class of pods that name none (`globalDefault`); at most one.", default=False
-    )
-    description: Lines = described("Who should use it and for what.", default="")
+    value: int
+    """The priority; higher goes first. At most 1000000000."""
+    preemptible: Annotated[bool, ESSENTIAL] = True
+    """Whether pods of this class may be evicted for others."""
+    preempts: Annotated[bool, ESSENTIAL, AlsoCalled(("preemptionPolicy",))] = True
+    """Whether pods of this class may evict others (`preemptionPolicy`)."""
+    default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = False
+    """The class of pods that name none (`globalDefault`); at most one."""
+    description: Lines = ""
+    """Who should use it and for what."""
 
 
 # --- Tenant ------------------------------------------------------------------------------------------------------
@@ -713,39 +648,36 @@ class PriorityClassSpec(Model):
 class Quota(Model):
     """What a tenant may use of one unit of one pool. The numbers are units."""
 
-    pool: PoolName = described("The pool.")
-    unit: UnitName | None = described(
-        "What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one.",
-        default=None,
-    )
-    guaranteed: Amount = described("How many are the tenant's own; the sum over tenants stays within capacity.")
-    limit: Amount | Literal["none"] | None = described(
-        "How many it may use at most, borrowed ones included. Absent: as many as `guaranteed`; `none`: no bound.",
-        default=None,
-    )
-    lendable: Amount | None = described(
-        "How many of the guaranteed ones others may use while they are idle. Absent: all.", default=None
-    )
-    split: Annotated[dict[str, Amount], Judged("GPU412")] = described(
-        "How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one.",
-        default_factory=dict,
-    )
+    pool: PoolName
+    """The pool."""
+    unit: UnitName | None = None
+    """What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one."""
+    guaranteed: Amount
+    """How many are the tenant's own; the sum over tenants stays within capacity."""
+    limit: Amount | Literal["none"] | None = None
+    """How many it may use at most, borrowed ones included. Absent: as many as `guaranteed`; `none`: no bound."""
+    lendable: Amount | None = None
+    """How many of the guaranteed ones others may use while they are idle. Absent: all."""
+    split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
+    """How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
 
 
 class Surplus(Model):
     """A tenant's part in what nobody has a guarantee on."""
 
-    weight: Amount = described("The share of the surplus relative to others.", default=1)
-    rank: Rank = described("Tenants of a higher rank are served before others get any surplus.", default=0)
+    weight: Amount = 1
+    """The share of the surplus relative to others."""
+    rank: Rank = 0
+    """Tenants of a higher rank are served before others get any surplus."""
 
 
 class Protect(Model):
     """How long a running workload is safe from eviction."""
 
-    preempt: Duration | None = described(
-        "Minimum run time before a workload of the same tenant may evict it.", default=None
-    )
-    reclaim: Duration | None = described("Minimum run time before another tenant may reclaim its GPUs.", default=None)
+    preempt: Duration | None = None
+    """Minimum run time before a workload of the same tenant may evict it."""
+    reclaim: Duration | None = None
+    """Minimum run time before another tenant may reclaim its GPUs."""
 
 
 class Role(StrEnum):
@@ -759,8 +691,10 @@ class Role(StrEnum):
 class Member(Model):
     """A group of people and what they may do in the tenant's namespaces."""
 
-    group: Line = described("The group's name as the cluster's authentication gives it.")
-    role: Annotated[Role, Field(strict=False)] = described("The ClusterRole they get.", default=Role.EDIT)
+    group: Line
+    """The group's name as the cluster's authentication gives it."""
+    role: Annotated[Role, Field(strict=False)] = Role.EDIT
+    """The ClusterRole they get."""
 
 
 def _member_from_text(value: object) -> object:
@@ -781,38 +715,33 @@ class PodSecurity(StrEnum):
 class Allow(Model):
     """What a tenant's pods may do beyond their quotas."""
 
-    pod_security: Annotated[PodSecurity, Field(strict=False)] = described(
-        "The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node.",
-        default=PodSecurity.BASELINE,
-    )
-    units_per_container: Positive | None = described("How many units one container may ask for.", default=None)
+    pod_security: Annotated[PodSecurity, Field(strict=False)] = PodSecurity.BASELINE
+    """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node."""
+    units_per_container: Positive | None = None
+    """How many units one container may ask for."""
 
 
 class TenantSpec(Model):
     """A team and what it may use."""
 
-    namespaces: Annotated[list[Namespace], ESSENTIAL] = described(
-        "The tenant's namespaces; each belongs to one tenant.", default_factory=list
-    )
-    parent: TenantName | None = described("The tenant that this one is part of.", default=None)
-    priority_classes: list[PriorityClassName] = described(
-        "The priority classes that its pods may name.", default_factory=list
-    )
-    workload_types: list[Line] = described(
-        "What it runs; some pool in its quotas must serve each.", default_factory=list
-    )
-    quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = described(
-        "What it may use, by pool and unit.", default_factory=list
-    )
-    surplus: Surplus = described("Its part in what nobody has a guarantee on.", default=Surplus.model_construct())
-    protect: Protect = described("How long its workloads are safe from eviction.", default=Protect.model_construct())
-    members: Annotated[list[MemberOrGroup], Keyed(("group",)), INDEPENDENT] = described(
-        "The groups that work in its namespaces.", default_factory=list
-    )
-    allow: Annotated[Allow, Words("allowed")] = described(
-        "What its pods may do.",
-        default=Allow.model_construct(),
-    )
+    namespaces: Annotated[list[Namespace], ESSENTIAL] = Field(default_factory=list)
+    """The tenant's namespaces; each belongs to one tenant."""
+    parent: TenantName | None = None
+    """The tenant that this one is part of."""
+    priority_classes: list[PriorityClassName] = Field(default_factory=list)
+    """The priority classes that its pods may name."""
+    workload_types: list[Line] = Field(default_factory=list)
+    """What it runs; some pool in its quotas must serve each."""
+    quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = Field(default_factory=list)
+    """What it may use, by pool and unit."""
+    surplus: Surplus = Surplus.model_construct()
+    """Its part in what nobody has a guarantee on."""
+    protect: Protect = Protect.model_construct()
+    """How long its workloads are safe from eviction."""
+    members: Annotated[list[MemberOrGroup], Keyed(("group",)), INDEPENDENT] = Field(default_factory=list)
+    """The groups that work in its namespaces."""
+    allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
+    """What its pods may do."""
 
 
 # --- Workload ----------------------------------------------------------------------------------------------------
@@ -823,111 +752,110 @@ Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 class FractionRange(Model):
     """A fraction of a GPU that may grow while the GPU is idle."""
 
-    min: Percentage = described("What the pod always has, as a part of a GPU, such as `0.25`.")
-    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = described(
-        "What it may use while nobody else does, such as `0.75`."
-    )
+    min: Percentage
+    """What the pod always has, as a part of a GPU, such as `0.25`."""
+    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+    """What it may use while nobody else does, such as `0.75`."""
 
 
 class Download(Model):
     """A Job that fills the model's volume once."""
 
-    image: Image = described("The image of the Job, with a tag or digest.")
-    command: Annotated[list[str], OF_PROGRAM] = described(
-        "What it runs; the volume is mounted at `mountPath`.", default_factory=list
-    )
-    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = described(
-        "The command's arguments.", default_factory=list
-    )
+    image: Image
+    """The image of the Job, with a tag or digest."""
+    command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
+    """What it runs; the volume is mounted at `mountPath`."""
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
+    """The command's arguments."""
 
 
 class ModelVolume(Model):
     """A volume that holds the model, shared by all pods of the workload."""
 
-    size: Line = described("The volume's size, such as `100Gi`.")
-    storage_class: StorageClass | None = described(
-        "The StorageClass; absent means the cluster's default.", default=None
-    )
-    mount_path: Line = described("Where pods see it.", default="/models")
-    access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = described(
-        "How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`.",
-        default="ReadWriteMany",
-    )
-    download: Download | None = described("A Job that fills the volume before the pods need it.", default=None)
+    size: Line
+    """The volume's size, such as `100Gi`."""
+    storage_class: StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: Line = "/models"
+    """Where pods see it."""
+    access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = "ReadWriteMany"
+    """How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`."""
+    download: Download | None = None
+    """A Job that fills the volume before the pods need it."""
 
 
 class Autoscaling(Model):
     """A HorizontalPodAutoscaler on requests per second."""
 
-    min_replicas: Annotated[Positive, Words("fewest pods")] = described("The fewest pods.", default=1)
-    max_replicas: Annotated[Positive, Words("most pods")] = described(
-        "The most pods; all of them must fit into the quota."
-    )
-    requests_per_second: Positive = described("The requests per second that one pod can serve.")
-    metric: Metric = described(
-        "The metric of each pod, as the cluster's custom metrics API has it.", default="http_requests_per_second"
-    )
+    min_replicas: Annotated[Positive, Words("fewest pods")] = 1
+    """The fewest pods."""
+    max_replicas: Annotated[Positive, Words("most pods")]
+    """The most pods; all of them must fit into the quota."""
+    requests_per_second: Positive
+    """The requests per second that one pod can serve."""
+    metric: Metric = "http_requests_per_second"
+    """The metric of each pod, as the cluster's custom metrics API has it."""
 
 
 class Inference(Model):
     """A service that runs all the time: a Deployment and a Service."""
 
-    replicas: Annotated[Positive, Words("pods")] = described(
-        "How many pods; with `autoscaling` the load decides.", default=1
-    )
-    port: Annotated[int, Field(ge=1, le=65535)] = described("The port that the container listens on.", default=8000)
-    autoscaling: Autoscaling | None = described("Let the number of pods follow the load.", default=None)
+    replicas: Annotated[Positive, Words("pods")] = 1
+    """How many pods; with `autoscaling` the load decides."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 8000
+    """The port that the container listens on."""
+    autoscaling: Autoscaling | None = None
+    """Let the number of pods follow the load."""
 
 
 class Training(Model):
     """Work that ends: a Job."""
 
-    pods: Positive = described("How many pods run at once, each once to its end.", default=1)
-    gang: Positive | None = described(
-        "How many of them must be able to start together; fewer do not start at all.", default=None
-    )
-    backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = described(
-        "How often failed pods are tried again.", default=3
-    )
+    pods: Positive = 1
+    """How many pods run at once, each once to its end."""
+    gang: Positive | None = None
+    """How many of them must be able to start together; fewer do not start at all."""
+    backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
+    """How often failed pods are tried again."""
 
 
 class WorkloadSpec(Model):
     """What a team runs: an inference service or a training job, and the units that its pods ask for."""
 
-    tenant: TenantName = described("The team whose quota it uses.")
-    namespace: Annotated[NamespaceOfTenant | None, ESSENTIAL] = described(
-        "Where it runs; not needed where the tenant has one namespace.", default=None
-    )
-    inference: Annotated[Inference | None, ESSENTIAL] = described("A service that runs all the time.", default=None)
-    training: Annotated[Training | None, ESSENTIAL] = described("A job that ends.", default=None)
-    pool: PoolName = described("The pool that it runs on.")
-    unit: Annotated[UnitName | None, ESSENTIAL] = described(
-        "The unit that each pod asks for; not needed where the pool hands out one.", default=None
-    )
-    count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = described(
-        "How many units each pod asks for.", default=1
-    )
-    fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = described(
-        "The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range.",
-        default=None,
-    )
-    priority_class: Annotated[PriorityClassName | None, ESSENTIAL] = described(
-        "The priority class of its pods; not needed where the tenant may name one.", default=None
-    )
-    image: Image = described("The container's image, with a tag or digest.")
-    command: Annotated[list[str], OF_PROGRAM] = described(
-        "What the container runs in place of the image's own entry point.", default_factory=list
-    )
-    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = described("The arguments.", default_factory=list)
-    env: Annotated[dict[str, str], Words("environment"), Judged("GPU588")] = described(
-        "Environment variables.", default_factory=dict
-    )
-    config: Annotated[dict[str, str], Words("configuration"), Judged("GPU587")] = described(
-        "Files for the container, by name, mounted at `/etc/workload` from a ConfigMap.", default_factory=dict
-    )
-    cpu: Annotated[Line | None, Words("CPU")] = described("The CPU that each pod asks for, such as `4`.", default=None)
-    memory: Line | None = described("The memory that each pod asks for, such as `32Gi`.", default=None)
-    model: ModelVolume | None = described("A volume that holds the model.", default=None)
+    tenant: TenantName
+    """The team whose quota it uses."""
+    namespace: Annotated[NamespaceOfTenant | None, ESSENTIAL] = None
+    """Where it runs; not needed where the tenant has one namespace."""
+    inference: Annotated[Inference | None, ESSENTIAL] = None
+    """A service that runs all the time."""
+    training: Annotated[Training | None, ESSENTIAL] = None
+    """A job that ends."""
+    pool: PoolName
+    """The pool that it runs on."""
+    unit: Annotated[UnitName | None, ESSENTIAL] = None
+    """The unit that each pod asks for; not needed where the pool hands out one."""
+    count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = 1
+    """How many units each pod asks for."""
+    fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = None
+    """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range."""
+    priority_class: Annotated[PriorityClassName | None, ESSENTIAL] = None
+    """The priority class of its pods; not needed where the tenant may name one."""
+    image: Image
+    """The container's image, with a tag or digest."""
+    command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
+    """What the container runs in place of the image's own entry point."""
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
+    """The arguments."""
+    env: Annotated[dict[str, str], Words("environment"), Judged("GPU588")] = Field(default_factory=dict)
+    """Environment variables."""
+    config: Annotated[dict[str, str], Words("configuration"), Judged("GPU587")] = Field(default_factory=dict)
+    """Files for the container, by name, mounted at `/etc/workload` from a ConfigMap."""
+    cpu: Annotated[Line | None, Words("CPU")] = None
+    """The CPU that each pod asks for, such as `4`."""
+    memory: Line | None = None
+    """The memory that each pod asks for, such as `32Gi`."""
+    model: ModelVolume | None = None
+    """A volume that holds the model."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "WorkloadSpec":
@@ -941,17 +869,18 @@ class WorkloadSpec(Model):
 class RetainedLayout(Model):
     """An entry of the MIG manager's file as it was, which nodes may still name."""
 
-    config_name: Annotated[str, Judged("GPU723"), Words("entry")] = described(
-        "The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it "
-        "says."
-    )
-    gpu: Annotated[GpuModel, Words("GPU model")] = described("The GPU model as `gpuplan catalog` lists it.")
-    instances: Instances | None = described("How many GPU instances of each profile every GPU had.", default=None)
-    devices: list[Devices] | None = described("Instances by GPU index.", default=None)
-    gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = described(
-        "How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole.",
-        default=None,
-    )
+    config_name: Annotated[str, Judged("GPU723"), Words("entry")]
+    """The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it
+    says.
+    """
+    gpu: Annotated[GpuModel, Words("GPU model")]
+    """The GPU model as `gpuplan catalog` lists it."""
+    instances: Instances | None = None
+    """How many GPU instances of each profile every GPU had."""
+    devices: list[Devices] | None = None
+    """Instances by GPU index."""
+    gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = None
+    """How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole."""
 
     @model_validator(mode="after")
     def _one_source(self) -> "RetainedLayout":
@@ -962,40 +891,46 @@ class RetainedLayout(Model):
 class PluginFlags(Model):
     """How the device plugin names what it finds."""
 
-    mig_strategy: Annotated[MigStrategy, Field(strict=False), Words("MIG strategy")] = described(
-        "How it names MIG devices."
-    )
+    mig_strategy: Annotated[MigStrategy, Field(strict=False), Words("MIG strategy")]
+    """How it names MIG devices."""
 
 
 class PluginResource(Model):
     """A resource that the device plugin divides."""
 
-    name: Annotated[str, Judged("GPU724")] = described(
-        "The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed."
-    )
-    replicas: Annotated[int, Words("shares")] = described("Into how many shares each device is divided; at least 2.")
+    name: Annotated[str, Judged("GPU724")]
+    """The resource, such as `nvidia.com/gpu`, by the name that it has before it is renamed."""
+    replicas: Annotated[int, Words("shares")]
+    """Into how many shares each device is divided; at least 2."""
 
 
 class PluginTimeSlicing(Model):
     """Shares that take turns, as the device plugin reads them."""
 
-    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
-    fail_requests_greater_than_one: bool = described("Whether containers that ask for several shares are refused.")
-    resources: list[PluginResource] = described("What is divided.")
+    rename_by_default: bool
+    """Whether the shares are published as `<resource>.shared`."""
+    fail_requests_greater_than_one: bool
+    """Whether containers that ask for several shares are refused."""
+    resources: list[PluginResource]
+    """What is divided."""
 
 
 class PluginMps(Model):
     """Shares under CUDA MPS, as the device plugin reads them."""
 
-    rename_by_default: bool = described("Whether the shares are published as `<resource>.shared`.")
-    resources: list[PluginResource] = described("What is divided.")
+    rename_by_default: bool
+    """Whether the shares are published as `<resource>.shared`."""
+    resources: list[PluginResource]
+    """What is divided."""
 
 
 class PluginSharing(Model):
     """How the device plugin divides devices; exactly one kind."""
 
-    time_slicing: PluginTimeSlicing | None = described("Shares that take turns.", default=None)
-    mps: Annotated[PluginMps | None, Words("MPS")] = described("Shares under CUDA MPS.", default=None)
+    time_slicing: PluginTimeSlicing | None = None
+    """Shares that take turns."""
+    mps: Annotated[PluginMps | None, Words("MPS")] = None
+    """Shares under CUDA MPS."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "PluginSharing":
@@ -1006,48 +941,47 @@ class PluginSharing(Model):
 class PluginConfig(Model):
     """What a file of the device plugin says, as far as gpuplan writes such files."""
 
-    version: Literal["v1"] = described("Always `v1`.")
-    flags: PluginFlags | None = described("How it names what it finds.", default=None)
-    sharing: PluginSharing | None = described("How it divides devices; absent where it does not.", default=None)
+    version: Literal["v1"]
+    """Always `v1`."""
+    flags: PluginFlags | None = None
+    """How it names what it finds."""
+    sharing: PluginSharing | None = None
+    """How it divides devices; absent where it does not."""
 
 
 class RetainedDevicePluginConfig(Model):
     """A file of the device plugin as it was, which nodes may still name."""
 
-    key: Annotated[str, Judged("GPU723")] = described(
-        "The file's key as nodes have it in the label `nvidia.com/device-plugin.config`."
-    )
-    config: Annotated[PluginConfig, Words("configuration")] = described(
-        "What the file says, as the device plugin reads it."
-    )
+    key: Annotated[str, Judged("GPU723")]
+    """The file's key as nodes have it in the label `nvidia.com/device-plugin.config`."""
+    config: Annotated[PluginConfig, Words("configuration")]
+    """What the file says, as the device plugin reads it."""
 
 
 class RetainedObject(Model):
     """A Kubernetes object as it was, or taken out of use."""
 
-    folder: Annotated[str | None, Judged("GPU726")] = described(
-        "The folder of the cluster's output that it is applied with, such as `queues/a100-mixed`. Absent: that of its "
-        "namespace for an object in a tenant's namespace, else `scheduling`.",
-        default=None,
-    )
-    manifest: Annotated[dict[str, Any], Judged("GPU725")] = described(
-        "The object, such as a ClusterQueue with `stopPolicy: Hold`."
-    )
+    folder: Annotated[str | None, Judged("GPU726")] = None
+    """The folder of the cluster's output that it is applied with, such as `queues/a100-mixed`. Absent: that of its
+    namespace for an object in a tenant's namespace, else `scheduling`.
+    """
+    manifest: Annotated[dict[str, Any], Judged("GPU725")]
+    """The object, such as a ClusterQueue with `stopPolicy: Hold`."""
 
 
 class RetainedSpec(Model):
     """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
 
-    mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = described(
-        "An entry of the MIG manager's file.", default=None
-    )
+    mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = None
+    """An entry of the MIG manager's file."""
     device_plugin_config: Annotated[
         RetainedDevicePluginConfig | None, ESSENTIAL, Words("configuration of the device plugin")
-    ] = described("A file of the device plugin.", default=None)
-    object: Annotated[RetainedObject | None, ESSENTIAL] = described("A Kubernetes object.", default=None)
-    until: Lines = described(
-        "When this document may be deleted, as a command to type and what it must print.", min_length=1
-    )
+    ] = None
+    """A file of the device plugin."""
+    object: Annotated[RetainedObject | None, ESSENTIAL] = None
+    """A Kubernetes object."""
+    until: Lines = Field(min_length=1)
+    """When this document may be deleted, as a command to type and what it must print."""
 
     @model_validator(mode="after")
     def _one_thing(self) -> "RetainedSpec":
@@ -1058,71 +992,88 @@ class RetainedSpec(Model):
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 
-class Cluster(Model):
+class Document(Model):
+    """What a file of policies holds, several times perhaps."""
+
+    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")]
+    """Always `gpuplan.dev/v1`."""
+
+
+class Cluster(Document):
     """A cluster: its versions, who installs the GPU Operator, who labels nodes, which scheduler divides the GPUs."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["Cluster"] = described("Always `Cluster`.")
-    metadata: Annotated[Metadata, names.CLUSTER] = described("The cluster's name; its overlay folder has the same.")
-    spec: ClusterSpec = described("The cluster.")
+    kind: Literal["Cluster"]
+    """Always `Cluster`."""
+    metadata: Annotated[Metadata, names.CLUSTER]
+    """The cluster's name; its overlay folder has the same."""
+    spec: ClusterSpec
+    """The cluster."""
 
 
-class Pool(Model):
+class Pool(Document):
     """A set of equal nodes that share their GPUs in one way."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["Pool"] = described("Always `Pool`.")
-    metadata: Annotated[Metadata, names.POOL] = described(
-        "The pool's name; nodes carry it as the label `gpuplan.dev/pool`."
-    )
-    spec: PoolSpec = described("The pool.")
+    kind: Literal["Pool"]
+    """Always `Pool`."""
+    metadata: Annotated[Metadata, names.POOL]
+    """The pool's name; nodes carry it as the label `gpuplan.dev/pool`."""
+    spec: PoolSpec
+    """The pool."""
 
 
-class MigLayout(Model):
+class MigLayout(Document):
     """A named division of a GPU model into MIG instances, which pools refer to."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["MigLayout"] = described("Always `MigLayout`.")
-    metadata: Annotated[Metadata, names.LAYOUT] = described("The layout's name.")
-    spec: MigLayoutSpec = described("The layout.")
+    kind: Literal["MigLayout"]
+    """Always `MigLayout`."""
+    metadata: Annotated[Metadata, names.LAYOUT]
+    """The layout's name."""
+    spec: MigLayoutSpec
+    """The layout."""
 
 
-class PriorityClass(Model):
+class PriorityClass(Document):
     """How urgent a workload is, and whether it may be evicted for another."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["PriorityClass"] = described("Always `PriorityClass`.")
-    metadata: Annotated[Metadata, names.PRIORITY_CLASS] = described(
-        "The class's name, which pods give as `priorityClassName`."
-    )
-    spec: PriorityClassSpec = described("The class.")
+    kind: Literal["PriorityClass"]
+    """Always `PriorityClass`."""
+    metadata: Annotated[Metadata, names.PRIORITY_CLASS]
+    """The class's name, which pods give as `priorityClassName`."""
+    spec: PriorityClassSpec
+    """The class."""
 
 
-class Tenant(Model):
+class Tenant(Document):
     """A team: its namespaces, members, priority classes and quotas."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["Tenant"] = described("Always `Tenant`.")
-    metadata: Annotated[Metadata, names.TENANT] = described("The tenant's name.")
-    spec: TenantSpec = described("The tenant.")
+    kind: Literal["Tenant"]
+    """Always `Tenant`."""
+    metadata: Annotated[Metadata, names.TENANT]
+    """The tenant's name."""
+    spec: TenantSpec
+    """The tenant."""
 
 
-class Workload(Model):
+class Workload(Document):
     """What a team runs: an inference service or a training job."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["Workload"] = described("Always `Workload`.")
-    metadata: Annotated[Metadata, names.WORKLOAD] = described("The workload's name, which its objects have too.")
-    spec: WorkloadSpec = described("The workload.")
+    kind: Literal["Workload"]
+    """Always `Workload`."""
+    metadata: Annotated[Metadata, names.WORKLOAD]
+    """The workload's name, which its objects have too."""
+    spec: WorkloadSpec
+    """The workload."""
 
 
-class Retained(Model):
+class Retained(Document):
     """What must outlive a change of the policies, until nothing in the cluster names it any more."""
 
-    api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")] = described("Always `gpuplan.dev/v1`.")
-    kind: Literal["Retained"] = described("Always `Retained`.")
-    metadata: Annotated[Metadata, names.RETAINED] = described("The document's name, which nothing refers to.")
-    spec: RetainedSpec = described("What is retained, and until when.")
+    kind: Literal["Retained"]
+    """Always `Retained`."""
+    metadata: Annotated[Metadata, names.RETAINED]
+    """The document's name, which nothing refers to."""
+    spec: RetainedSpec
+    """What is retained, and until when."""
 
 
 Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained
@@ -1138,14 +1089,6 @@ KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Work
 }
 
 
-def complete(*parts: type[Model]) -> None:
-    """Build what `defer_build` puts off, of these or of all parts of the language.
-
-    Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
-    """
-    for part in parts or _parts(Model):
-        part.model_rebuild()
-
-
-def _parts(model: type[Model]) -> tuple[type[Model], ...]:
-    return tuple(part for child in model.__subclasses__() for part in (child, *_parts(child)))
+def parts_of_language(model: type[Model] = Model) -> tuple[type[Model], ...]:
+    """Every model of the language, those that others are made of first."""
+    return tuple(part for child in model.__subclasses__() for part in (child, *parts_of_language(child)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from gpuplan.policy.models import KINDS, complete
+from gpuplan.policy.documentation import document
+from gpuplan.policy.models import KINDS, parts_of_language
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The dialect that the YAML language server understands best."""
@@ -25,7 +27,7 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
 
     It holds for whole documents; `overlay_schema` holds for files that also change documents of the bases.
     """
-    complete()
+    _complete()
     if kind is not None:
         return _finish(KINDS[kind].model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
     models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]
@@ -42,6 +44,15 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
         for name in KINDS
     ]
     return _finish(schema, "gpuplan.dev/v1 policy")
+
+
+@cache
+def _complete() -> None:
+    """Build what `defer_build` puts off, with the descriptions that are read only now."""
+    for part in parts_of_language():
+        document(part)
+    for part in parts_of_language():
+        part.model_rebuild(force=True)
 
 
 def overlay_schema() -> dict[str, Any]:

@@ -46,6 +46,7 @@ from gpuplan.planning.plan import (
     said,
 )
 from gpuplan.planning.projects import seconds
+from gpuplan.policy.documentation import document
 from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.2"
@@ -247,6 +248,7 @@ def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:
         known = definitions[name]["properties"]
         published = _PUBLISHED.get(part, _AS_IT_IS)
         spec: type[BaseModel] = get_type_hints(part)["spec"]
+        document(spec)
         for field, info in spec.model_fields.items():
             if field not in published.left_out and field not in published.renamed:
                 known.setdefault(field, {"description": info.description})

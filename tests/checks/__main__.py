@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from gpuplan.diagnostics import Diagnostic
-from tests.checks.marks import Mark, Text, computed, shape, texts_of, with_marks
+from tests.checks.marks import RELATED, Mark, Text, computed, places, shape, texts_of, with_marks
 from tests.checks.test_cases import CASES, compare, judged, lay_out, read_expected, stated_texts
 
 Wants = Callable[[Diagnostic, Text], bool]
@@ -25,7 +25,7 @@ def update(case: Path, wants: Wants) -> str:
     old = {path: path.read_text(encoding="utf-8", errors="surrogateescape") for path in _files(case)}
     found, _, _ = _judge(case)
     left = list(found)
-    restate = cache(lambda mark: _restated(mark, left, wants))
+    restate = cache(lambda mark: _related(mark, found) if mark.severity == RELATED else _restated(mark, left, wants))
     for inline in (False, True):
         for path, text in old.items():
             new = with_marks(text, _name(case, path), restate, inline=inline)
@@ -81,6 +81,17 @@ def _restated(mark: Mark, left: list[Diagnostic], wants: Wants) -> Mark:
     keys = {text.key for text in mark.texts if text.key != "note" or text not in texts}
     kept = tuple(text for text in texts if text.key in keys or text in mark.texts or wants(match, text))
     return mark._replace(part=message.text if wants(match, message) else mark.part, texts=kept)
+
+
+def _related(mark: Mark, found: Iterable[Diagnostic]) -> Mark:
+    """The mark with what is said now of its place."""
+    said = [
+        label.text
+        for item in found
+        for label in item.finding.related
+        if item.code == mark.code and mark.place in places(label.at)
+    ]
+    return mark if mark.part in ("", *said) else mark._replace(part=said[0] if said else mark.part)
 
 
 if __name__ == "__main__":

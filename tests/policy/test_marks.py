@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
+import gpuplan
 from gpuplan.pipeline import rules
 from gpuplan.policy.marks import AnyText, Essential, Judged, Keyed, Words, find_mark, words_of
 from gpuplan.policy.models import KINDS, Model, PoolSpec, TenantSpec, WorkloadSpec
@@ -72,6 +75,16 @@ def test_field_has_words_that_stand_in_a_sentence(model: type[Model], name: str,
     assert re.fullmatch(r"[A-Za-z][A-Za-z: ]*", words)
     is_given = find_mark(field, Words) is not None
     assert is_given or ABBREVIATIONS.isdisjoint(words.split()), f"give `{model.__name__}.{name}` a mark `Words`"
+
+
+def test_every_field_is_read_by_something() -> None:
+    package = Path(gpuplan.__file__).parent
+    trees = [
+        ast.parse(file.read_text(encoding="utf-8")) for file in package.rglob("*.py") if "policy" not in file.parts
+    ]
+    read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    # Files of the device plugin are written as they are.
+    assert {name for model, name, _ in FIELDS if not model.__name__.startswith("Plugin")} - read == set()
 
 
 def test_what_holds_a_text_to_its_form_is_a_rule() -> None:

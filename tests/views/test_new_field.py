@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpuplan.checks import names
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import WorkloadSpec, described
+from gpuplan.policy.models import WorkloadSpec
 from gpuplan.policy.names import ServiceAccount
 from gpuplan.views.plan_json import plan_as_data
 from tests.plans import a_plan
@@ -33,7 +33,8 @@ spec: {tenant: research, pool: whole, inference: {}, image: registry.example.com
 class Extended(WorkloadSpec):
     """A workload of a policy language with one field more."""
 
-    identity: ServiceAccount | None = described("What its pods are in the cluster.", default=None)
+    identity: ServiceAccount | None = None
+    """What its pods are in the cluster."""
 
 
 def with_identity(name: str) -> Plan:

@@ -9,6 +9,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Path
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def _problem(route: Path, texts: Mapping[str, str], plain: object) -> Problem:
     words = {
         "path": (*route, "", ""),
         "key": key,
-        "value": value,
-        "given": f"`{key}: {value}`" if is_there else f"no `{key}`",
+        "value": in_yaml(value),
+        "given": f"`{key}: {in_yaml(value)}`" if is_there else f"no `{key}`",
         "name": text(mapping(beside).get("name")) or "resource",
     }
     return Problem(route, *(texts[part].format(**words) for part in ("message", "label", "help")))

@@ -31,6 +31,7 @@ from gpuplan.checks.handwritten.reading import (
     value_at,
 )
 from gpuplan.checks.registry import Check, check
+from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
@@ -363,7 +364,7 @@ def _changed_label(place: _Place, before: Manifest, key: str, old: object, new: 
     return Finding(
         place(*route),
         f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
-        label=f"`{key}` is gone" if new is None else f"`{key}: {new}` instead of `{old}`",
+        label=f"`{key}` is gone" if new is None else f"`{key}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
         notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
         help="change the pool in the policy instead",
         severity=None if key in _SWITCHES else Severity.WARNING,
@@ -403,7 +404,9 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                 yield Finding(
                     patched.place(folder, before.identity, "spec", "hard", key),
                     f"generated {before.identity} {'loses' if key not in new else 'gets another'} `{key}`",
-                    label=f"`{key}` is gone" if key not in new else f"`{key}: {new[key]}` instead of `{value}`",
+                    label=f"`{key}` is gone"
+                    if key not in new
+                    else f"`{key}: {in_yaml(new[key])}` instead of `{in_yaml(value)}`",
                     notes=("the number is the tenant's by the policy, and counted in no other",),
                     help="change `quotas` of the tenant instead",
                 )
@@ -470,7 +473,7 @@ def _contradictions(
             yield Finding(
                 place("spec", *route),
                 f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
-                label=f"`{field}` is gone" if new is None else f"`{field}: {new}` instead of `{old}`",
+                label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
                 notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
                 help="leave it out of the patch",
             )
@@ -517,9 +520,7 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
                     "patch matches no object",
                     label=_nearest(target, kinds, names),
                     notes=("kustomize says nothing of a target that matches nothing",),
-                    help=f"write one of {listing(names or kinds, 8, 'or')}"
-                    if kinds
-                    else "remove it: no object is here",
+                    help=f"write {listing(names or kinds, 8, 'or')}" if kinds else "remove it: no object is here",
                 )
 
 

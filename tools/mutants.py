@@ -1,0 +1,319 @@
+"""Break the code in small ways, one at a time, and count how often a test sees it: ``make mutants``.
+
+Each mutant runs in a process of its own against tests that come by its line, until one of them fails. Nothing is
+written into the sources: that process changes the tree of one module, and imports what comes of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import NamedTuple
+
+import pytest
+import yaml
+from covering import Coverage
+from mutations import SOURCES, Mutation, changes_of, find_site, mutated, mutation
+
+ROOT = SOURCES.parent
+EQUIVALENT = ROOT / "tools/mutants-equivalent.yaml"
+WORK = ROOT / "build/mutants"
+PACKAGES = ("checks", "planning", "backends", "changes")
+SUITES = (
+    *PACKAGES,
+    "catalog",
+    "delivery",
+    "documents",
+    "manifests",
+    "outtree",
+    "pipeline",
+    "policy",
+    "properties",
+    "views",
+)
+"""Tests of values. Others compare with `out/` or with pages, and `make generate` writes these anew."""
+SECONDS = 45.0
+"""How long the tests of one mutant may go on, in time of the processor."""
+SECONDS_OF_A_TEST = 60.0
+"""How long the test may take that runs then; one that takes longer does not end."""
+MOST_TESTS = 400
+
+
+class Outcome(StrEnum):
+    """What became of a mutant."""
+
+    CAUGHT = "caught"
+    SURVIVED = "survived"
+    EQUIVALENT = "equivalent"
+    NOT_COVERED = "not covered"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="which sample (1)")
+    parser.add_argument("--count", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    options = parser.parse_args(arguments)
+    chosen = sample(options.packages, options.seed, options.count)
+    outcomes = run_all(chosen, Coverage(measured()), options.workers)
+    print(report(outcomes))  # noqa: T201 - a script
+    return 0
+
+
+def sample(packages: Sequence[str], seed: int, count: int) -> list[Mutation]:
+    """So many mutations of these packages; the same ones for the same sources."""
+    everything = changes(packages)
+    chosen = random.Random(seed).sample(everything, min(count, len(everything)))  # noqa: S311 - no secret
+    return [mutation(*change) for change in chosen]
+
+
+def changes(packages: Sequence[str]) -> list[tuple[str, int, int]]:
+    """All that can be changed in packages or modules."""
+    roots = [SOURCES / name for name in packages]
+    paths = {path for root in roots for path in (root.rglob("*.py") if root.is_dir() else [root])}
+    return [change for path in sorted(paths) for change in changes_of(path.relative_to(SOURCES).as_posix())]
+
+
+# --- Which tests ---------------------------------------------------------------------------------------------------
+
+
+def measured() -> Path:
+    """The coverage of these sources by each test; measured now, unless that was done before."""
+    data = WORK / f"coverage-{fingerprint()}"
+    if not data.is_file():
+        print("measuring which test comes by which line ...", file=sys.stderr, flush=True)  # noqa: T201 - a script
+        WORK.mkdir(parents=True, exist_ok=True)
+        for old in WORK.glob("coverage-*"):
+            old.unlink()
+        partial = WORK / "partial"
+        options = ("-q", "-n", "auto", "--cov", "--cov-context=test", "--cov-report=")
+        command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in SUITES)]
+        environment = {**os.environ, "COVERAGE_FILE": str(partial)}
+        subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603 - our own tests
+        partial.rename(data)
+    return data
+
+
+def fingerprint() -> str:
+    """A hash of all that is measured."""
+    files = [path for folder in ("gpuplan", "tests") for path in sorted((ROOT / folder).rglob("*"))]
+    whole = hashlib.sha256()
+    for path in files:
+        if path.is_file() and path.suffix != ".pyc":
+            whole.update(path.relative_to(ROOT).as_posix().encode() + hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+# --- Running them --------------------------------------------------------------------------------------------------
+
+
+class Ran(NamedTuple):
+    """How the tests of a mutant ended: ``test`` is the one that failed, and ``tests`` says how many did run."""
+
+    outcome: Outcome
+    test: str = ""
+    tests: int = 0
+
+
+def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int) -> dict[Mutation, Ran]:
+    """What becomes of each, several at a time."""
+    ended: dict[Mutation, Ran] = {}
+    waiting = list(reversed(chosen))
+    running: dict[int, tuple[Mutation, Child]] = {}
+    sound = Soundness()
+    while waiting or running:
+        if waiting and len(running) < workers:
+            mutant = waiting.pop()
+            tests = [test for test in coverage.covering(mutant.file, find_site(mutant)) if test not in sound.broken]
+            if mutant.key in equivalents():
+                ended[mutant] = Ran(Outcome.EQUIVALENT)
+            elif not tests:
+                ended[mutant] = Ran(Outcome.NOT_COVERED)
+            else:
+                child = start(mutant, tests[:MOST_TESTS])
+                running[child.pid] = (mutant, child)
+                continue
+        else:
+            mutant, ran = _next(running)
+            if ran.outcome is Outcome.CAUGHT and not sound.holds(ran.test):
+                waiting.append(mutant)
+                continue
+            ended[mutant] = ran
+        _tell(len(ended), len(chosen), mutant, ended[mutant])
+    return ended
+
+
+class Child(NamedTuple):
+    """A process that tests a mutant, and where it says how that ended."""
+
+    pid: int
+    answer: int
+
+
+def start(mutant: Mutation | None, tests: Sequence[str]) -> Child:
+    """Run tests on a mutant, or on the code as it is."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        return Child(pid, reading)
+    try:
+        os.close(reading)
+        os.setsid()
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        answer = _test(mutant, tests)
+        os.write(writing, json.dumps(answer).encode())
+    finally:
+        os._exit(0)
+
+
+def end(child: Child, status: int) -> Ran:
+    """What a process said before it ended; one that had to be stopped was in a test that does not end."""
+    with os.fdopen(child.answer) as answer:
+        said = answer.read()
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    if os.WIFSIGNALED(status) or not said:
+        return Ran(Outcome.CAUGHT)
+    failed, test, tests = json.loads(said)
+    return Ran(Outcome.CAUGHT if failed else Outcome.SURVIVED, test, tests)
+
+
+def _next(running: dict[int, tuple[Mutation, Child]]) -> tuple[Mutation, Ran]:
+    while True:
+        pid, status = os.wait()
+        if pid in running:
+            mutant, child = running.pop(pid)
+            return mutant, end(child, status)
+
+
+class Soundness:
+    """Which tests fail without a mutant, too: they prove nothing."""
+
+    def __init__(self) -> None:
+        self.broken: set[str] = set()
+        self._good: set[str] = {""}
+
+    def holds(self, test: str) -> bool:
+        if test not in self._good | self.broken:
+            child = start(None, [test])
+            _, status = os.waitpid(child.pid, 0)
+            (self._good if end(child, status).outcome is Outcome.SURVIVED else self.broken).add(test)
+        return test in self._good
+
+
+class _Watch:
+    """Stops when the time is over, and remembers what failed."""
+
+    def __init__(self) -> None:
+        self.failed = ""
+        self.tests = 0
+        self.is_late = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.tests += report.when == "call"
+        if report.failed:
+            self.failed = report.nodeid
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        result = yield
+        if time.process_time() > SECONDS:
+            self.is_late = True
+            item.session.shouldstop = "the time is over"
+        return result
+
+
+def _test(mutant: Mutation | None, tests: Sequence[str]) -> tuple[bool, str, int]:
+    """Whether a test failed, which one, and how many ran."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS + SECONDS_OF_A_TEST),) * 2)
+    signal.alarm(int(10 * (SECONDS + SECONDS_OF_A_TEST)))
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(WORK / f"hypothesis-{os.getpid()}")
+    if mutant:
+        sys.meta_path.insert(0, _Finder(mutant))
+    watch = _Watch()
+    without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "pytest_cov", "xdist", "faulthandler")]
+    code = pytest.main(["-x", "-q", "--tb=no", f"--rootdir={ROOT}", *without, *tests], plugins=[watch])
+    shutil.rmtree(os.environ["HYPOTHESIS_STORAGE_DIRECTORY"], ignore_errors=True)
+    return code != pytest.ExitCode.OK and not (watch.is_late and not watch.failed), watch.failed, watch.tests
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the module that is changed."""
+
+    def __init__(self, mutant: Mutation) -> None:
+        self._mutant = mutant
+        self._module = ".".join(Path("gpuplan", mutant.file).with_suffix("").parts).removesuffix(".__init__")
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None,
+        _target: ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == self._module else None
+        if spec and spec.origin:
+            spec.loader = _Loader(name, spec.origin, self._mutant)
+        return spec
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def __init__(self, name: str, path: str, mutant: Mutation) -> None:
+        super().__init__(name, path)
+        self._mutant = mutant
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - a `SourceFileLoader`
+        return mutated(self._mutant)
+
+
+# --- What is said of them ------------------------------------------------------------------------------------------
+
+
+@cache
+def equivalents() -> frozenset[tuple[str, str, str]]:
+    """Changes that are known to change nothing: file, line and change of each."""
+    known = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
+    return frozenset((item["file"], item["line"], item["change"]) for item in known)
+
+
+def _tell(number: int, of: int, mutant: Mutation, ran: Ran) -> None:
+    line = f"{number:>4}/{of} {ran.outcome:<11} {mutant.file}:{mutant.line} {ran.test}"
+    print(line.rstrip(), file=sys.stderr, flush=True)  # noqa: T201 - a script
+
+
+def report(ended: dict[Mutation, Ran]) -> str:
+    """Those that no test sees, and the share of the others."""
+    counts = Counter(ran.outcome for ran in ended.values())
+    judged = len(ended) - counts[Outcome.EQUIVALENT]
+    left = [
+        f"{mutant}\n    {ran.outcome}" + f" {ran.tests} tests" * bool(ran.tests)
+        for mutant, ran in sorted(ended.items())
+        if ran.outcome in (Outcome.SURVIVED, Outcome.NOT_COVERED)
+    ]
+    numbers = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome)
+    share = 100 * counts[Outcome.CAUGHT] / judged if judged else 100
+    return "\n".join((*left, f"{len(ended)} mutants: {numbers}; {share:.1f} % of {judged} caught"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
 from typing import Final, NamedTuple, Protocol
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""
@@ -83,8 +84,7 @@ class Span(NamedTuple):
     end: Position
 
 
-@dataclass(frozen=True)
-class SourceFile:
+class SourceFile(Value):
     """A file that was read; ``path`` is relative to the repository's root and uses ``/``."""
 
     path: str
@@ -137,8 +137,7 @@ class Source(Protocol):
         ...  # pragma: no cover
 
 
-@dataclass(frozen=True, slots=True)
-class WholeFile:
+class WholeFile(Value):
     """A source for findings about a file as such; all of it is at the start of the first line."""
 
     file: SourceFile
@@ -193,8 +192,7 @@ class Label(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """What a check yields: everything but the rule's own code, name and severity.
 
     ``message`` is lower case without a final stop and names the thing; ``label`` is the few words at the caret;
@@ -240,8 +238,7 @@ class RulePage(NamedTuple):
     ignorable: bool = True
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Value):
     """A kind of finding: a stable code, and its page, or the folder of the file that is named as the code and holds it.
 
     The file is read when something of the page is asked for: commands that find nothing read none.
@@ -299,8 +296,7 @@ class RetiredRule(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Value):
     """A finding under its rule; ``clusters`` names the clusters it was met in, empty when it is about a file."""
 
     rule: Rule

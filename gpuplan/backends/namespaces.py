@@ -20,16 +20,13 @@ from gpuplan.planning.grants import (
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, SchedulerKind, Stage, Tenant, Unit
-from gpuplan.planning.projects import PROJECT_LABEL
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant, Unit
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
-
-_WITH_QUEUES = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
-"""Whose back ends write the policy on queues."""
 
 _DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
@@ -39,7 +36,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
     banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
-    scheduler = plan.cluster.scheduler.kind
+    scheduler = plan.scheduler
     resources = resources_of(plan)
     for tenant in plan.tenants:
         whose = about(tenant)
@@ -53,14 +50,14 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 pools = about(*(quota.pool for quota in tenant.quotas))
                 yield Manifest(folder, _parameters(tenant, namespace, scheduler), about=(*whose, *pools))
                 yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace), about=whose)
-                if scheduler in _WITH_QUEUES:
+                if scheduler.has_queues:
                     yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace), about=whose)
 
 
-def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
+def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
     level = tenant.spec.allow.pod_security.value
-    project = {PROJECT_LABEL: namespace} if scheduler is SchedulerKind.RUNAI else {}
+    project = {scheduler.project_label: namespace} if scheduler.has_projects else {}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -152,7 +149,7 @@ def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, An
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerKind) -> dict[str, Any]:
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

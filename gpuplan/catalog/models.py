@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
+from gpuplan.values import Value
 
 
 class Source(NamedTuple):
@@ -138,8 +138,7 @@ class LegacyName(NamedTuple):
     note: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gpu:
+class Gpu(Value, eq=False):
     """A GPU model. Two are equal when they are the same object: a process loads each model once.
 
     ``memory_gib`` is the size by which the model is named; ``memory_mib`` is the total that the driver reports where

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 _ATTRIBUTE = r"[A-Za-z](?:[A-Za-z0-9.]*[A-Za-z0-9])?"
 _PATTERN = regex(
@@ -18,8 +18,7 @@ GRAMMAR = "^" + re.sub(r"\?P<[a-z]+>", "", _PATTERN.pattern) + "$"
 """The same for a JSON Schema, whose regular expressions are those of JavaScript."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileName:
+class ProfileName(Value):
     """A profile's name in parts.
 
     ``gigabytes`` is the number in the name, a rounded share of the board and not the usable memory.

@@ -7,10 +7,10 @@ openshift/cluster-nfd-operator: `api/v1/nodefeaturediscovery_types.go`, `interna
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from gpuplan.catalog.operators import Toleration, Version, parse_version
+from gpuplan.values import Value
 
 NFD_NAMESPACE: Final = "openshift-nfd"
 """Where the operator is meant to be: its bundle's `operatorframework.io/suggested-namespace`."""
@@ -24,8 +24,7 @@ NFD_OPERATOR_TOLERATIONS: Final[tuple[Toleration, ...]] = ({"operator": "Exists"
 """What the operator lets every worker tolerate, whatever the NodeFeatureDiscovery says (`getWorkerTolerations`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class NfdOperator:
+class NfdOperator(Value):
     """What the NFD operator of one OpenShift release can do.
 
     ``rules_group`` is the API group of the NodeFeatureRules that its master reads. ``image`` is the operand's where the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final, Union
 import yaml
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
@@ -28,8 +28,7 @@ def parse_version(text: str) -> Version | None:
 # --- Releases ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Value):
     """A line of releases, such as v26.7, which has v26.7.0 and v26.7.1.
 
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
@@ -97,8 +96,7 @@ class DriverEffect(StrEnum):
     CDMM = "cdmm"
 
 
-@dataclass(frozen=True, slots=True)
-class DriverDefect:
+class DriverDefect(Value):
     """A defect or a mode of some driver versions.
 
     ``products`` are the beginnings of the product labels of the boards that it hits; empty, it hits all.
@@ -142,8 +140,7 @@ Keys = Mapping[str, Union["Keys", None]]
 _NOTHING: Final[Keys] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ChartKeys:
+class ChartKeys(Value):
     """The keys of one release's chart; ``is_read`` says that this line's chart was read, not only its neighbours'."""
 
     keys: Keys

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
-SCHEDULERS: Final[Mapping[str, str]] = {
-    "kubernetes": "plain Kubernetes",
-    "kueue": "Kueue",
-    "kai": "KAI-Scheduler",
-    "runai": "Run:ai",
-}
-"""The schedulers by the name that the policy gives them, as people call them."""
+from gpuplan.values import Value
 
 
 class Support(StrEnum):
@@ -35,25 +28,25 @@ class Needs(StrEnum):
     CONFIGURATION = "configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Value):
     """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing.
 
-    ``setting`` is what the scheduler itself must be told, empty where that is nothing; ``source`` is the address of
-    what was read, empty where the rest of the row says it or nothing was found.
+    ``lost`` names the places that lose it, where those are not all that ask for it. ``setting`` is what the scheduler
+    itself must be told, empty where that is nothing; ``source`` is the address of what was read, empty where the rest
+    of the row says it or nothing was found.
     """
 
     support: Support
     how: str
     loss: str
+    lost: str
     needs: Needs | None
     setting: str
     source: str
     is_uncertain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Value):
     """Something that a policy can ask of a scheduler; ``field`` is where it says so."""
 
     id: str
@@ -78,12 +71,6 @@ def capability(id_: str, scheduler: str) -> Capability:
     return get_concept(id_).capabilities[scheduler]
 
 
-def keepers(id_: str) -> list[str]:
-    """The schedulers that keep a concept as it is said, as people call them."""
-    found = get_concept(id_).capabilities
-    return [title for name, title in SCHEDULERS.items() if found[name].support is Support.EXACT]
-
-
 def release_read(scheduler: str) -> str:
     """The release of a scheduler in which it was read what it keeps."""
     return str(_matrix()["schedulers"][scheduler]["release"])
@@ -102,7 +89,7 @@ def _matrix() -> Mapping[str, Any]:
 
 
 def _concept(row: Mapping[str, Any], schedulers: Mapping[str, Any]) -> Concept:
-    found = {name: _capability(row[name], schedulers[name]["sources"]) for name in SCHEDULERS}
+    found = {name: _capability(row[name], read["sources"]) for name, read in schedulers.items()}
     return Concept(row["id"], row["title"], row["field"], found)
 
 
@@ -112,6 +99,7 @@ def _capability(row: Mapping[str, Any], sources: str) -> Capability:
         support=Support(row["support"]),
         how=row.get("how", ""),
         loss=row.get("loss", ""),
+        lost=row.get("lost", ""),
         needs=Needs(needs) if needs else None,
         setting=row.get("setting", ""),
         source=f"{sources}{source}" if source else "",

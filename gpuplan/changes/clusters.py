@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meaning import means_same
@@ -14,9 +13,7 @@ from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Subject
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, SchedulerKind, Stage
-
-_HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
+from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, Stage
 
 
 def added(plan: Plan) -> Change:
@@ -88,7 +85,7 @@ def _kubernetes(before: Plan, after: Plan) -> Iterator[Change]:
 def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
     old, new = before.cluster.scheduler, after.cluster.scheduler
     if old.kind is not new.kind:
-        is_held = old.kind in _HAS_FINALIZERS
+        is_held = old.traits.has_queues
         yield _change(
             after,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -96,9 +93,7 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             "queues and flavors stay while work is in them, and what is queued is let go by nobody"
             if is_held
             else "new pods go through another scheduler; those that run stay where they are",
-            "reverting leaves queues and flavors behind while work is in them"
-            if new.kind in _HAS_FINALIZERS
-            else REVERT,
+            "reverting leaves queues and flavors behind while work is in them" if new.traits.has_queues else REVERT,
             new.at,
         )._replace(
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),

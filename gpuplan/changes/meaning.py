@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.planning.plan import said
 
-_PLACES = frozenset(("at", "layout_at"))
-_DERIVED = frozenset(("placed",))
+_DERIVED = "placed"
 """Follows from what stands beside it, and takes long to compare."""
 
 
@@ -29,9 +28,5 @@ def meaning(part: object) -> object:
     if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
         return tuple(meaning(value) for value in part)
     if isinstance(part, BaseModel | tuple) or is_dataclass(part):
-        return type(part).__name__, {name: meaning(value) for name, value in said(part) if _matters(name)}
+        return type(part).__name__, {name: meaning(value) for name, value in said(part) if name != _DERIVED}
     return part
-
-
-def _matters(name: str) -> bool:
-    return name not in _PLACES and name not in _DERIVED

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
 from gpuplan.planning.plan import Amount, Window
+from gpuplan.values import Value
 
 __all__ = [
     "CapacityChange",
@@ -23,8 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
+class NodeImpact(Value):
     """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
 
     ``are_new`` says that they come to a pool; those that were in another one before are not meant.

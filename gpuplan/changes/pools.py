@@ -24,14 +24,12 @@ from gpuplan.planning.plan import (
     Mps,
     Plan,
     Pool,
-    SchedulerKind,
     Taint,
 )
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 
-_HAS_FINALIZERS: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
 """Their objects of a pool cannot go while work is in them.
 
 Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota of
@@ -177,7 +175,7 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
     NVIDIA/k8s-device-plugin)."""
     vanishes = old.name not in device_plugin.data(after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
-    is_held = after.cluster.scheduler.kind in _HAS_FINALIZERS
+    is_held = after.scheduler.has_queues
     takes_turns = _is_label_gone(before, after, old, new)
     effects = [
         *([_ordered(old, new)] if takes_turns else []),
@@ -552,10 +550,7 @@ def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and after.cluster.scheduler.kind in (
-        SchedulerKind.KAI,
-        SchedulerKind.RUNAI,
-    ):
+    if old.spec.placement is not new.spec.placement and after.scheduler.places_by_pool:
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         yield _change(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
@@ -621,10 +616,10 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
-    if old.spec.topology == new.spec.topology or after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if old.spec.topology == new.spec.topology or not after.scheduler.reads_topology:
         return
     change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
-    if after.cluster.scheduler.kind is SchedulerKind.RUNAI:  # a page says it, and nothing obeys that
+    if not after.scheduler.has_topologies:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
     yield _change(
         after,

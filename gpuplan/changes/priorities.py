@@ -9,7 +9,7 @@ from gpuplan.changes.model import Change, ChangeClass
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
 from gpuplan.manifests import Subject
 from gpuplan.planning.kueue import evicts_within
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+from gpuplan.planning.plan import Plan, PriorityClass
 
 
 def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:
@@ -87,19 +87,16 @@ def _fixed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) ->
 
 
 def _preempts(plan: Plan, priority: PriorityClass) -> bool:
-    return priority.spec.preempts and plan.cluster.scheduler.kind is not SchedulerKind.KUEUE
+    return priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
 
 
 def _obeys_preemptible(before: Plan, after: Plan, name: str) -> bool:
-    """Whether anything that is applied says so: a queue of Kueue, or a label of work for KAI-Scheduler."""
-    match after.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
-            return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
-        case SchedulerKind.KAI:
-            return any(item.priority_class and item.priority_class.name == name for item in after.workloads)
-        case _:
-            return False
+    """Whether anything that is applied says so: a queue that evicts for all, or a label of work."""
+    if after.scheduler.leaves_preemption_to_queues:
+        old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
+        return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
+    named = (item.priority_class for item in after.workloads if after.scheduler.labels_preemptible)
+    return any(found is not None and found.name == name for found in named)
 
 
 def _pods(plan: Plan, priority: PriorityClass) -> int:

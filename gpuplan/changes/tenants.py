@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.meaning import means_same
@@ -13,11 +12,8 @@ from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
 from gpuplan.manifests import Subject
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.kueue import evicts_within
-from gpuplan.planning.plan import Plan, Quota, SchedulerKind, Tenant
-
-_HAS_QUEUES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI))
-_HAS_TREES: Final = frozenset((SchedulerKind.KUEUE, SchedulerKind.KAI, SchedulerKind.RUNAI))
-_HAS_RANKS: Final = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
+from gpuplan.planning.plan import Plan, Quota, Tenant
+from gpuplan.planning.schedulers import Protects
 
 
 def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
@@ -68,7 +64,7 @@ def _added(after: Plan, tenant: Tenant) -> Change:
 
 
 def _removed(before: Plan, tenant: Tenant) -> Change:
-    held = "; its queues stay until their work is gone" if before.cluster.scheduler.kind in _HAS_QUEUES else ""
+    held = "; its queues stay until their work is gone" if before.scheduler.has_queues else ""
     where = (
         f"the namespaces {names(tenant.spec.namespaces)} and all in them" if tenant.spec.namespaces else "its quotas"
     )
@@ -99,7 +95,7 @@ def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping
 
 def _renamed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Change:
     """A LocalQueue cannot name another ClusterQueue, and the old one stays while work holds quota of it."""
-    is_held = {plan.cluster.scheduler.kind for plan in (before, after)} & _HAS_QUEUES
+    is_held = any(plan.scheduler.has_queues for plan in (before, after))
     return _change(
         after,
         new,
@@ -126,7 +122,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting brings the namespaces back, not what was in them",
         )._replace(pods=pods_of(old))
     if given := [name for name in gone if name in kept]:
-        is_held = after.cluster.scheduler.kind in _HAS_QUEUES
+        is_held = after.scheduler.has_queues
         yield _change(
             after,
             new,
@@ -188,7 +184,7 @@ def _is_less(item: GrantChange) -> bool:
 def _division(plan: Plan, quota: Quota) -> object:
     """How a quota is split among namespaces, and lent where the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
-    lends = plan.cluster.scheduler.kind is SchedulerKind.KUEUE and quota.lendable < quota.guaranteed
+    lends = plan.scheduler.bounds_lending and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
 
 
@@ -236,18 +232,18 @@ def _roles(tenant: Tenant) -> set[tuple[str, str]]:
 
 
 def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
-    kind = after.cluster.scheduler.kind
+    scheduler = after.scheduler
     texts = []
-    if old.parent != new.parent and kind in _HAS_TREES:
+    if old.parent != new.parent and scheduler.counts_tenants:
         texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
-    if old.surplus_weight != new.surplus_weight and kind in _HAS_TREES:
+    if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
         texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != new.spec.surplus.rank and kind in _HAS_RANKS:
+    if old.spec.surplus.rank != new.spec.surplus.rank and scheduler.ranks_surplus:
         texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, new.spec.surplus.rank)}")
     protections = [(tenant.spec.protect.preempt, tenant.spec.protect.reclaim) for tenant in (old, new)]
-    if protections[0] != protections[1] and kind in _HAS_RANKS:
+    if protections[0] != protections[1] and scheduler.protects is not Protects.NOBODY:
         texts.append("its pods are protected for another time")
-    if kind is SchedulerKind.KUEUE and evicts_within(old) != evicts_within(new):
+    if scheduler.leaves_preemption_to_queues and evicts_within(old) != evicts_within(new):
         texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
     if texts:
         yield _change(

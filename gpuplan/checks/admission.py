@@ -9,7 +9,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, SchedulerKind, Tenant
+from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, Tenant
 from gpuplan.wording import listing
 
 
@@ -49,7 +49,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the classes that the tenant's pods may have in `priorityClasses`.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if not plan.scheduler.evicts_by_priority_alone:
         return
     without = _value_without_class(plan)
     evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
 from gpuplan.checks.losses import losses
 from gpuplan.checks.uses import Use, uses
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.values import Value
 
 
 class ConceptChange(NamedTuple):
@@ -19,8 +21,7 @@ class ConceptChange(NamedTuple):
     places: tuple[Use, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerComparison:
+class SchedulerComparison(Value):
     """What the policy of one cluster asks for, by what becomes of it; what it does not ask for is nowhere.
 
     ``gained`` is lost today and kept by the other, ``lost`` the other way round; one concept may be in both, at
@@ -29,8 +30,8 @@ class SchedulerComparison:
     """
 
     cluster: str
-    present: SchedulerKind
-    other: SchedulerKind
+    present: SchedulerTraits
+    other: SchedulerTraits
     gained: tuple[ConceptChange, ...]
     lost: tuple[ConceptChange, ...]
     kept: tuple[ConceptChange, ...]
@@ -39,9 +40,9 @@ class SchedulerComparison:
     errors: tuple[Diagnostic, ...]
 
 
-def compare(plan: Plan, other: SchedulerKind) -> SchedulerComparison:
+def compare(plan: Plan, other: SchedulerTraits) -> SchedulerComparison:
     """The cluster's present scheduler and another, for this very policy."""
-    present = plan.cluster.scheduler.kind
+    present = plan.scheduler
     gained, lost, kept, lost_by_both, settings = [], [], [], [], []
     for concept in concepts():
         asked = uses(plan, concept.id)
@@ -50,7 +51,7 @@ def compare(plan: Plan, other: SchedulerKind) -> SchedulerComparison:
         lost.append(ConceptChange(concept, _without(after, before)))
         lost_by_both.append(ConceptChange(concept, _without(after, _without(after, before))))
         kept.append(ConceptChange(concept, () if before or after else asked))
-        needed = concept.capabilities[other.value].needs is Needs.CONFIGURATION
+        needed = other.capability(concept.id).needs is Needs.CONFIGURATION
         settings.append(ConceptChange(concept, asked if needed else ()))
     return SchedulerComparison(
         plan.cluster.name,
@@ -65,14 +66,14 @@ def compare(plan: Plan, other: SchedulerKind) -> SchedulerComparison:
     )
 
 
-def _new_errors(plan: Plan, other: SchedulerKind) -> tuple[Diagnostic, ...]:
+def _new_errors(plan: Plan, other: SchedulerTraits) -> tuple[Diagnostic, ...]:
     """The errors that the plan would have; which release of the other there would be is not known."""
     from gpuplan.checks import run
 
     scheduler = plan.cluster.scheduler
-    if other is scheduler.kind:
+    if other is scheduler.traits:
         return ()
-    another = scheduler._replace(spec=scheduler.spec.model_copy(update={"kind": other}), version="")
+    another = scheduler._replace(spec=scheduler.spec.model_copy(update={"kind": other.kind}), version="")
     changed = replace(plan, cluster=plan.cluster._replace(scheduler=another))
     known = {_identity(found) for found in run(plan)}
     return tuple(found for found in run(changed) if found.is_error and _identity(found) not in known)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Allocation, Fraction, Mig, Mps, Plan, Pool, SchedulerKind, Sharing, TimeSlicing
+from gpuplan.planning.plan import Allocation, Fraction, Mig, Mps, Plan, Pool, Sharing, TimeSlicing
 from gpuplan.wording import listing
 
 _CLAIMS_SINCE = (1, 34)
@@ -110,7 +110,7 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep the caps within the pool, or use Kueue, which evicts by quota before pods are made.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if not plan.scheduler.evicts_by_priority_alone:
         return
     for pool in _claimed(plan):
         classes = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog.operators import (
     DECIDED_ENVIRONMENT,
@@ -18,6 +17,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]
@@ -221,8 +221,7 @@ _NFD_CHART = "node-feature-discovery"
 # --- Components that the plan needs ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Switch:
+class _Switch(Value):
     """A value that takes away what the plan builds on."""
 
     route: Route

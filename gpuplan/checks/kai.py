@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.checks.registry import check
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.kai import SCHEDULER_NAME
-from gpuplan.planning.plan import Plan, PriorityClass, Quota, SchedulerKind
+from gpuplan.planning.plan import Plan, PriorityClass, Quota
+from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.wording import listing
 
 # `plugins` of a SchedulingShard and trees of queues of any depth (https://github.com/kai-scheduler/KAI-Scheduler/blob/
@@ -22,13 +22,12 @@ _LONGEST_SERVICE = 63
 _LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
 _SHARD_OF_CHART = "default"
 
-_LENDS_TO_PREEMPTIBLE = (SchedulerKind.KAI, SchedulerKind.RUNAI)
+
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is KAI
 
 
-def _is_kai(plan: Plan) -> bool:
-    return plan.cluster.scheduler.kind is SchedulerKind.KAI
-
-
+@only_if(_is_scheduled)
 @check("GPU550", "pool-cannot-be-shard")
 def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
     """On a cluster with KAI-Scheduler, a pool's name cannot be that of its shard.
@@ -41,7 +40,7 @@ def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Shorten the name, or say what the pool is for.
     """
-    for pool in plan.pools if _is_kai(plan) else ():
+    for pool in plan.pools:
         if pool.name == _SHARD_OF_CHART:
             yield Finding(
                 name_of(pool.at),
@@ -62,6 +61,7 @@ def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@only_if(_is_scheduled)
 @check("GPU551", "kai-too-old")
 def kai_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of KAI-Scheduler is too old for the objects that are written for it.
@@ -75,7 +75,7 @@ def kai_too_old(plan: Plan) -> Iterator[Finding]:
     """
     scheduler = plan.cluster.scheduler
     version = parse_version(scheduler.version)
-    if _is_kai(plan) and version is not None and version[:2] < _OLDEST:
+    if version is not None and version[:2] < _OLDEST:
         yield Finding(
             scheduler.at / "version",
             f"KAI-Scheduler {scheduler.version} does not know all that is written for it",
@@ -96,7 +96,7 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a preemptible class as well, or leave `limit` out.
     """
-    for tenant in plan.tenants if plan.cluster.scheduler.kind in _LENDS_TO_PREEMPTIBLE else ():
+    for tenant in plan.tenants if plan.scheduler.evicts_preemptible_alone else ():
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
         if tenant.spec.namespaces and classes and is_known and not any(found.spec.preemptible for found in classes):

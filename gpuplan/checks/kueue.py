@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gpuplan.catalog.operators import parse_version
-from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.node_labels import key_fault
-from gpuplan.checks.registry import check
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource, evicts_within
-from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, SchedulerKind, Tenant, Unit
+from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, Tenant, Unit
+from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
@@ -35,10 +35,11 @@ _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/valida
 _HOST_LABEL = "kubernetes.io/hostname"
 
 
-def _is_kueue(plan: Plan) -> bool:
-    return plan.cluster.scheduler.kind is SchedulerKind.KUEUE
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is KUEUE
 
 
+@only_if(_is_scheduled)
 @check("GPU540", "kueue-too-old")
 def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
@@ -53,7 +54,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """
     scheduler = plan.cluster.scheduler
     version = (parse_version(scheduler.version) or ())[:2]
-    if not _is_kueue(plan) or not version:
+    if not version:
         return
     claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
     if version < _OLDEST:
@@ -81,6 +82,7 @@ def _too_old(
     )
 
 
+@only_if(_is_scheduled)
 @check("GPU541", "queue-too-large")
 def queue_too_large(plan: Plan) -> Iterator[Finding]:
     """A queue of Kueue would list more pools or resources than it may.
@@ -94,8 +96,6 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
     Split the tenant, so that each part has its own pools. Where it is the units that nobody has a guarantee on,
     guarantee some of them.
     """
-    if not _is_kueue(plan):
-        return
     for tenant in plan.tenants:
         listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
         if excess := _excess(listed, _MOST_CELLS if tenant.spec.namespaces else None):
@@ -128,6 +128,7 @@ def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
     return ""
 
 
+@only_if(_is_scheduled)
 @check("GPU542", "too-many-taints")
 def too_many_taints(plan: Plan) -> Iterator[Finding]:
     """A pool has more taints than a flavor of Kueue may tolerate.
@@ -139,7 +140,7 @@ def too_many_taints(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep pods away by fewer taints; one is enough.
     """
-    for pool in plan.pools if _is_kueue(plan) else ():
+    for pool in plan.pools:
         if len(pool.spec.taints) > _MOST_TOLERATIONS:
             yield Finding(
                 pool.at / "taints" / _MOST_TOLERATIONS,
@@ -161,7 +162,7 @@ def topology_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
     """
-    if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+    if plan.scheduler.has_topologies:
         for pool in plan.pools:
             yield from _topology_faults(pool)
 
@@ -185,6 +186,7 @@ def _refused(pool: Pool, at: Origin, why: str, help_: str) -> Finding:
     return Finding(at, f"topology of pool `{pool.name}` is refused", label=why, help=help_)
 
 
+@only_if(_is_scheduled)
 @check("GPU544", "weight-too-small")
 def weight_too_small(plan: Plan) -> Iterator[Finding]:
     """A weight in the surplus is too small for Kueue to tell from nothing.
@@ -196,7 +198,7 @@ def weight_too_small(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Only the ratios count: multiply all weights until the smallest is large enough.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         if 0 < tenant.surplus_weight * 10**9 <= 1:
             yield Finding(
                 tenant.at / "surplus" / "weight",
@@ -219,8 +221,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
     `onLoss: refuse` this is an error.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind not in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+    if not plan.scheduler.has_queues:
         return
     found = [
         (tenant, quota)
@@ -244,13 +245,14 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
                 for tenant, quota in found[:3]
             ),
             notes=(
-                f"{SCHEDULERS[kind.value]} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
+                f"{plan.scheduler.title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
             ),
             help="remove `cap`",
             severity=severity_of_loss(plan, Severity.WARNING),
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU546", "cohort-name-taken")
 def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
@@ -262,7 +264,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename the tenant.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         if tenant.name == ROOT_COHORT and plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
@@ -276,6 +278,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@only_if(_is_scheduled)
 @check("GPU547", "queue-evicts-for-all", Severity.NOTE)
 def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a class that is not to preempt does, because another class of its tenant does.
@@ -287,7 +290,7 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or give the work that is not to evict a tenant of its own. With `onLoss: refuse` this is an error.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         for found in _unmeant_evictors(tenant):
             below = [other.name for other in tenant.priority_classes if other.spec.value < found.spec.value]
             yield Finding(
@@ -307,6 +310,7 @@ def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
         yield from (found for found in tenant.priority_classes if not found.spec.preempts and found.spec.value > lowest)
 
 
+@only_if(_is_scheduled)
 @check("GPU548", "too-many-device-classes")
 def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """Pools with claims have more kinds of units than Kueue can count.
@@ -319,7 +323,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     Hand out fewer kinds of units, or give some of the pools to another cluster: one cluster allocates in one way.
     """
     classes: dict[str, Pool] = {}
-    for pool in plan.pools if _is_kueue(plan) else ():
+    for pool in plan.pools:
         for unit in pool.units if pool.spec.allocation is Allocation.DRA else ():
             classes.setdefault(device_class_name(pool, unit), pool)
     if len(classes) > _MOST_DEVICE_CLASSES:
@@ -333,6 +337,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU549", "topology-in-part-of-queue", Severity.WARNING)
 def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a tenant has pools with a `topology` and without, so that its pods must ask for either.
@@ -346,7 +351,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     Give all pools of the tenant a `topology`: `[kubernetes.io/hostname]` is one. Or tell the team to annotate the pods
     that are meant for such a pool, `kueue.x-k8s.io/podset-unconstrained-topology: "true"`.
     """
-    for tenant in plan.tenants if _is_kueue(plan) else ():
+    for tenant in plan.tenants:
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
         known = next((quota for quota in counted if quota.pool.spec.topology), None)
         without = next((quota for quota in counted if not quota.pool.spec.topology), None)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Label, Origin
 from gpuplan.planning.placement import nearest_layouts
 from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, Pool
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutUse:
+class LayoutUse(Value):
     """A layout and the pools that use it; none where it is only defined, or retained."""
 
     layout: Layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gpuplan.catalog.schedulers import Support, capability
+from gpuplan.catalog.schedulers import Support
 from gpuplan.checks import uses
 from gpuplan.checks.caps import (
     cap_field,
@@ -30,25 +30,26 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Quota,
-    SchedulerKind,
     Tenant,
     Training,
     Unit,
     UnitKey,
 )
 from gpuplan.planning.projects import ranks, seconds
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.wording import listing
 
 
-def losses(plan: Plan, concept: str, kind: SchedulerKind) -> tuple[Use, ...]:
+def losses(plan: Plan, concept: str, scheduler: SchedulerTraits) -> tuple[Use, ...]:
     """The places where a scheduler would not do what the plan says of a concept of the capability matrix.
 
     A scheduler that keeps something only in part may keep all that a plan asks: where all caps fit into the pool,
     every guarantee holds on plain Kubernetes.
     """
-    if capability(concept, kind.value).support is Support.EXACT:
+    kept = scheduler.capability(concept)
+    if kept.support is Support.EXACT:
         return ()
-    find = _LOST.get((concept, kind), uses.USES[concept])
+    find = PLACES[kept.lost] if kept.lost else uses.USES[concept]
     return tuple(find(plan))
 
 
@@ -388,38 +389,28 @@ def _partial_gangs(plan: Plan) -> Iterator[Use]:
                 yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
 
 
-_KUBERNETES = SchedulerKind.KUBERNETES
-_KUEUE = SchedulerKind.KUEUE
-_KAI = SchedulerKind.KAI
-_RUNAI = SchedulerKind.RUNAI
-_LOST: Mapping[tuple[str, SchedulerKind], FindUses] = {
-    ("namespaces", _KUBERNETES): _undivided,
-    ("parent", _KUBERNETES): _exceeded_parents,
-    ("pool", _KUBERNETES): _shared_caps,
-    ("guaranteed", _KUBERNETES): _short_guarantees,
-    ("limit", _KUBERNETES): _limits_not_given,
-    ("lendable", _KUBERNETES): _lent_without_bound,
-    ("surplus-weight", _KUBERNETES): _contended_weights,
-    ("surplus-rank", _KUBERNETES): _contended_ranks,
-    ("protect", _KUBERNETES): _contended_protections,
-    ("priority", _KUBERNETES): _evictions_across_tenants,
-    ("preemptible", _KUBERNETES): _evictable,
-    ("surplus-rank", _KUEUE): _contended_ranks,
-    ("protect", _KUEUE): _queued_protections,
-    ("preemptible", _KUEUE): _evictable_in_queues,
-    ("preempts", _KUEUE): _evicting_in_queues,
-    ("gang", _KUEUE): _partial_gangs,
-    ("preempts", _KAI): _evicting_by_value,
-    ("preempts", _RUNAI): _evicting_by_value,
-    ("unit", _KAI): _mixed_units,
-    ("lendable", _KAI): _lent_without_bound,
-    ("mig", _KAI): _uncounted_mig,
-    ("dra", _KAI): _unequal_devices,
-    ("namespaces", _RUNAI): _undivided,
-    ("parent", _RUNAI): _below_departments,
-    ("unit", _RUNAI): _mixed_units,
-    ("lendable", _RUNAI): _lent_without_bound,
-    ("surplus-rank", _RUNAI): _unnamed_ranks,
-    ("protect", _RUNAI): _unequal_protections,
+PLACES: Mapping[str, FindUses] = {
+    "undivided": _undivided,
+    "exceeded-parents": _exceeded_parents,
+    "shared-caps": _shared_caps,
+    "short-guarantees": _short_guarantees,
+    "limits-not-given": _limits_not_given,
+    "lent-without-bound": _lent_without_bound,
+    "contended-weights": _contended_weights,
+    "contended-ranks": _contended_ranks,
+    "contended-protections": _contended_protections,
+    "evictions-across-tenants": _evictions_across_tenants,
+    "evictable": _evictable,
+    "queued-protections": _queued_protections,
+    "evictable-in-queues": _evictable_in_queues,
+    "evicting-in-queues": _evicting_in_queues,
+    "partial-gangs": _partial_gangs,
+    "evicting-by-value": _evicting_by_value,
+    "mixed-units": _mixed_units,
+    "uncounted-mig": _uncounted_mig,
+    "unequal-devices": _unequal_devices,
+    "below-departments": _below_departments,
+    "unnamed-ranks": _unnamed_ranks,
+    "unequal-protections": _unequal_protections,
 }
-"""Where less is lost than what is asked for. Elsewhere each use is a loss."""
+"""Where less is lost than what is asked for, by the name that the capability matrix gives it (`lost`)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu
 from gpuplan.checks.layouts import (
@@ -20,6 +19,7 @@ from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, MigStrategy, Plan
+from gpuplan.values import Value
 from gpuplan.wording import listing
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -71,8 +71,7 @@ def mig_model_incomplete(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Value):
     """A GPU model that a layout or a pool wants to partition, and where it says so."""
 
     gpu: Gpu

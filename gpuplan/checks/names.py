@@ -21,7 +21,6 @@ from gpuplan.planning.plan import (
     Plan,
     Platform,
     Pool,
-    SchedulerKind,
     Tenant,
 )
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
@@ -130,19 +129,15 @@ def _too_long(what: str, name: str, at: Origin, longest: int, fact: str) -> Find
 
 def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
     """Names that workloads give as label values to the scheduler."""
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            for found in plan.priority_classes:
-                if LONGEST_LABEL < len(found.name) <= LONGEST_SUBDOMAIN:
-                    fact = f"workloads name it in the label `kueue.x-k8s.io/priority-class`: at most {LONGEST_LABEL}"
-                    yield _too_long("priority class", found.name, name_of(found.at), LONGEST_LABEL, fact)
-        case SchedulerKind.KAI:
-            for queue in queues(plan):
-                longest_part = max(len(queue.tenant.name), len(queue.pool.name))
-                if queue.takes_work and len(queue.name) > LONGEST_LABEL >= longest_part:
-                    yield _queue_too_long(queue.tenant, queue.pool, queue.name)
-        case _:
-            return
+    label = plan.scheduler.class_label
+    for found in plan.priority_classes if label else ():
+        if LONGEST_LABEL < len(found.name) <= LONGEST_SUBDOMAIN:
+            fact = f"workloads name it in the label `{label}`: at most {LONGEST_LABEL}"
+            yield _too_long("priority class", found.name, name_of(found.at), LONGEST_LABEL, fact)
+    for queue in queues(plan):
+        longest_part = max(len(queue.tenant.name), len(queue.pool.name))
+        if queue.takes_work and len(queue.name) > LONGEST_LABEL >= longest_part:
+            yield _queue_too_long(queue.tenant, queue.pool, queue.name)
 
 
 def _queue_too_long(tenant: Tenant, pool: Pool, queue: str) -> Finding:
@@ -207,8 +202,6 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename one of the tenants or pools, so that no name starts with another one and a `-`.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
-        return
     seen: dict[str, tuple[Tenant, Pool]] = {}
     for queue in queues(plan):
         tenant, pool = queue.tenant, queue.pool
@@ -313,16 +306,7 @@ def _system_namespaces(plan: Plan) -> dict[str, str]:
         "gpu-operator-resources": "the GPU Operator",
         plan.cluster.gpu_operator.namespace: "the GPU Operator",
     }
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            taken["kueue-system"] = "Kueue"
-        case SchedulerKind.KAI:
-            taken["kai-scheduler"] = "KAI-Scheduler"
-        case SchedulerKind.RUNAI:
-            taken["runai"] = taken["runai-backend"] = "Run:ai"
-        case SchedulerKind.KUBERNETES:
-            pass
-    return taken
+    return taken | dict.fromkeys(plan.scheduler.namespaces, plan.scheduler.title)
 
 
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.patterns import regex
-from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.node_patterns import LONGEST_NAME
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -17,9 +16,9 @@ from gpuplan.planning.plan import (
     NodeLabels,
     Plan,
     Pool,
-    SchedulerKind,
     with_places,
 )
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
@@ -290,7 +289,7 @@ def topology_level_is_no_label(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
     """
-    if plan.cluster.scheduler.kind in (SchedulerKind.KUEUE, SchedulerKind.KAI):
+    if plan.scheduler.has_topologies:
         return
     for pool in plan.pools:
         for index, level in enumerate(pool.spec.topology):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Mechanism, evictions
+from gpuplan.planning.schedulers import Evicts
 from gpuplan.wording import listing
 
 
@@ -26,9 +26,8 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
     Give such classes the same value as those that they must not evict, or accept it. With `onLoss: refuse` this is an
     error.
     """
-    kind = plan.cluster.scheduler.kind
     calm = {found.name: found for found in plan.priority_classes if not found.spec.preempts}
-    if not calm or kind not in (SchedulerKind.KAI, SchedulerKind.RUNAI):
+    if not calm or plan.scheduler.evicts is not Evicts.BY_SHARE:
         return
     victims: dict[str, dict[str, None]] = {}
     for eviction in evictions(plan):
@@ -41,7 +40,7 @@ def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
         if below := sorted(victims.get(name, ())):
             yield Finding(
                 found.at / "preempts",
-                f"pods of class `{name}` evict pods of {listing(below)} with {SCHEDULERS[kind.value]}",
+                f"pods of class `{name}` evict pods of {listing(below)} with {plan.scheduler.title}",
                 label="looked at by kube-scheduler alone",
                 notes=(f"`{name}` has the value {found.spec.value}, and within a tenant the higher value wins",),
                 help="see `gpuplan show --preemption` for who can evict whom",

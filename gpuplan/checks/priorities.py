@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.kai import OWN_CLASSES, PREEMPTIBLE_BELOW
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind
+from gpuplan.planning.plan import Plan, PriorityClass
 from gpuplan.wording import listing
 
 HIGHEST = 1_000_000_000
@@ -152,24 +150,23 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give preemptible classes values below 100 and the others 100 or more; only the order counts elsewhere.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind not in (SchedulerKind.KAI, SchedulerKind.RUNAI):
+    scheduler, bound = plan.scheduler.title, plan.scheduler.preemptible_below
+    if bound is None:
         return
-    scheduler = SCHEDULERS[kind.value]
     for found in plan.priority_classes:
-        is_preemptible = found.spec.value < PREEMPTIBLE_BELOW
+        is_preemptible = found.spec.value < bound
         if found.spec.preemptible != is_preemptible:
             side = "below" if is_preemptible else "not below"
             yield Finding(
                 found.at / "value",
                 f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to {scheduler}",
-                label=f"{found.spec.value} is {side} {PREEMPTIBLE_BELOW}",
+                label=f"{found.spec.value} is {side} {bound}",
                 related=(Label(found.at / "preemptible", f"`preemptible: {str(found.spec.preemptible).lower()}`"),),
-                notes=(f"{scheduler} takes pods of a class below {PREEMPTIBLE_BELOW} for preemptible, and no others",),
-                help=f"write a value of {PREEMPTIBLE_BELOW} or more, or `preemptible: true`"
+                notes=(f"{scheduler} takes pods of a class below {bound} for preemptible, and no others",),
+                help=f"write a value of {bound} or more, or `preemptible: true`"
                 if is_preemptible
-                else f"write a value below {PREEMPTIBLE_BELOW}, or `preemptible: false`",
-                severity=Severity.WARNING if kind is SchedulerKind.RUNAI else None,
+                else f"write a value below {bound}, or `preemptible: false`",
+                severity=None if plan.scheduler.is_open_source else Severity.WARNING,
             )
 
 
@@ -184,7 +181,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the class the highest value, or write `preempts: false` on those above it.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if not plan.scheduler.evicts_by_priority_alone:
         return
     ladder = Ladder([found for found in plan.priority_classes if found.spec.preempts])
     for found in plan.priority_classes:
@@ -215,7 +212,7 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
     is_wanted = any(found.spec.preempts for found in plan.priority_classes)
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES or not is_wanted:
+    if not plan.scheduler.evicts_by_priority_alone or not is_wanted:
         return
     ladder, evictors = (
         Ladder(plan.priority_classes),
@@ -245,14 +242,12 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use another name. With the value that the chart gives, this is a warning.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
-        return
     for found in plan.priority_classes:
-        value = OWN_CLASSES.get(found.name)
+        value = plan.scheduler.own_classes.get(found.name)
         if value is not None:
             yield Finding(
                 name_of(found.at),
-                f"priority class `{found.name}` is one of KAI-Scheduler's own",
+                f"priority class `{found.name}` is one of {plan.scheduler.title}'s own",
                 label=f"its chart creates it with {value}",
                 related=(
                     Label(found.at / "value", "the same value" if value == found.spec.value else "another value"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
@@ -13,14 +12,14 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
 from gpuplan.planning.plan import LayoutEntry, Plan
+from gpuplan.values import Value
 from gpuplan.wording import joined, listing, misspelling
 
 _MANY = 20
 """As many profiles as any model has, so that a note can list them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Value):
     """A line of a layout's instances."""
 
     gpu: Gpu

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import ceil
 
-from gpuplan.catalog.schedulers import keepers
 from gpuplan.checks.caps import (
     Envelope,
     Grant,
@@ -34,13 +33,13 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     Tenant,
     TimeSlicing,
     Total,
     Unit,
     UnitKey,
 )
+from gpuplan.planning.schedulers import keepers
 from gpuplan.wording import SHOWN, joined, listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------
@@ -152,7 +151,7 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
     Lower the limits, cap at the guarantees (`scheduler.cap: guaranteed` in the cluster), or use a scheduler that
     reclaims. With `onLoss: refuse` this is an error.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if plan.scheduler.counts_tenants:
         return
     promised = {total.key: total for total in plan.totals if total.free >= 0}
     for key, grants in grants_by_unit(plan).items():
@@ -395,7 +394,7 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
     is an error.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if plan.scheduler.counts_tenants:
         return
     for tenant in plan.tenants:
         for resource, quotas in granted_together(tenant):

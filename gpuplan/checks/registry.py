@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, Rule, RulePage, Severity
+from gpuplan.values import Value
 
 
 class Context(Protocol):
@@ -23,14 +23,17 @@ class Context(Protocol):
 C = TypeVar("C", bound=Context)
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[C]):
+class Check(Value, Generic[C]):
     """A rule and the function that finds where a context breaks it."""
 
     rule: Rule
     find: Callable[[C], Iterable[Finding]]
+    applies: Callable[[C], bool] | None = None
+    """What a context must be for the rule to say anything of it."""
 
     def run(self, context: C) -> Iterator[Diagnostic]:
+        if self.applies is not None and not self.applies(context):
+            return
         for finding in self.find(context):
             yield Diagnostic(self.rule, finding, context.cluster_names)
 
@@ -50,6 +53,11 @@ def check(
         return Check(Rule(code, RulePage(name, severity, family, docs, ignorable)), function)
 
     return declare
+
+
+def only_if(applies: Callable[[C], bool]) -> Callable[[Check[C]], Check[C]]:
+    """Say what a context must be for the rule of a check to say anything of it."""
+    return lambda one: Check(one.rule, one.find, applies)
 
 
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:

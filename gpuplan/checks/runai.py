@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.checks.registry import check
+from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Plan, SchedulerKind
-
-DEFAULT_DEPARTMENT = "default"
-"""Run:ai makes it with each cluster, for projects that name none."""
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.runai import DEFAULT_DEPARTMENT, RUNAI
 
 
+def _is_scheduled(plan: Plan) -> bool:
+    return plan.scheduler is RUNAI
+
+
+@only_if(_is_scheduled)
 @check("GPU560", "requests-to-be-sent", Severity.NOTE)
 def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
     """The quotas of a cluster with Run:ai take effect when somebody sends them to Run:ai.
@@ -26,7 +29,7 @@ def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
     Send what `scheduling/runai/README.md` lists, after each change of it. Admission policies and ResourceQuotas hold
     without that.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.RUNAI and plan.tenants:
+    if plan.tenants:
         folder = f"{plan.cluster.name}/scheduling/runai"
         yield Finding(
             plan.cluster.scheduler.at / "kind",
@@ -36,6 +39,7 @@ def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@only_if(_is_scheduled)
 @check("GPU561", "default-department")
 def default_department(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Run:ai, a tenant that is part of none is called `default`.
@@ -47,8 +51,6 @@ def default_department(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant another name.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.RUNAI:
-        return
     for tenant in plan.tenants:
         if tenant.name == DEFAULT_DEPARTMENT and tenant.parent is None:
             yield Finding(

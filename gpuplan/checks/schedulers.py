@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts, get_concept, keepers
+from gpuplan.catalog.schedulers import Concept, Needs, Support, concepts, get_concept
 from gpuplan.checks.losses import losses, uncounted_profiles
 from gpuplan.checks.registry import check
 from gpuplan.checks.uses import Use, uses
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, SchedulerKind, TimeSlicing
+from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.schedulers import keepers
 from gpuplan.wording import joined, listing
 
 # --- What is kept in part, or not at all -------------------------------------------------------------------------
@@ -31,7 +32,7 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Lower the children's caps until they fit into the parent's, or use a scheduler with a tree of queues.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if not plan.scheduler.counts_tenants:
         yield from _losses(plan, "parent")
 
 
@@ -108,7 +109,7 @@ def namespaces_counted_apart(plan: Plan) -> Iterator[Finding]:
     Say with `split` what each namespace has, or give the tenant one namespace. On plain Kubernetes a tenant without
     a `split` is an error.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.RUNAI:
+    if plan.scheduler.has_projects:
         yield from _losses(plan, "namespaces")
 
 
@@ -154,7 +155,7 @@ def never_evicted_not_kept(plan: Plan) -> Iterator[Finding]:
     Keep such work within the guarantee: leave `limit` out for the tenant that names the class. KAI-Scheduler and Run:ai
     keep it there themselves.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
+    if plan.scheduler.leaves_preemption_to_queues:
         yield from _losses(plan, "preemptible")
 
 
@@ -169,7 +170,7 @@ def fraction_does_not_grow(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write one number, as much as the pod needs at its busiest, or accept that it stays at `min`.
     """
-    if capability("fraction", plan.cluster.scheduler.kind.value).support is not Support.IMPOSSIBLE:
+    if plan.scheduler.has_fractions:
         yield from _losses(plan, "fraction-range")
 
 
@@ -233,14 +234,14 @@ def claims_not_counted(plan: Plan) -> Iterator[Finding]:
 def _losses(plan: Plan, concept: str, place: str = "kind") -> Iterator[Finding]:
     """One finding for all that is lost in one way: it is the cluster that loses it, and a fleet has many tenants."""
     scheduler = plan.cluster.scheduler
-    found = losses(plan, concept, scheduler.kind)
+    found = losses(plan, concept, plan.scheduler)
     if found:
-        kept = capability(concept, scheduler.kind.value)
+        kept = plan.scheduler.capability(concept)
         title = get_concept(concept).title
         verb = "does not keep" if kept.support is Support.IMPOSSIBLE else "keeps only in part:"
         yield Finding(
             scheduler.at / place,
-            f"{_name(scheduler.kind)} {verb} {title}",
+            f"{plan.scheduler.title} {verb} {title}",
             label=_asked_for(found),
             related=_places(found),
             notes=(kept.loss, *_more(found)),
@@ -265,10 +266,6 @@ def _more(found: tuple[Use, ...]) -> tuple[str, ...]:
 _SHOWN = 3
 
 
-def _name(kind: SchedulerKind) -> str:
-    return SCHEDULERS[kind.value]
-
-
 def _kind_of(plan: Plan) -> Origin:
     return plan.cluster.scheduler.at / "kind"
 
@@ -291,36 +288,34 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     shares, and with KAI-Scheduler MIG profiles without attributes. Of shares under Run:ai this is a warning, because
     its documentation does not say.
     """
-    kind = plan.cluster.scheduler.kind.value
-    loses_fractions = capability("fraction", kind).support is Support.IMPOSSIBLE
-    loses_shares = capability("shares", kind).support is Support.IMPOSSIBLE
+    loses_shares = plan.scheduler.capability("shares").support is Support.IMPOSSIBLE
     for pool in plan.parts:
         sharing = pool.sharing
         slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        if isinstance(sharing, Fraction) and loses_fractions:
+        if isinstance(sharing, Fraction) and not plan.scheduler.has_fractions:
             yield _fraction_without_scheduler(plan, pool)
         elif isinstance(slicing, TimeSlicing | Mps) and loses_shares:
             yield _shares_without_count(plan, pool, slicing.at)
-        elif isinstance(sharing, Mig) and kind == SchedulerKind.KAI.value:
+        elif isinstance(sharing, Mig) and plan.scheduler.reads_sizes_from_names:
             yield from _profiles_without_count(plan, pool, sharing.layout_at)
 
 
 def _fraction_without_scheduler(plan: Plan, pool: Pool) -> Finding:
     return Finding(
         pool.sharing.at.key,
-        f"{_name(plan.cluster.scheduler.kind)} cannot hand out fractions of pool `{pool.name}`",
+        f"{plan.scheduler.title} cannot hand out fractions of pool `{pool.name}`",
         label=f"needs {joined(keepers('fraction'), 'or')}",
         related=(_scheduler_label(plan),),
-        notes=(capability("fraction", plan.cluster.scheduler.kind.value).loss,),
+        notes=(plan.scheduler.capability("fraction").loss,),
         help="write `timeSlicing: {replicas: 4}` or another kind of sharing, or change the cluster's scheduler",
     )
 
 
 def _shares_without_count(plan: Plan, pool: Pool, at: Origin) -> Finding:
-    kept = capability("shares", plan.cluster.scheduler.kind.value)
+    kept = plan.scheduler.capability("shares")
     return Finding(
         at.key,
-        f"{_name(plan.cluster.scheduler.kind)} does not count the shares of pool `{pool.name}`",
+        f"{plan.scheduler.title} does not count the shares of pool `{pool.name}`",
         label="shares of the device plugin",
         related=(_scheduler_label(plan),),
         notes=(kept.loss,),
@@ -343,7 +338,7 @@ def _profiles_without_count(plan: Plan, pool: Pool, at: Origin) -> Iterator[Find
 
 
 def _scheduler_label(plan: Plan) -> Label:
-    return Label(_kind_of(plan), f"this cluster has {_name(plan.cluster.scheduler.kind)}")
+    return Label(_kind_of(plan), f"this cluster has {plan.scheduler.title}")
 
 
 # --- The tree of tenants -----------------------------------------------------------------------------------------
@@ -359,18 +354,17 @@ def tenant_tree_too_deep(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the top tenant as the parent of all of them.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.RUNAI:
-        return
-    for tenant in plan.tenants:
+    most = plan.scheduler.most_levels
+    for tenant in plan.tenants if most is not None else ():
         above = list(plan.tree.above(tenant))
-        if len(above) > 1:
+        if len(above) >= (most or 0):
             route = " -> ".join(f"`{name}`" for name in (tenant.name, *(item.name for item in above)))
             yield Finding(
                 tenant.at / "parent",
-                f"tenant `{tenant.name}` is on level {len(above) + 1} of 2",
+                f"tenant `{tenant.name}` is on level {len(above) + 1} of {most}",
                 label=f"`{above[0].name}` has a parent itself",
                 related=(Label(above[0].at / "parent", f"`{above[1].name}`"), _scheduler_label(plan)),
-                notes=(f"{route}; {capability('parent', SchedulerKind.RUNAI.value).loss}",),
+                notes=(f"{route}; {plan.scheduler.capability('parent').loss}",),
                 help=f"write `parent: {above[-1].name}`",
             )
 
@@ -409,7 +403,7 @@ def _kept_by_admission(plan: Plan) -> Iterator[str]:
     found = _needing(plan, Needs.ADMISSION)
     if found:
         titles = joined([concept.title for concept, _ in found])
-        yield f"{_name(plan.cluster.scheduler.kind)} keeps by admission policies alone: {titles}"
+        yield f"{plan.scheduler.title} keeps by admission policies alone: {titles}"
 
 
 @check("GPU539", "scheduler-needs-configuration", Severity.NOTE)
@@ -425,12 +419,11 @@ def scheduler_needs_configuration(plan: Plan) -> Iterator[Finding]:
     Set it where the scheduler is installed. This stays a note with `onLoss: refuse`: nothing is lost once it is set,
     and gpuplan cannot see whether it is. A comment keeps it quiet then.
     """
-    kind = plan.cluster.scheduler.kind
     for concept, found in _needing(plan, Needs.CONFIGURATION):
-        kept = concept.capabilities[kind.value]
+        kept = plan.scheduler.capability(concept.id)
         yield Finding(
             _kind_of(plan),
-            f"{_name(kind)} keeps {concept.title} only if it is configured to",
+            f"{plan.scheduler.title} keeps {concept.title} only if it is configured to",
             label=_asked_for(found),
             related=_places(found),
             notes=_more(found),
@@ -440,6 +433,6 @@ def scheduler_needs_configuration(plan: Plan) -> Iterator[Finding]:
 
 def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
     """What the plan asks for that the scheduler does not keep by its own objects, with the places."""
-    kind = plan.cluster.scheduler.kind.value
-    asked = ((concept, uses(plan, concept.id)) for concept in concepts() if concept.capabilities[kind].needs is needs)
+    needing = (concept for concept in concepts() if plan.scheduler.capability(concept.id).needs is needs)
+    asked = ((concept, uses(plan, concept.id)) for concept in needing)
     return [(concept, found) for concept, found in asked if found]

@@ -17,7 +17,6 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     TimeSlicing,
 )
 from gpuplan.planning.pools import gpu_memory_mib
@@ -298,7 +297,7 @@ def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Divide all GPUs of the nodes, or keep whole GPUs on nodes of their own.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+    if plan.scheduler.uses_whole_gpus_beside_mig:
         return
     for pool in plan.parts:
         whole = pool.find_unit("gpu")

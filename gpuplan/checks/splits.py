@@ -8,7 +8,7 @@ from gpuplan.checks.caps import cap_field, cap_of, each_quota
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, number, total_text
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Amount, Plan, Quota, SchedulerKind, Tenant
+from gpuplan.planning.plan import Amount, Plan, Quota, Tenant
 from gpuplan.wording import listing
 
 
@@ -104,7 +104,7 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add a `split`, or give the tenant one namespace. Kueue and KAI-Scheduler count a tenant's namespaces together.
     """
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUBERNETES:
+    if plan.scheduler.counts_tenants:
         return
     for tenant, quota in each_quota(plan):
         names, cap = tenant.spec.namespaces, cap_of(plan, quota)

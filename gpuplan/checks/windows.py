@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 from gpuplan.wording import closest
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -13,16 +13,14 @@ _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value):
     """What is wrong with a schedule, and what to write instead."""
 
     reason: str
     instead: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Value):
     name: str
     least: int
     most: int

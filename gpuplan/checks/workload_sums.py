@@ -19,7 +19,6 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     Tenant,
     Training,
     UnitKey,
@@ -201,10 +200,9 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise the guarantee, ask for less, or use a preemptible class for what may run on borrowed units.
     """
-    kind = plan.cluster.scheduler.kind
-    if kind is SchedulerKind.KUBERNETES:
+    if not plan.scheduler.reclaims:
         return
-    starts = kind is SchedulerKind.KUEUE
+    starts = not plan.scheduler.evicts_preemptible_alone
     for use in _uses(plan):
         # Parents: guarantees of children lie within theirs, so what fits into those fits there.
         own = _at_once(_lasting(_own(use)))
@@ -245,7 +243,7 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     Nothing, where the workload can stand it: a training job that writes checkpoints, an inference service that may
     have fewer replicas. Otherwise raise the tenant's guarantee.
     """
-    if plan.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if not plan.scheduler.reclaims:
         return
     promised = {total.key: total.guaranteed for total in plan.totals}
     for use in _uses(plan):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from gpuplan.cli.options import (
     write_findings,
 )
 from gpuplan.cli.terminal import Terminal, way_to
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from gpuplan.pipeline import Build, Report
 
 
-@dataclass(frozen=True, slots=True)
-class _Wishes:
+class _Wishes(Value):
     """The options of one build; ``out`` is relative to the repository's root."""
 
     clusters: tuple[str, ...]

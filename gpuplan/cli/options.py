@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from gpuplan.cli.commands import F, option
 from gpuplan.cli.terminal import Terminal
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -28,8 +28,7 @@ SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 """As `gpuplan.policy.models.SchedulerKind`, which help must not load."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Value):
     """A format of findings, and the file it goes to; None is the terminal."""
 
     format: str

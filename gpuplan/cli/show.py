@@ -71,8 +71,7 @@ def command(
 
 def _compared(plans: Sequence[Plan], scheduler: str, format_: str, terminal: Terminal) -> str:
     from gpuplan.checks.comparison import compare
-    from gpuplan.planning.plan import SchedulerKind
+    from gpuplan.planning.schedulers import SCHEDULERS as TRAITS
     from gpuplan.views.comparison import shown_comparisons
 
-    kind = SchedulerKind(scheduler)
-    return shown_comparisons([compare(plan, kind) for plan in plans], format_, terminal.out_theme)
+    return shown_comparisons([compare(plan, TRAITS[scheduler]) for plan in plans], format_, terminal.out_theme)

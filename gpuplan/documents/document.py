@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any
 
 from gpuplan.diagnostics import Location, Origin, Path, Position, SourceFile, Span
 from gpuplan.documents.tree import Node, find_node, read_tree
+from gpuplan.values import Value
 
 
 class Reading(Enum):
@@ -96,8 +96,7 @@ class Document:
         return None
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
+class Layer(Value, eq=False):
     """What one stretch of one file says about a document; ``line`` counts the lines before it."""
 
     file: SourceFile
@@ -116,8 +115,7 @@ class Layer:
         return _get(self.data, path)
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Value):
     """A place in a file that is no value of a document, such as a syntax error. Its parts are where it is."""
 
     location: Location

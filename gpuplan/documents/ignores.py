@@ -6,7 +6,6 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,12 +29,12 @@ from gpuplan.documents.scalars import shortened
 from gpuplan.documents.stretches import Stretch
 from gpuplan.documents.text import check_text
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 EXAMPLE = "# gpuplan: ignore[GPU203] reason"
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Value):
     """Silences findings of some rules whose primary label begins on ``line``; ``span`` is the comment's."""
 
     file: SourceFile

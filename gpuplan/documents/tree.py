@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpuplan.diagnostics import Path, Position, Span
 from gpuplan.documents.events import (
     ALIAS,
@@ -15,10 +13,10 @@ from gpuplan.documents.events import (
     Event,
     event_source,
 )
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Value):
     """A written value: ``key`` spans its key (an item's is the item), ``shown`` what a finding about it underlines."""
 
     key: Span

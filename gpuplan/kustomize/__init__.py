@@ -9,7 +9,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from gpuplan.kustomize.confinement import find_confinement
 from gpuplan.kustomize.running import MAX_PRINTED, Ended, Excess, environment, run
 from gpuplan.kustomize.scratch import Scratch, Sources, laid_out
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 __all__ = [
     "LONGEST_BUILD",
@@ -40,8 +40,7 @@ LONGEST_BUILD: Final = 30
 MARK: Final = "gpuplan.dev/folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Value):
     """What came of a folder: the objects as YAML text, or what kustomize says of there being none.
 
     ``is_late`` says that it was stopped, since it took longer than `LONGEST_BUILD`.

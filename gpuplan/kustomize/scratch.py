@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from posixpath import basename, dirname, join, normpath, relpath
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from gpuplan.values import Value
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+
+class Sources(Value):
     """What is to be copied: files with their content, links with what they lead to, and folders that may be empty.
 
     Paths are from the top of the file system, and none goes through a link: what is behind one has a path of its own.
@@ -24,8 +25,7 @@ class Sources:
     folders: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Scratch:
+class Scratch(Value):
     """``top`` stands for the top of the file system, ``root`` for the repository's root in it.
 
     ``home`` is an empty folder for the program, ``bundles`` one for folders that are no copies.

@@ -17,16 +17,16 @@ What holds for every expression:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any, TypeAlias
+
+from gpuplan.values import Value
 
 Match: TypeAlias = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
 """What a policy judges: by group and version of an API, the operations by resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionRule:
+class AdmissionRule(Value):
     """What must be true of an object, and what its author reads when it is not.
 
     ``details`` is an expression for a message with names in it; ``message`` is what remains when that fails.

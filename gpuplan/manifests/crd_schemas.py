@@ -9,7 +9,6 @@ strict field validation of the API server, a field that would be dropped is an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from os.path import relpath, sep
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
 from gpuplan.manifests.crd_shapes import Misfit, misfits_of_definition, misfits_of_schema
 from gpuplan.manifests.crd_texts import UnreadableCrdError, parse, read
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
+from gpuplan.values import Value
 from gpuplan.wording import listing
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -36,8 +36,7 @@ _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, su
 _HELP: Final = "take the file anew from its release; without it these objects are not checked"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Value):
     """A definition that can be used: its served versions, with their schemas as the CRD has them."""
 
     file: Path
@@ -47,8 +46,7 @@ class Definition:
     """Where in the file each version's schema stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """A file, or a definition in it, that cannot be used, and all that is wrong with it."""
 
     file: Path

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from gpuplan.manifests.kinds import get_kind
+from gpuplan.values import Value
 
 
 class Gvk(NamedTuple):
@@ -62,8 +63,7 @@ class Hook(StrEnum):
     """A Job that must succeed when everything is applied."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Value):
     """A Kubernetes object and the folder that it belongs in.
 
     ``folder`` is relative to the cluster's own folder: ``gpu-operator``, ``namespaces/research``; empty is that folder
@@ -125,8 +125,7 @@ class Manifest:
         return Identity(group, body["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Value):
     """A file that no kustomization applies, such as Helm values; ``path`` is relative to the cluster's own folder.
 
     It is ``about`` documents as a `Manifest` is.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -18,13 +17,13 @@ from gpuplan.diagnostics import Diagnostic, Path, field_path
 from gpuplan.manifests.builtin_schemas import BuiltinSchemas, builtin_schemas
 from gpuplan.manifests.crd_schemas import CrdSchemas, strict_schema
 from gpuplan.manifests.model import Gvk, Manifest
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value):
     """Where an object does not fit its schema; the path is empty when its kind has none."""
 
     manifest: Manifest
@@ -36,8 +35,7 @@ class Problem:
         return f"`{field_path(self.path)}`: {self.message}" if self.path else self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Value):
     """What came of a check.
 
     Problems are in the order of the objects; ``unchecked`` counts the objects of the kinds that no schema is known of.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -13,6 +12,7 @@ from gpuplan.manifests.model import File, Identity, Manifest
 from gpuplan.manifests.rules import FILE_WRITTEN_TWICE, OBJECT_WRITTEN_TWICE
 from gpuplan.manifests.yamltext import to_yaml
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gpuplan build.\n"
 """The first line of every file. It names no version and no date: the same input gives the same bytes."""
@@ -23,8 +23,7 @@ _LONGEST_STEM: Final = 132
 """With a suffix this stays below the 143 bytes that encrypted home folders (eCryptfs) leave to a file name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Value):
     """The files of a cluster by path below the output folder.
 
     ``objects`` are the paths of the files that a kustomization applies, in the order in which they were given.

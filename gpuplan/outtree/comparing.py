@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
 from gpuplan.outtree.paths import IGNORE, IGNORED, LEFTOVERS, check_apart, check_paths
+from gpuplan.values import Value
 
 
 class Action(StrEnum):
@@ -43,8 +43,7 @@ class FileChange(NamedTuple):
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSet:
+class ChangeSet(Value):
     """All that differs between the disk and the desired files, sorted by path.
 
     ``found`` is what the files that change hold now. ``unwanted`` are the files of ours that shall not be there, of

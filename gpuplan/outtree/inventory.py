@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree.disk import Disk
 from gpuplan.outtree.paths import STATE, check_paths
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 INVENTORY: Final = f"{STATE}/inventory"
 _HINT: Final = (
@@ -30,8 +31,7 @@ _DIGEST: Final = regex(r"[0-9A-Za-z:]*")
 """What is written again as it was read; a build of some clusters keeps the lines of the others."""
 
 
-@dataclass(frozen=True)
-class Inventory:
+class Inventory(Value):
     """Digests by path: what a file has or shall have, and what it had before an unfinished run.
 
     ``policies`` are digests by cluster, kind and name of document: ``dev/Pool/a100``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -16,6 +16,7 @@ from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.printing import print_stream
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.changes.pods import Pod
@@ -26,8 +27,7 @@ __all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "
 _OUT = "out"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value):
     """What is wrong with a repository, and the plans of those clusters that could be planned.
 
     ``diagnostics`` are sorted by place; what several clusters share is said once. ``clusters`` are those asked for.
@@ -43,8 +43,7 @@ class Report:
         return not has_errors(self.diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
+class Build(Value):
     """A report and, unless it has errors, every file below `out/`.
 
     ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given

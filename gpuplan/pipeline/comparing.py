@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename
@@ -37,6 +36,7 @@ from gpuplan.pipeline.revisions import (
     read_revision,
 )
 from gpuplan.planning.plan import UNREAD, Plan
+from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ class Impact(NamedTuple):
     holders: tuple[Holder, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Value):
     """All that differs between two platforms, sorted by cluster, worst first.
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about

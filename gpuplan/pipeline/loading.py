@@ -31,6 +31,7 @@ from gpuplan.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVE
 from gpuplan.planning import HandWork, resolve
 from gpuplan.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
+from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
 OVERLAYS = "overlays"
@@ -40,8 +41,7 @@ COMPONENT_KIND = "Component"
 _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """What was read, and the folders that it was read from.
 
     ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are

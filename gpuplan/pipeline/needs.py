@@ -17,6 +17,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import MAX_BYTES, read_bytes
 from gpuplan.kustomize import Sources
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENT_FILE_UNUSABLE
+from gpuplan.values import Value
 from gpuplan.wording import misspelling
 
 MAX_TOTAL: Final = 8 * MAX_BYTES
@@ -28,8 +29,7 @@ _MOST_NAMES: Final = 1_000
 _MAX_LINKS: Final = 40  # of one path, as on Linux
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Value):
     """What one Component is built from.
 
     ``obstacles`` are what kustomize would stumble on, ``remote`` what it would fetch.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -27,6 +26,7 @@ from gpuplan.planning.plan import (
     Retained,
 )
 from gpuplan.policy.models import API_VERSION
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -55,8 +55,7 @@ class Leftover(NamedTuple):
     is_ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Value):
     """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
     Both are empty where ``report`` has errors.

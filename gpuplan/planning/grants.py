@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpuplan.catalog import parse_profile, resource_suffix
 from gpuplan.planning.kai import queue_name
@@ -16,11 +15,13 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
-    SchedulerKind,
     Tenant,
     TimeSlicing,
     Unit,
 )
+from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.planning.schedulers.kubernetes import KUBERNETES
+from gpuplan.values import Value
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
@@ -57,8 +58,7 @@ def has_admission_policies(cluster: Cluster) -> bool:
     return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Value):
     """A resource, a DeviceClass or `FRACTION` that pods of one namespace may ask for in one pool.
 
     ``most_per_container`` is None where a container may ask for any number.
@@ -105,14 +105,12 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
             return False
 
 
-def parameters(
-    tenant: Tenant, namespace: str, scheduler: SchedulerKind = SchedulerKind.KUBERNETES
-) -> Mapping[str, str]:
+def parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:
     """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource or a DeviceClass that it hands out, and how many of it one container may
-    ask for (or ``any``). With KAI-Scheduler there are ``queues``: a pool, and the tenant's queue in it. All keys are
-    always there: an expression that misses one fails, and the policy then refuses.
+    ask for (or ``any``). Where tenants have a queue in each pool there are ``queues``: a pool, and the queue in it. All
+    keys are always there: an expression that misses one fails, and the policy then refuses.
     """
     found = grants(tenant, namespace)
     pools = dict.fromkeys([grant.pool for grant in found])
@@ -122,7 +120,7 @@ def parameters(
         "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
         "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
     }
-    if scheduler is SchedulerKind.KAI:
+    if scheduler.has_queues_by_pool:
         data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
     return data
 

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gpuplan.planning.plan import Allocation, Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.tree import Tree
-
-# https://github.com/kai-scheduler/KAI-Scheduler/blob/main/pkg/common/constants/constants.go
-SCHEDULER_NAME: Final = "kai-scheduler"
-QUEUE_LABEL: Final = "kai.scheduler/queue"
-NODE_POOL_LABEL: Final = "kai.scheduler/node-pool"
-PREEMPTIBILITY_LABEL: Final = "kai.scheduler/preemptibility"
-
-PREEMPTIBLE_BELOW: Final = 100
-"""Work of a priority class below this is preemptible, other work is not, unless a label says which.
-
-(`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` of KAI-Scheduler.)
-"""
-
-OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
-"""The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
 
 
 class Queue(NamedTuple):
@@ -43,16 +28,18 @@ class Queue(NamedTuple):
 
 
 def queue_name(tenant: str, pool: str) -> str:
-    """The queue that a tenant's work in a pool names in the label `QUEUE_LABEL`."""
+    """The queue that a tenant's work in a pool names in a label."""
     return f"{tenant}-{pool}"
 
 
 def queues(plan: Plan) -> tuple[Queue, ...]:
-    """All queues, by pool; a queue comes after the one that it is part of.
+    """All queues, by pool; a queue comes after the one that it is part of. None with a scheduler that has no such ones.
 
     A tenant that others are part of has a queue for all of them. Where it has namespaces of its own it has a second one
     below, for its own work, with what its guarantee leaves when theirs are taken off.
     """
+    if not plan.scheduler.has_queues_by_pool:
+        return ()
     held: dict[str, dict[str, list[Quota]]] = {pool.name: {} for pool in plan.pools}
     for name, quotas in plan.tree.together.items():
         for quota in quotas:

@@ -7,10 +7,6 @@ from typing import Final
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.plan import Allocation, Pool, Tenant, Unit
 
-# https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/constants/constants.go
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
-
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
@@ -61,8 +61,7 @@ _NAMED_CLASS = regex(r"\[:(\^?)([a-z]+):\]")
 _GROUP_START = regex(r"\((?:\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>|(?!\?))")
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Value):
     """Why a pattern cannot be understood; ``column`` counts its characters from 1, ``instead`` says what to write."""
 
     reason: str
@@ -70,29 +69,25 @@ class Unreadable:
     instead: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class One:
+class One(Value):
     """One character out of a set; an empty set matches nothing."""
 
     of: Characters
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Value):
     """Parts one after the other; no parts match the empty text."""
 
     parts: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Value):
     """Any one of the branches."""
 
     branches: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Value):
     """The part at least ``least`` and at most ``most`` times; ``most`` is None where there is no bound."""
 
     part: Tree

@@ -8,7 +8,6 @@ repetition unrolls (Navarro and Raffinot, Flexible Pattern Matching in Strings, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import assert_never
 
@@ -28,6 +27,7 @@ from gpuplan.planning.node_pattern_syntax import (
     characters,
     read,
 )
+from gpuplan.values import Value
 
 __all__ = [
     "LONGEST_NAME",
@@ -55,8 +55,7 @@ Positions = int
 """A set of an automaton's positions: one bit each."""
 
 
-@dataclass(frozen=True, eq=False)
-class NodePattern:
+class NodePattern(Value, eq=False):
     """A pattern as an automaton: ``accepts[p]`` is what position ``p`` reads, ``follow[p]`` where it may go next.
 
     ``foreign`` are the literal characters of the pattern that no node name holds.
@@ -383,8 +382,7 @@ def _spread(pattern: NodePattern, ways: list[Way]) -> dict[tuple[Positions, Char
 # --- Building ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Value):
     """A part of the automaton: whether it may be empty, and where its matches begin and end."""
 
     is_nullable: bool

@@ -7,7 +7,7 @@ of them for that to show in every start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
 from gpuplan.policy.models import (
@@ -47,6 +48,7 @@ from gpuplan.policy.models import (
     Training,
     Window,
 )
+from gpuplan.values import Value
 
 T = TypeVar("T")
 
@@ -115,6 +117,10 @@ class Scheduler(NamedTuple):
     @property
     def runai_cluster_id(self) -> str | None:
         return self.spec.runai.cluster_id if self.spec.runai else None
+
+    @property
+    def traits(self) -> SchedulerTraits:
+        return traits_of(self.kind)
 
 
 class Argocd(NamedTuple):
@@ -281,8 +287,7 @@ class Unit(NamedTuple):
         return self.resource or self.device_class
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(Value):
     """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
 
     ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
@@ -548,8 +553,7 @@ class Component(NamedTuple):
 UNREAD = "?"
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Value):
     """Names of documents that exist but could not be resolved: what refers to them is not wrong for it.
 
     `UNREAD` among them stands for documents that could not even be read. ``incomplete_tenants`` are in the plan,
@@ -564,8 +568,7 @@ class Broken:
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Value):
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
 
     ``removed`` says by kind and name where the overlay takes a document of the bases away.
@@ -591,6 +594,10 @@ class Plan:
     def may_be_divided_by(self, layout: Layout) -> bool:
         """Whether nodes may name the layout, used or not: they do so for a while after their pool has left it."""
         return any(pool.gpu.id == layout.gpu.id for pool in self.pools)
+
+    @property
+    def scheduler(self) -> SchedulerTraits:
+        return self.cluster.scheduler.traits
 
     @cached_property
     def tree(self) -> Tree:
@@ -636,10 +643,10 @@ def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:
-    """What a part of the plan says, by name: each field of its spec, and what is resolved or computed.
+    """What a part of the plan says, by name, places aside: the fields of its spec, and what is resolved or computed.
 
-    What is resolved takes the place of the spec's field of the same name: a default that depends on other things is in
-    the one and not in the other.
+    What is resolved stands for the spec's field of the same name: a default that depends on other things is in the one
+    and not in the other.
     """
     if isinstance(part, BaseModel):
         yield from part
@@ -648,7 +655,8 @@ def said(part: object) -> Iterator[tuple[str, object]]:
     spec = getattr(part, "spec", None)
     if isinstance(spec, BaseModel):
         yield from (item for item in spec if item[0] not in names)
-    yield from ((name, getattr(part, name)) for name in names if name != "spec")
+    resolved = ((name, getattr(part, name)) for name in names if name != "spec")
+    yield from (item for item in resolved if not isinstance(item[1], Origin))
 
 
 # What readers of a plan need of the policy language.
@@ -673,7 +681,6 @@ __all__ = [
     "Platform",
     "PodSecurity",
     "Role",
-    "SchedulerKind",
     "Taint",
     "Training",
     "Window",

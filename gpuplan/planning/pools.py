@@ -11,7 +11,6 @@ from gpuplan.catalog import Gpu, parse_profile, resource_suffix
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.context import Context
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
-from gpuplan.planning.kai import NODE_POOL_LABEL
 from gpuplan.planning.layouts import entry_of, make_layout
 from gpuplan.planning.placement import Refusal
 from gpuplan.planning.plan import (
@@ -30,11 +29,11 @@ from gpuplan.planning.plan import (
     Nodes,
     Pool,
     Rollout,
-    SchedulerKind,
     Sharing,
     TimeSlicing,
     Unit,
 )
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy import models
 
 ALL_DISABLED = "all-disabled"
@@ -42,7 +41,7 @@ ALL_DISABLED = "all-disabled"
 
 
 def resolve_pool(
-    context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout], scheduler: SchedulerKind
+    context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout], scheduler: SchedulerTraits
 ) -> Pool | None:
     """The pool, or None when its GPU model or its layout cannot be found."""
     spec = pool.spec
@@ -71,15 +70,15 @@ def resolve_pool(
 
 
 def _own_labels(
-    name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation, scheduler: SchedulerKind
+    name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation, scheduler: SchedulerTraits
 ) -> dict[str, str]:
     labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
     if (config_name := _mig_config(gpu, sharing)) is not None:
         labels[MIG_CONFIG_LABEL] = config_name
     if allocation is Allocation.DRA:
         labels[DRA_PLUGIN_LABEL] = "true"
-    if scheduler is SchedulerKind.KAI:
-        labels[NODE_POOL_LABEL] = name
+    if scheduler.node_pool_label:
+        labels[scheduler.node_pool_label] = name
     return labels
 
 

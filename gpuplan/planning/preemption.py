@@ -21,8 +21,9 @@ from enum import StrEnum
 from typing import NamedTuple, assert_never
 
 from gpuplan.planning.kueue import evicts_within
-from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, SchedulerKind, Tenant, Unit
+from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
+from gpuplan.planning.schedulers import Evicts, Protects
 
 
 class Mechanism(StrEnum):
@@ -118,18 +119,16 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
     """
     actors = tuple(_actors(plan, pool, unit))
     place = pool.name, unit.name
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUBERNETES:
+    match plan.scheduler.evicts:
+        case Evicts.BY_PRIORITY:
             if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
                 yield from _by_priority(place, actors, _fullness(unit, actors))
-        case SchedulerKind.KUEUE:
+        case Evicts.BY_QUEUE:
             yield from _by_kueue(place, actors)
-        case SchedulerKind.KAI:
-            yield from _by_queues(place, actors, _kai_protection(plan))
-        case SchedulerKind.RUNAI:
-            yield from _by_queues(place, actors, _runai_protection(plan, pool))
-        case kind:
-            assert_never(kind)
+        case Evicts.BY_SHARE:
+            yield from _by_queues(place, actors, _protection(plan, pool))
+        case unknown:
+            assert_never(unknown)
 
 
 # --- Who there is ------------------------------------------------------------------------------------------------
@@ -288,26 +287,31 @@ class _Protection(NamedTuple):
     reclaim: Mapping[str, str | None]
 
 
-def _kai_protection(plan: Plan) -> _Protection:
-    """A tenant's own time, or that of the nearest that it is part of; so it is in the shards that gpuplan writes.
+def _protection(plan: Plan, pool: Pool) -> _Protection:
+    match plan.scheduler.protects:
+        case Protects.NOBODY:
+            return _alike(plan, None)
+        case Protects.EACH_POOL:
+            return _alike(plan, minimum_run_time(plan, pool))
+        case Protects.EACH_TENANT:
+            # A tenant's own time, or that of the nearest that it is part of; so it is in the shards that gpuplan writes
+            # (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`).
+            paths = {tenant.name: plan.tree.path(tenant) for tenant in plan.tenants}
+            return _Protection(
+                {name: _first(tenant.spec.protect.preempt for tenant in path) for name, path in paths.items()},
+                {name: _first(tenant.spec.protect.reclaim for tenant in path) for name, path in paths.items()},
+            )
+        case unknown:
+            assert_never(unknown)
 
-    (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`.)
-    """
-    paths = {tenant.name: plan.tree.path(tenant) for tenant in plan.tenants}
-    return _Protection(
-        {name: _first(tenant.spec.protect.preempt for tenant in path) for name, path in paths.items()},
-        {name: _first(tenant.spec.protect.reclaim for tenant in path) for name, path in paths.items()},
-    )
+
+def _alike(plan: Plan, min_run_time: str | None) -> _Protection:
+    same = dict.fromkeys([tenant.name for tenant in plan.tenants], min_run_time)
+    return _Protection(same, same)
 
 
 def _first(stated: Iterable[str | None]) -> str | None:
     return next((value for value in stated if value is not None), None)
-
-
-def _runai_protection(plan: Plan, pool: Pool) -> _Protection:
-    """A node pool has one time for everybody."""
-    same = dict.fromkeys([tenant.name for tenant in plan.tenants], minimum_run_time(plan, pool))
-    return _Protection(same, same)
 
 
 def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection) -> Iterator[Eviction]:

@@ -11,14 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
 from gpuplan.planning.tree import Tree
-
-PROJECT_LABEL: Final = "runai/queue"
-"""What makes an existing namespace that of a project
-(https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
 
 class Grant(NamedTuple):

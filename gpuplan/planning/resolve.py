@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuplan.catalog import Catalog
 from gpuplan.diagnostics import Diagnostic, Origin
@@ -21,20 +20,20 @@ from gpuplan.planning.plan import (
     Pool,
     PriorityClass,
     Retained,
-    SchedulerKind,
     Tenant,
     Workload,
 )
 from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.retained import resolve_retained
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tenants import limit_depth, resolve_tenant
 from gpuplan.planning.totals import add_up
 from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class HandWork:
+class HandWork(Value):
     """What a cluster's overlay holds beside policies: its kustomize Components and their documents."""
 
     components: tuple[Component, ...] = ()
@@ -60,7 +59,7 @@ def resolve(
     context = Context(catalog, _names(parsed), removed or {}, is_partial)
     by_kind = _by_kind(parsed)
     layouts = _layouts(context, by_kind.get("MigLayout", ()))
-    pools = _pools(context, by_kind.get("Pool", ()), layouts, cluster.policy.spec.scheduler.kind)
+    pools = _pools(context, by_kind.get("Pool", ()), layouts, traits_of(cluster.policy.spec.scheduler.kind))
     settings = resolve_cluster(cluster.origin / "spec", cluster.policy, pools.values())
     classes = _priority_classes(by_kind.get("PriorityClass", ()))
     _check_fallbacks(context, pools)
@@ -121,7 +120,7 @@ def _layouts(context: Context, parsed: Iterable[Parsed]) -> dict[str, Layout]:
 
 
 def _pools(
-    context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout], scheduler: SchedulerKind
+    context: Context, parsed: Iterable[Parsed], layouts: dict[str, Layout], scheduler: SchedulerTraits
 ) -> dict[str, Pool]:
     pools: dict[str, Pool] = {}
     for item in parsed:

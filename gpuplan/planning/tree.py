@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.planning.plan import Amount, Quota, Tenant, UnitKey
@@ -23,8 +24,7 @@ class Part(NamedTuple):
     whole: Quota
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(Value, eq=False):
     """Tenants by their parents. A parent that is none of them counts as none.
 
     Parents that form a circle have no top: whoever walks up ends before the tenant that it began with, or before the

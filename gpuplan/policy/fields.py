@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from pydantic import BaseModel
@@ -15,12 +14,12 @@ from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import KINDS, Model
+from gpuplan.values import Value
 
 _INDEX = regex(r"\[[0-9]*\]")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDoc:
+class FieldDoc(Value):
     """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`."""
 
     path: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_args, get_origin
+
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -12,49 +13,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Value):
     """What a field is called in a sentence, where the words of its name are not right: `environment` for ``env``."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Keyed:
+class Keyed(Value):
     """What tells the items of a list apart: fields by their names here. Without it an item's place in the list does."""
 
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyText:
+class AnyText(Value):
     """A text of which the policy language asks nothing, and the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Value):
     """A text, or the keys of a mapping, that a check holds to its form; ``code`` is that of the check's rule."""
 
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class Essential:
+class Essential(Value):
     """A field whose default means something else than a wrong value did: with it checks would find what nobody wrote.
 
     No policy is made of a document where such a field is wrong.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Independent:
+class Independent(Value):
     """A list of which an item more or less does not make the others wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlsoCalled:
+class AlsoCalled(Value):
     """What a field is called in the files of the GPU Operator and of Kubernetes."""
 
     names: tuple[str, ...]

@@ -2,10 +2,10 @@
 
 # No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 LONGEST_LABEL: Final = 63
 LONGEST_SUBDOMAIN: Final = 253
@@ -18,8 +18,7 @@ _LABEL: Final = regex(DNS_LABEL)
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
-@dataclass(frozen=True)
-class Naming:
+class Naming(Value):
     """A kind of name; ``carrier`` says what in the cluster has it. Its form is a rule of its own, not of the type.
 
     What breaks it is read all the same, and GPU120 and GPU121 tell of it: the rest of the policy can be judged.
@@ -48,8 +47,7 @@ class Naming:
         return {**handler(core), "pattern": self.pattern, "maxLength": self.longest}
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Value):
     """A name of something that has the name elsewhere in the policies, where it is judged."""
 
     naming: Naming

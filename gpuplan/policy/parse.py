@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Location, Origin, Path
 from gpuplan.policy.models import KINDS, Policy
+from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.documents import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Value):
     """A document and the policy that it holds; ``policy`` is None when no policy can be made of it.
 
     A policy may stand beside errors: wrong optional values are left out, so that the rest can still be judged.
@@ -33,8 +32,7 @@ class Parsed:
         return Origin(_Renumbered(self.document, self.left_out)) if self.left_out else self.document.origin
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Renumbered:
+class _Renumbered(Value, eq=False):
     """A document of whose lists some items are left out; it is asked by the numbers that the others then have."""
 
     document: Document

@@ -8,21 +8,20 @@ the JSON Schema has it too. No message shows a pattern: each stands here with it
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 
 def _nothing(_: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Value):
     """What a text should be; ``mend`` gives what was most likely meant by another one, or nothing."""
 
     words: str

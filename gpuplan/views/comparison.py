@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from gpuplan.catalog.schedulers import SCHEDULERS, Capability
+from gpuplan.catalog.schedulers import Capability
 from gpuplan.checks.comparison import ConceptChange, SchedulerComparison
 from gpuplan.checks.uses import Use
 from gpuplan.diagnostics import Origin
@@ -34,14 +34,14 @@ def shown_comparisons(comparisons: Sequence[SchedulerComparison], format_: str, 
 
 def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
     """One cluster: what changes, with the places, and what does not."""
-    present, other = comparison.present.value, comparison.other.value
-    heading = f"Cluster {comparison.cluster}: from {SCHEDULERS[present]} to {SCHEDULERS[other]}"
+    present, other = comparison.present, comparison.other
+    heading = f"Cluster {comparison.cluster}: from {present.title} to {other.title}"
     parts = (
         f"{theme.paint(printable(heading), Style.STRONG)}\n",
-        _part("Gained", comparison.gained, other, lambda kept: f"by {kept.how}", theme),
-        _part("Lost", comparison.lost, other, lambda kept: kept.loss, theme),
+        _part("Gained", comparison.gained, other.kind.value, lambda kept: f"by {kept.how}", theme),
+        _part("Lost", comparison.lost, other.kind.value, lambda kept: kept.loss, theme),
         _errors(comparison, theme),
-        _part("Needs configuration", comparison.settings, other, lambda kept: kept.setting, theme),
+        _part("Needs configuration", comparison.settings, other.kind.value, lambda kept: kept.setting, theme),
         _titles("Kept by both", comparison.kept, theme),
         _titles("Lost by both", comparison.lost_by_both, theme),
     )
@@ -106,8 +106,8 @@ def _comparison(comparison: SchedulerComparison) -> dict[str, Any]:
     }
     return {
         "name": comparison.cluster,
-        "from": comparison.present.value,
-        "to": comparison.other.value,
+        "from": comparison.present.kind.value,
+        "to": comparison.other.kind.value,
         **{name: [_change_as_data(change, comparison) for change in found] for name, found in parts.items()},
         "errors": [
             {"code": found.code, "message": found.finding.message, **_place_as_data(found.finding.at)}
@@ -117,8 +117,8 @@ def _comparison(comparison: SchedulerComparison) -> dict[str, Any]:
 
 
 def _change_as_data(change: ConceptChange, comparison: SchedulerComparison) -> dict[str, Any]:
-    before = change.concept.capabilities[comparison.present.value]
-    after = change.concept.capabilities[comparison.other.value]
+    before = change.concept.capabilities[comparison.present.kind.value]
+    after = change.concept.capabilities[comparison.other.kind.value]
     return {
         "concept": change.concept.id,
         "title": change.concept.title,

@@ -60,7 +60,7 @@ def subjects() -> list[str]:
 
 def _schedulers() -> list[str]:
     """The list of schedulers, and each of them."""
-    from gpuplan.catalog.schedulers import SCHEDULERS
+    from gpuplan.planning.schedulers import SCHEDULERS
 
     return [SCHEDULER, *(f"{SCHEDULER}/{name}" for name in SCHEDULERS)]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
+from gpuplan.values import Value
 from gpuplan.views.text import cells, count, printable
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
 
@@ -68,8 +68,7 @@ def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) ->
 # --- What is marked ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(Value):
     """A stretch of source to underline, with the words beside it."""
 
     location: Location
@@ -127,8 +126,7 @@ def _sections(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
 # --- Drawing -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
+class _Drawing(Value):
     """Draws the frames of one finding; ``gutter`` is the width of its line numbers."""
 
     theme: Theme

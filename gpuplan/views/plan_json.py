@@ -88,11 +88,8 @@ def _units(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> Iterator[dict
 def _part(part: object) -> dict[str, Any]:
     published = _PUBLISHED.get(type(part), _AS_IT_IS)
     fields = ((name, value) for name, value in said(part) if name not in published.left_out)
-    own = {published.renamed.get(name, name): _plain(value) for name, value in fields if name not in _PLACES}
+    own = {published.renamed.get(name, name): _plain(value) for name, value in fields}
     return {**own, **{name: _plain(value) for name, value in published.more(part).items()}}
-
-
-_PLACES: Final = ("at", "layout_at")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - anything that a plan holds, as JSON

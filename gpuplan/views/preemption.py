@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.catalog.schedulers import SCHEDULERS
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
 from gpuplan.views.text import count, indent, printable, table
@@ -32,7 +31,7 @@ _SHOWN: Final = 3
 def preemption_page(plan: Plan, theme: Theme) -> str:
     """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
     found = evictions(plan)
-    heading = f"Cluster {plan.cluster.name}: who can evict whom with {SCHEDULERS[plan.cluster.scheduler.kind.value]}"
+    heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
     rows = [_row(eviction) for eviction in found]
     text = table(("POOL", "UNIT", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
     disturbed = {(eviction.pool, eviction.unit) for eviction in found}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import click
 
 from gpuplan.catalog import Gpu
-from gpuplan.catalog.schedulers import SCHEDULERS, Capability, Concept, Support, concepts, release_read
+from gpuplan.catalog.schedulers import Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.policy.fields import FieldDoc
+from gpuplan.values import Value
 from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
 from gpuplan.views.fields import name
 from gpuplan.views.rules import how_to_ignore
@@ -21,8 +22,7 @@ NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. 
 _HELP_WIDTH = 90
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Value):
     """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
 
     refused: str = ""
@@ -123,7 +123,7 @@ def schedulers_document() -> str:
         "scheduler with another for the policies at hand. What it loses of them is a finding, or an error with "
         "`onLoss: refuse`.\n\n"
     )
-    overview = _table(("What", "Field", *SCHEDULERS.values()), rows)
+    overview = _table(("What", "Field", *(found.title for found in SCHEDULERS.values())), rows)
     return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(_scheduler_section(name) for name in SCHEDULERS)
 
 
@@ -143,7 +143,7 @@ def _scheduler_section(name: str) -> str:
         for concept, kept in ((concept, concept.capabilities[name]) for concept in concepts())
     ]
     table = _table(("What", "Kept", "How", "Read in"), rows)
-    return f"## {SCHEDULERS[name]}\n\nAs read in {release_read(name)}.\n\n{table}"
+    return f"## {SCHEDULERS[name].title}\n\nAs read in {release_read(name)}.\n\n{table}"
 
 
 # --- Fields ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from textwrap import fill
 from typing import Final
 
-from gpuplan.catalog.schedulers import SCHEDULERS, Capability, Concept, Needs, Support, concepts, release_read
+from gpuplan.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.views.fields import WIDEST
 from gpuplan.views.rules import marked_up
 from gpuplan.views.text import indent, table
@@ -18,7 +19,12 @@ HEADINGS: Final = {Support.EXACT: "Kept", Support.LOSSY: "Kept in part", Support
 def schedulers_table() -> str:
     """One line for each scheduler: how much it keeps."""
     rows = [
-        (f"scheduler/{name}", SCHEDULERS[name], release_read(name), *(str(_count(name, item)) for item in Support))
+        (
+            f"scheduler/{name}",
+            SCHEDULERS[name].title,
+            release_read(name),
+            *(str(_count(name, item)) for item in Support),
+        )
         for name in SCHEDULERS
     ]
     headings = ("SUBJECT", "SCHEDULER", "AS READ IN", *(heading.upper() for heading in HEADINGS.values()))
@@ -31,7 +37,7 @@ def _count(name: str, support: Support) -> int:
 
 def scheduler_page(name: str, theme: Theme) -> str:
     """All that one scheduler keeps of what a policy can ask for, by how well."""
-    head = f"{theme.paint(SCHEDULERS[name], Style.STRONG)}  as read in {release_read(name)}\n"
+    head = f"{theme.paint(SCHEDULERS[name].title, Style.STRONG)}  as read in {release_read(name)}\n"
     parts = (_supported(name, support, theme) for support in Support)
     return "\n".join((head, *filter(None, parts)))
 

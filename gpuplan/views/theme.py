@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuplan.diagnostics import Location, Severity
+from gpuplan.values import Value
 
 
 class Style(StrEnum):
@@ -25,8 +25,7 @@ class Style(StrEnum):
 SEVERITY_STYLES = {Severity.ERROR: Style.ERROR, Severity.WARNING: Style.WARNING, Severity.NOTE: Style.NOTE}
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(Value):
     """Colours are used only when asked for. ``width`` is in terminal cells; source lines are cropped to it.
 
     ``root`` is the way from where the reader stands to the repository's root: empty, or a path that ends in ``/``.

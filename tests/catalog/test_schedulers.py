@@ -8,15 +8,17 @@ import pytest
 import yaml
 
 from gpuplan import catalog
-from gpuplan.catalog.schedulers import SCHEDULERS, Concept, Needs, Support, capability, concepts
+from gpuplan.catalog.schedulers import Concept, Needs, Support, capability, concepts
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.policy.fields import find_field
 from gpuplan.policy.models import SchedulerKind
 
 ALL = pytest.mark.parametrize("concept", concepts(), ids=lambda concept: concept.id)
 
 
-def test_the_schedulers_are_those_of_the_policy_language() -> None:
-    assert list(SCHEDULERS) == [kind.value for kind in SchedulerKind]
+@ALL
+def test_every_scheduler_of_the_policy_language_has_a_column(concept: Concept) -> None:
+    assert list(concept.capabilities) == [kind.value for kind in SchedulerKind]
 
 
 def test_ids_are_unique() -> None:
@@ -46,7 +48,7 @@ def test_no_comma_cuts_a_text_in_two() -> None:
     file = Path(catalog.__file__).parent / "scheduler_data" / "capabilities.yaml"
     matrix = yaml.safe_load(file.read_text())
     keys = {key for row in matrix["concepts"] for name in SCHEDULERS for key in row[name]}
-    assert keys == {"support", "how", "loss", "needs", "setting", "source", "uncertain"}
+    assert keys == {"support", "how", "loss", "lost", "needs", "setting", "source", "uncertain"}
 
 
 def test_a_source_is_an_address_of_the_release_that_was_read() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpuplan.checks.comparison import ConceptChange, SchedulerComparison, compare
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.checks.test_losses import BORROWS, HUNGRY, LOST, research
 from tests.checks.test_uses import CLASSES, a_pool
 from tests.plans import a_cluster, a_plan
@@ -19,12 +20,12 @@ def ids(changes: tuple[ConceptChange, ...]) -> list[str]:
     return [change.concept.id for change in changes]
 
 
-def from_kueue(other: SchedulerKind) -> SchedulerComparison:
+def from_kueue(other: SchedulerTraits) -> SchedulerComparison:
     return compare(a_policy(), other)
 
 
 def test_to_kai_ranks_and_run_times_are_gained_and_the_bound_on_lending_is_lost() -> None:
-    found = from_kueue(SchedulerKind.KAI)
+    found = from_kueue(SCHEDULERS["kai"])
     assert ids(found.gained) == ["surplus-rank", "protect"]
     assert ids(found.lost) == ["lendable"]
     assert ids(found.kept) == ["guaranteed", "limit", "surplus-weight", "whole-gpus"]
@@ -32,21 +33,21 @@ def test_to_kai_ranks_and_run_times_are_gained_and_the_bound_on_lending_is_lost(
 
 
 def test_to_plain_kubernetes_every_guarantee_is_lost() -> None:
-    found = from_kueue(SchedulerKind.KUBERNETES)
+    found = from_kueue(SCHEDULERS["kubernetes"])
     assert ids(found.gained) == []
     assert ids(found.lost) == ["guaranteed", "limit", "lendable", "surplus-weight"]
     assert ids(found.lost_by_both) == ["surplus-rank", "protect"]
 
 
 def test_the_way_back_gains_what_was_lost_and_needs_configuration() -> None:
-    found = compare(a_policy("kind: kubernetes"), SchedulerKind.KUEUE)
+    found = compare(a_policy("kind: kubernetes"), SCHEDULERS["kueue"])
     assert ids(found.gained) == ["guaranteed", "limit", "lendable", "surplus-weight"]
     assert ids(found.lost) == []
     assert ids(found.settings) == ["surplus-weight"]
 
 
 def test_a_change_names_the_places() -> None:
-    [change] = from_kueue(SchedulerKind.KAI).lost
+    [change] = from_kueue(SCHEDULERS["kai"]).lost
     assert [(str(use.at), use.text) for use in change.places] == [
         ("spec.quotas[0].lendable", "`research` lends 2 of 4")
     ]
@@ -54,19 +55,19 @@ def test_a_change_names_the_places() -> None:
 
 def test_one_concept_may_be_gained_here_and_stay_lost_there() -> None:
     plan = a_plan(a_cluster("kind: kubernetes") + LOST["gang"].replace("gang: 2", "gang: 4"))
-    assert ids(compare(plan, SchedulerKind.KUEUE).gained) == ["gang"]
+    assert ids(compare(plan, SCHEDULERS["kueue"]).gained) == ["gang"]
     partial = a_plan(a_cluster("kind: kubernetes") + LOST["gang"])
-    assert ids(compare(partial, SchedulerKind.KUEUE).lost_by_both) == ["gang"]
+    assert ids(compare(partial, SCHEDULERS["kueue"]).lost_by_both) == ["gang"]
 
 
 def test_a_scheduler_compared_with_itself_changes_nothing() -> None:
-    found = from_kueue(SchedulerKind.KUEUE)
+    found = from_kueue(SCHEDULERS["kueue"])
     assert (found.gained, found.lost, found.errors) == ((), (), ())
     assert ids(found.lost_by_both) == ["surplus-rank", "protect"]
 
 
 def test_what_a_build_would_refuse_is_said_before_it() -> None:
     plan = a_plan(a_cluster("kind: kueue") + a_pool() + CLASSES.replace("value: 50", "value: 150"))
-    found = compare(plan, SchedulerKind.KAI)
+    found = compare(plan, SCHEDULERS["kai"])
     assert [error.code for error in found.errors] == ["GPU505", "GPU516"]
-    assert compare(plan, SchedulerKind.KUBERNETES).errors == ()
+    assert compare(plan, SCHEDULERS["kubernetes"]).errors == ()

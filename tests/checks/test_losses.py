@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.schedulers import SCHEDULERS, Support, capability, concepts
+from gpuplan.catalog.schedulers import Support, capability, concepts
 from gpuplan.checks import run
-from gpuplan.checks.losses import contended, losses
+from gpuplan.checks.losses import PLACES, contended, losses
 from gpuplan.checks.uses import uses
-from gpuplan.planning.plan import SchedulerKind
+from gpuplan.planning.schedulers import SCHEDULERS
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan
 
@@ -120,7 +120,7 @@ KINDS = pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_what_is_not_kept_is_a_loss_and_a_finding_and_what_is_kept_is_neither(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}") + LOST[concept])
     is_exact = capability(concept, scheduler).support is Support.EXACT
-    assert bool(losses(plan, concept, SchedulerKind(scheduler))) != is_exact
+    assert bool(losses(plan, concept, SCHEDULERS[scheduler])) != is_exact
     found = {diagnostic.code for diagnostic in run(plan)} & REPORTED.get(concept, set())
     assert bool(found) != is_exact
 
@@ -129,7 +129,7 @@ def test_what_is_not_kept_is_a_loss_and_a_finding_and_what_is_kept_is_neither(co
 @KINDS
 def test_what_is_not_asked_for_is_not_lost(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}"))
-    assert losses(plan, concept, SchedulerKind(scheduler)) == ()
+    assert losses(plan, concept, SCHEDULERS[scheduler]) == ()
 
 
 SPLIT = a_tenant("namespaces: [a, b]\n  quotas: [{pool: a100, guaranteed: 4, split: {a: 3, b: 1}}]")
@@ -168,7 +168,7 @@ KEPT = {
 def test_what_is_kept_in_part_may_be_enough(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}") + KEPT[concept, scheduler])
     assert len(uses(plan, concept)) > 0
-    assert losses(plan, concept, SchedulerKind(scheduler)) == ()
+    assert losses(plan, concept, SCHEDULERS[scheduler]) == ()
 
 
 FITS = a_tenant("namespaces: [modest]\n  quotas: [{pool: a100, guaranteed: 0, limit: 4}]", "modest")
@@ -178,16 +178,16 @@ FITS = a_tenant("namespaces: [modest]\n  quotas: [{pool: a100, guaranteed: 0, li
 def test_nothing_is_lost_where_all_caps_fit(concept: str) -> None:
     more = "surplus: {weight: 2, rank: 1}\n  protect: {preempt: 1h, reclaim: 1h}"
     text = a_pool() + research("guaranteed: 4, limit: 12, lendable: 2", more) + FITS
-    assert losses(a_plan(text), concept, SchedulerKind.KUBERNETES) == ()
+    assert losses(a_plan(text), concept, SCHEDULERS["kubernetes"]) == ()
     contested = text.replace("limit: 12", "limit: 13")
-    assert len(losses(a_plan(contested), concept, SchedulerKind.KUBERNETES)) > 0
+    assert len(losses(a_plan(contested), concept, SCHEDULERS["kubernetes"])) > 0
 
 
 def test_a_guarantee_is_kept_as_long_as_the_others_leave_room_for_it() -> None:
     text = a_pool() + research("guaranteed: 12, limit: 16") + FITS
-    assert losses(a_plan(text), "guaranteed", SchedulerKind.KUBERNETES) == ()
+    assert losses(a_plan(text), "guaranteed", SCHEDULERS["kubernetes"]) == ()
     crowded = text.replace("limit: 4", "limit: 5")
-    assert len(losses(a_plan(crowded), "guaranteed", SchedulerKind.KUBERNETES)) == 1
+    assert len(losses(a_plan(crowded), "guaranteed", SCHEDULERS["kubernetes"])) == 1
 
 
 def test_one_tenant_alone_contends_with_nobody() -> None:
@@ -196,7 +196,7 @@ def test_one_tenant_alone_contends_with_nobody() -> None:
 
 def test_kueue_evicts_within_a_queue_and_takes_back_what_was_lent() -> None:
     plan = a_plan(LOST["preemptible"])
-    assert [use.text for use in losses(plan, "preemptible", SchedulerKind.KUEUE)] == [
+    assert [use.text for use in losses(plan, "preemptible", SCHEDULERS["kueue"])] == [
         "pods of `urgent` are evicted by those of `patient`",
         "pods of `urgent` give back what `research` borrowed",
     ]
@@ -204,7 +204,7 @@ def test_kueue_evicts_within_a_queue_and_takes_back_what_was_lent() -> None:
 
 def test_a_queue_of_kueue_evicts_nobody_where_no_class_is_meant_to() -> None:
     plan = a_plan(LOST["preemptible"].replace("patient, humble]", "patient]"))
-    assert [use.text for use in losses(plan, "preemptible", SchedulerKind.KUEUE)] == [
+    assert [use.text for use in losses(plan, "preemptible", SCHEDULERS["kueue"])] == [
         "pods of `urgent` give back what `research` borrowed"
     ]
 
@@ -212,9 +212,9 @@ def test_a_queue_of_kueue_evicts_nobody_where_no_class_is_meant_to() -> None:
 def test_run_ai_has_one_time_for_a_pool_and_seven_ranks() -> None:
     both = "protect: {preempt: 1h, reclaim: 60m}"
     alike = a_pool() + research(more=both)
-    assert losses(a_plan(alike), "protect", SchedulerKind.RUNAI) == ()
-    assert len(losses(a_plan(alike + HUNGRY), "protect", SchedulerKind.RUNAI)) == 2
-    assert [use.text for use in losses(a_plan(LOST["surplus-rank"]), "surplus-rank", SchedulerKind.RUNAI)] == [
+    assert losses(a_plan(alike), "protect", SCHEDULERS["runai"]) == ()
+    assert len(losses(a_plan(alike + HUNGRY), "protect", SCHEDULERS["runai"])) == 2
+    assert [use.text for use in losses(a_plan(LOST["surplus-rank"]), "surplus-rank", SCHEDULERS["runai"])] == [
         "`t4` has rank 4",
         "`t5` has rank 5",
     ]
@@ -223,17 +223,27 @@ def test_run_ai_has_one_time_for_a_pool_and_seven_ranks() -> None:
 def test_a_weight_of_a_parent_is_lost_where_its_children_borrow() -> None:
     top = a_tenant("surplus: {weight: 3}", "top")
     plan = a_plan(a_pool() + top + research(BORROWS, "parent: top") + HUNGRY)
-    assert [use.text for use in losses(plan, "surplus-weight", SchedulerKind.KUBERNETES)] == ["`top` has weight 3"]
+    assert [use.text for use in losses(plan, "surplus-weight", SCHEDULERS["kubernetes"])] == ["`top` has weight 3"]
 
 
 def test_evictions_across_tenants_name_who_suffers() -> None:
     plan = a_plan(LOST["priority"])
-    assert [use.text for use in losses(plan, "priority", SchedulerKind.KUBERNETES)] == [
+    assert [use.text for use in losses(plan, "priority", SCHEDULERS["kubernetes"])] == [
         "pods with `urgent` evict lower ones of `research`"
     ]
 
 
 def test_whole_gpus_beside_partitions_are_lost_to_kai() -> None:
     devices = "[{gpus: [0, 1, 2, 3, 4, 5, 6], instances: {1g.10gb: 7}}, {gpus: [7], enabled: false}]"
-    [use] = losses(a_plan(a_pool(f"sharing: {{mig: {{devices: {devices}}}}}")), "mig", SchedulerKind.KAI)
+    [use] = losses(a_plan(a_pool(f"sharing: {{mig: {{devices: {devices}}}}}")), "mig", SCHEDULERS["kai"])
     assert use.text == "`gpu` of pool `a100`"
+
+
+def test_the_matrix_names_the_places_that_are_known_and_all_of_them() -> None:
+    named = {kept.lost for concept in concepts() for kept in concept.capabilities.values()} - {""}
+    assert named == set(PLACES)
+
+
+def test_what_is_kept_is_lost_nowhere() -> None:
+    kept = [kept for concept in concepts() for kept in concept.capabilities.values() if kept.support is Support.EXACT]
+    assert {found.lost for found in kept} == {""}

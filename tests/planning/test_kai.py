@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction as Ratio
 from typing import NamedTuple
 
-from gpuplan.planning.kai import NODE_POOL_LABEL, queues
+from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 from tests.plans import a_cluster, a_plan
 
 POOLS = """\

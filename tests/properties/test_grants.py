@@ -16,7 +16,7 @@ from gpuplan.backends import kai, kueue, namespaces, runai
 from gpuplan.checks import run
 from gpuplan.checks.losses import losses
 from gpuplan.manifests import Manifest
-from gpuplan.planning.plan import SchedulerKind
+from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.backends.kueue.arithmetic import Key, Node, a_tree
 from tests.properties.policies import KINDS, Grant, Policy, Team, policies
 
@@ -30,7 +30,7 @@ def total(amounts: Iterable[float | None]) -> float | None:
     return None if None in found else sum(amount or 0 for amount in found)
 
 
-def is_named(policy: Policy, concept: str, kind: SchedulerKind, team: Team, grant: Grant) -> bool:
+def is_named(policy: Policy, concept: str, kind: SchedulerTraits, team: Team, grant: Grant) -> bool:
     """Whether a loss of the concept points at the quota."""
     tenant = next(found for found in policy.plan.tenants if found.name == team.name)
     at = tenant.quotas[team.grants.index(grant)].at
@@ -41,9 +41,9 @@ def is_named(policy: Policy, concept: str, kind: SchedulerKind, team: Team, gran
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.data(), st.sampled_from(SchedulerKind), st.sampled_from(CAPS))
-def test_the_policies_are_valid(data: st.DataObject, kind: SchedulerKind, of: str) -> None:
-    policy = data.draw(policies(kind.value, cap=of))
+@given(st.data(), st.sampled_from(list(SCHEDULERS)), st.sampled_from(CAPS))
+def test_the_policies_are_valid(data: st.DataObject, kind: str, of: str) -> None:
+    policy = data.draw(policies(kind, cap=of))
     assert [(found.code, found.finding.message) for found in run(policy.plan) if found.is_error] == []
 
 
@@ -115,7 +115,7 @@ def test_a_plain_cap_is_for_its_pool_or_that_is_named(data: st.DataObject, of: s
             bound = cap(grant, of)
             if bound is not None and caps.reach(team, grant.pool, grant.unit) > bound:
                 assert any(
-                    is_named(policy, "pool", SchedulerKind.KUBERNETES, team, other)
+                    is_named(policy, "pool", SCHEDULERS["kubernetes"], team, other)
                     for other in team.grants
                     if other.resource == grant.resource
                 )
@@ -126,7 +126,7 @@ def test_a_plain_cap_is_for_its_pool_or_that_is_named(data: st.DataObject, of: s
 def test_a_plain_guarantee_holds_against_all_others_or_is_named(data: st.DataObject, of: str) -> None:
     policy = data.draw(policies("kubernetes", is_flat=True, cap=of))
     caps = Caps(policy)
-    kind = SchedulerKind.KUBERNETES
+    kind = SCHEDULERS["kubernetes"]
     for team in policy.teams:
         for grant in team.grants:
             capacity = KINDS[grant.pool].units[grant.unit][1]
@@ -142,7 +142,7 @@ def test_a_plain_guarantee_holds_against_all_others_or_is_named(data: st.DataObj
 @given(st.data(), st.sampled_from(CAPS))
 def test_plain_children_stay_within_their_parent_or_that_is_named(data: st.DataObject, of: str) -> None:
     policy = data.draw(policies("kubernetes", cap=of))
-    kind = SchedulerKind.KUBERNETES
+    kind = SCHEDULERS["kubernetes"]
     for team in policy.teams:
         for grant in team.grants:
             held = [
@@ -287,7 +287,7 @@ def test_what_kai_does_not_tell_apart_is_named(policy: Policy) -> None:
         for pool in {grant.pool for grant in team.grants} if team.namespaces else ():
             if can_be_exchanged(policy, team, pool):
                 grants = in_pool(team, pool)
-                assert any(is_named(policy, "unit", SchedulerKind.KAI, team, grant) for grant in grants)
+                assert any(is_named(policy, "unit", SCHEDULERS["kai"], team, grant) for grant in grants)
 
 
 # --- Run:ai ----------------------------------------------------------------------------------------------------------

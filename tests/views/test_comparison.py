@@ -5,7 +5,7 @@ from __future__ import annotations
 import jsonschema
 
 from gpuplan.checks.comparison import compare
-from gpuplan.planning.plan import SchedulerKind
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.views.comparison import comparison_page, comparisons_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.theme import PLAIN
@@ -17,7 +17,7 @@ from tests.views.test_plan import strictly
 
 def test_a_page_says_what_is_gained_and_lost_and_where() -> None:
     assert (
-        comparison_page(compare(a_policy(), SchedulerKind.KAI), PLAIN)
+        comparison_page(compare(a_policy(), SCHEDULERS["kai"]), PLAIN)
         == """\
 Cluster test: from Kueue to KAI-Scheduler
 
@@ -45,7 +45,7 @@ Kept by both
 
 def test_where_nothing_changes_the_page_says_so() -> None:
     plan = a_plan(a_cluster("kind: kueue") + a_pool("sharing: {exclusive: {}}"))
-    page = comparison_page(compare(plan, SchedulerKind.KAI), PLAIN)
+    page = comparison_page(compare(plan, SCHEDULERS["kai"]), PLAIN)
     assert page.startswith("Cluster test: from Kueue to KAI-Scheduler\n\nGained\n  nothing\n\nLost\n  nothing\n")
 
 
@@ -55,14 +55,14 @@ def test_only_a_few_places_are_named() -> None:
         for index in range(5)
     ]
     plan = a_plan(a_cluster("kind: kueue") + a_pool() + "".join(tenants))
-    page = comparison_page(compare(plan, SchedulerKind.KUBERNETES), PLAIN)
+    page = comparison_page(compare(plan, SCHEDULERS["kubernetes"]), PLAIN)
     assert "`t2` is guaranteed 1 `shared` of `a100`\n    2 more like these\n" in page
 
 
 def test_the_contract_is_what_its_schema_says() -> None:
     jsonschema.Draft7Validator.check_schema(schema("comparison"))
     refused = a_plan(a_cluster("kind: kueue") + a_pool())
-    comparisons = [compare(a_policy("kind: kubernetes"), SchedulerKind.KUEUE), compare(refused, SchedulerKind.KAI)]
+    comparisons = [compare(a_policy("kind: kubernetes"), SCHEDULERS["kueue"]), compare(refused, SCHEDULERS["kai"])]
 
     data = comparisons_as_data(comparisons)
 

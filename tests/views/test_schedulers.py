@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.schedulers import SCHEDULERS, capability, concepts
+from gpuplan.catalog.schedulers import capability, concepts
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.views.explain import explain
 from gpuplan.views.reference import schedulers_document
 from gpuplan.views.schedulers import facts_of, scheduler_page
@@ -47,7 +48,7 @@ def test_the_document_has_an_overview_and_a_section_for_each() -> None:
     text = schedulers_document()
     assert text.count("\n| ") == (len(concepts()) + 1) * (1 + len(SCHEDULERS)) + (1 + len(SCHEDULERS))
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        f"## {name}" for name in SCHEDULERS.values()
+        f"## {found.title}" for found in SCHEDULERS.values()
     ]
     row = "| a bound on what is lent | [`Tenant.spec.quotas.lendable`](fields/Tenant.md) | no | **yes** | no | no |"
     assert row in text

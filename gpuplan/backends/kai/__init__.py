@@ -18,7 +18,8 @@ from gpuplan.backends.kai.shards import shard, topology
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Plan, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.schedulers.kai import KAI
 from gpuplan.planning.subjects import about, families
 
 _FOLDER = Stage.SCHEDULING.value
@@ -26,7 +27,7 @@ _FOLDER = Stage.SCHEDULING.value
 
 def render(plan: Plan) -> Iterator[Manifest]:
     """Nothing, unless the cluster's scheduler is KAI-Scheduler."""
-    if plan.cluster.scheduler.kind is not SchedulerKind.KAI:
+    if plan.scheduler is not KAI:
         return
     for pool in plan.pools:
         if pool.spec.topology:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import QUEUES_POLICY
-from gpuplan.planning.kai import OWN_CLASSES
+from gpuplan.planning.schedulers.kai import OWN_CLASSES
 
 _VARIABLES = {
     "tenant": "params.data.tenant",

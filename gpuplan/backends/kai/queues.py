@@ -11,7 +11,8 @@ from __future__ import annotations
 from fractions import Fraction as Ratio
 from typing import Any
 
-from gpuplan.planning.kai import NODE_POOL_LABEL, Queue
+from gpuplan.planning.kai import Queue
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 
 _UNBOUNDED = -1
 _PRIORITY = 100

@@ -15,7 +15,8 @@ from gpuplan.backends.kueue.priorities import priority_class
 from gpuplan.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, Pool, SchedulerKind, Stage, Tenant
+from gpuplan.planning.plan import Plan, Pool, Stage, Tenant
+from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.planning.subjects import about, families
 
 _FOLDER = Stage.SCHEDULING.value
@@ -23,7 +24,7 @@ _FOLDER = Stage.SCHEDULING.value
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster's scheduler is Kueue."""
-    if plan.cluster.scheduler.kind is not SchedulerKind.KUEUE:
+    if plan.scheduler is not KUEUE:
         return
     for pool, body in flavors(plan):
         yield Manifest(_FOLDER, body, about=about(pool))

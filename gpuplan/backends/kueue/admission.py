@@ -18,8 +18,8 @@ from typing import Any
 
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.grants import QUEUES_POLICY
-from gpuplan.planning.kueue import PRIORITY_LABEL
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 
 _OPERATIONS = ("CREATE", "UPDATE")
 

@@ -30,7 +30,6 @@ from gpuplan.planning.plan import (
     Monitoring,
     Plan,
     Platform,
-    SchedulerKind,
     Stage,
 )
 from gpuplan.planning.sync_names import sync_name
@@ -326,8 +325,7 @@ def _applications(plan: Plan) -> list[str]:
     """The names of the cluster's Applications, whether there is something in each or not."""
     cluster = plan.cluster.name
     stages = [stage for stage in Stage if stage not in (Stage.QUEUES, Stage.NAMESPACES)]
-    has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
-    by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if has_queues else [])]
+    by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if plan.scheduler.has_queues_by_pool else [])]
     pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
     namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.spec.namespaces]
     workloads = sorted({f"{Stage.WORKLOADS}/{workload.namespace}" for workload in plan.workloads})

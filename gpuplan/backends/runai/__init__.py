@@ -16,14 +16,15 @@ from gpuplan.backends.runai.bodies import department, node_pool, policy, project
 from gpuplan.backends.runai.guide import guide
 from gpuplan.backends.runai.requests import FOLDER, Request, body_file
 from gpuplan.manifests import File
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
 from gpuplan.planning.projects import Project, departments, projects, ranks
+from gpuplan.planning.schedulers.runai import RUNAI
 from gpuplan.planning.subjects import about, families
 
 
 def render(plan: Plan) -> Iterator[File]:
     """Nothing, unless the cluster's scheduler is Run:ai."""
-    if plan.cluster.scheduler.kind is not SchedulerKind.RUNAI:
+    if plan.scheduler is not RUNAI:
         return
     found = tuple(requests(plan))
     for request in {request.file: request for request in found}.values():

@@ -14,10 +14,11 @@ from typing import Any
 
 from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
 from gpuplan.backends.scheduling.grants import grants_binding, grants_policy
-from gpuplan.backends.scheduling.kueue import JOBS_POLICY, jobs_policy
+from gpuplan.backends.scheduling.schedulers import rules_of
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
-from gpuplan.planning.plan import Plan, PriorityClass, SchedulerKind, Stage
+from gpuplan.planning.plan import Plan, PriorityClass, Stage
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.subjects import about, resources_of
 
 _FOLDER = Stage.SCHEDULING.value
@@ -26,26 +27,28 @@ _FOLDER = Stage.SCHEDULING.value
 def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
     for priority in plan.priority_classes:
-        yield Manifest(_FOLDER, _priority_class(priority, plan.cluster.scheduler.kind), about=about(priority))
+        yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler), about=about(priority))
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
+        yield Manifest(_FOLDER, _system_namespace(), about=cluster)
         for policy in (grants_policy(plan), devices_policy(plan)):
             yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
-        for body in (_system_namespace(), grants_binding(), devices_binding()):
+        for body in (grants_binding(), devices_binding()):
             yield Manifest(_FOLDER, body, about=cluster)
-        if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-            for body in (jobs_policy(), tenants_binding(JOBS_POLICY)):
+        for found in rules_of(plan.scheduler).policies:
+            policy = found()
+            for body in (policy, tenants_binding(policy["metadata"]["name"])):
                 yield Manifest(_FOLDER, body, about=cluster)
 
 
-def _priority_class(priority: PriorityClass, scheduler: SchedulerKind) -> dict[str, Any]:
+def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
     """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone.
 
     With Kueue no class preempts by itself. Kueue evicts workloads by quota, and a pod that it has admitted has its
     place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
     again.
     """
-    preempts = priority.spec.preempts and scheduler is not SchedulerKind.KUEUE
+    preempts = priority.spec.preempts and not scheduler.leaves_preemption_to_queues
     body: dict[str, Any] = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

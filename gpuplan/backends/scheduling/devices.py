@@ -17,13 +17,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuplan.backends.scheduling.controllers import IS_CONTROLLER
-from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
-from gpuplan.backends.scheduling.kai import KAI_ANNOTATIONS_STAY
-from gpuplan.backends.scheduling.kueue import GATE_STAYS
+from gpuplan.backends.scheduling.fractions import ASKS_FRACTION
+from gpuplan.backends.scheduling.schedulers import rules_of
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import DEVICE_VARIABLES
-from gpuplan.planning.plan import TENANT_LABEL, Plan, SchedulerKind
+from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 _POLICY = "gpuplan-devices"
 
@@ -71,7 +70,7 @@ _FRACTION_VARIABLES = {
 
 
 def devices_policy(plan: Plan) -> dict[str, Any]:
-    variables = _FRACTION_VARIABLES if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS else _VARIABLES
+    variables = _FRACTION_VARIABLES if plan.scheduler.has_fractions else _VARIABLES
     match = {("", "v1"): {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]}}
     return admission_policy(_POLICY, match, variables, tuple(_rules(plan)), has_parameters=False)
 
@@ -103,15 +102,12 @@ def _rules(plan: Plan) -> Iterator[AdmissionRule]:
         yield _NO_CLAIMS
     yield _NO_DEVICE_CLASSES
     yield _NO_NODE_NAME
-    if plan.cluster.scheduler.kind in FRACTION_SCHEDULERS:
+    if plan.scheduler.has_fractions:
         yield _NO_IDLE_RUNTIME_CLASS_WITHOUT_FRACTION
     else:
         yield _NO_IDLE_RUNTIME_CLASS
         yield _NO_FRACTIONS
-    if plan.cluster.scheduler.kind is SchedulerKind.KAI:
-        yield KAI_ANNOTATIONS_STAY
-    if plan.cluster.scheduler.kind is SchedulerKind.KUEUE:
-        yield GATE_STAYS
+    yield from rules_of(plan.scheduler).lasting
 
 
 _NO_DEVICE_VARIABLES = AdmissionRule(

@@ -1,11 +1,6 @@
-"""Who hands out fractions of GPUs, and how pods ask for one."""
+"""How pods ask for a fraction of a GPU."""
 
 from __future__ import annotations
-
-from gpuplan.planning.plan import SchedulerKind
-
-FRACTION_SCHEDULERS = frozenset((SchedulerKind.KAI, SchedulerKind.RUNAI))
-"""Who hands out fractions of GPUs, to pods with an annotation."""
 
 # As `RequestsGPUFraction` of KAI-Scheduler reads them (`pkg/common/resources/gpu_sharing.go`): in newer releases also
 # `nvidia.com/container.<name>.gpu-memory.request`.

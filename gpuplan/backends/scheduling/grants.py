@@ -19,17 +19,16 @@ network operator's `nvidia.com/hostdev`), `otherSchedulers`, for further profile
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpuplan.backends.scheduling.claims import CLAIM_RULES, CLAIM_RULES_IN_POOL, CLAIM_VARIABLES
-from gpuplan.backends.scheduling.fractions import ASKS_FRACTION, FRACTION_SCHEDULERS
-from gpuplan.backends.scheduling.kai import KAI_RULES, KAI_VARIABLES
-from gpuplan.backends.scheduling.kueue import KUEUE_RULES, KUEUE_VARIABLES
+from gpuplan.backends.scheduling.fractions import ASKS_FRACTION
+from gpuplan.backends.scheduling.schedulers import rules_of
 from gpuplan.manifests import AdmissionRule, admission_policy
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import FRACTION, GRANTS_POLICY, SYSTEM_NAMESPACE
-from gpuplan.planning.plan import POOL_LABEL, Plan, SchedulerKind
+from gpuplan.planning.plan import POOL_LABEL, Plan
 
 _VARIABLES = {
     "tenant": "params.data.tenant",
@@ -64,15 +63,11 @@ _FRACTION_VARIABLES = {
 
 
 def grants_policy(plan: Plan) -> dict[str, Any]:
-    kind = plan.cluster.scheduler.kind
-    variables = _FRACTION_VARIABLES if kind in FRACTION_SCHEDULERS else _VARIABLES
-    if kind is SchedulerKind.KAI:
-        variables = variables | KAI_VARIABLES
+    variables = _FRACTION_VARIABLES if plan.scheduler.has_fractions else _VARIABLES
     if uses_claims(plan):
         uses_gpus = f"size(variables.claims) > 0 || {variables['usesGpus']}"
         variables = CLAIM_VARIABLES | variables | {"usesGpus": uses_gpus}
-    if kind is SchedulerKind.KUEUE:
-        variables = variables | KUEUE_VARIABLES
+    variables = {**variables, **rules_of(plan.scheduler).variables}
     match = {("", "v1"): {"pods": ["CREATE"]}}
     return admission_policy(GRANTS_POLICY, match, variables, tuple(_rules(plan)), has_parameters=True)
 
@@ -99,29 +94,24 @@ def grants_binding() -> dict[str, Any]:
 
 
 def _rules(plan: Plan) -> Iterator[AdmissionRule]:
-    kind = plan.cluster.scheduler.kind
     yield _ASKED_IN_LIMITS
     yield _RESOURCE_GRANTED
     if uses_claims(plan):
         yield from CLAIM_RULES
-    if kind in (SchedulerKind.KUBERNETES, SchedulerKind.KAI):
-        # Kueue adds the flavor's selector when it admits a pod, by an update.
+    if not plan.scheduler.finds_pools:  # Kueue adds the flavor's selector when it admits a pod, by an update
         yield _POOL_CHOSEN
     yield _POOL_GRANTED
     yield _RESOURCE_GRANTED_IN_POOL
     if uses_claims(plan):
         yield from CLAIM_RULES_IN_POOL
-    if kind in FRACTION_SCHEDULERS:
+    if plan.scheduler.has_fractions:
         yield _FRACTION_GRANTED
-    if kind is SchedulerKind.KAI:
-        yield from KAI_RULES
-    if kind is SchedulerKind.KUEUE:
-        yield from KUEUE_RULES
+    yield from rules_of(plan.scheduler).rules
     yield _ONE_KIND_PER_CONTAINER
     yield _MOST_PER_CONTAINER
     yield _PRIORITY_CLASS_NAMED
     yield _no_higher_priority(plan)
-    yield _scheduler(kind)
+    yield _scheduler(plan.scheduler.pod_schedulers)
 
 
 # --- Resources ---------------------------------------------------------------------------------------------------
@@ -263,19 +253,10 @@ def _no_higher_priority(plan: Plan) -> AdmissionRule:
 
 # Another scheduler on the cluster may hand out GPUs by its own rules, unseen by quotas: KAI-Scheduler lends parts of a
 # GPU to pods that ask for no resource at all.
-_SCHEDULERS = {
-    SchedulerKind.KUBERNETES: ["default-scheduler"],
-    SchedulerKind.KUEUE: ["default-scheduler"],
-    SchedulerKind.KAI: ["default-scheduler", "kai-scheduler"],
-    SchedulerKind.RUNAI: ["default-scheduler", "runai-scheduler"],
-}
-
-
-def _scheduler(kind: SchedulerKind) -> AdmissionRule:
-    names = _SCHEDULERS[kind]
+def _scheduler(names: Sequence[str]) -> AdmissionRule:
     return AdmissionRule(
         rf"""
-        !has(object.spec.schedulerName) || object.spec.schedulerName in {names} ||
+        !has(object.spec.schedulerName) || object.spec.schedulerName in {list(names)} ||
         (has(params.data.otherSchedulers) &&
           object.spec.schedulerName in params.data.otherSchedulers.split('\n'))
         """,

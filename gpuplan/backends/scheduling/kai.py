@@ -7,7 +7,7 @@ write; what the scheduler goes by in the end is the PodGroup, which `gpuplan-que
 from __future__ import annotations
 
 from gpuplan.manifests import AdmissionRule
-from gpuplan.planning.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 
 KAI_VARIABLES = {
     "labels": "has(object.metadata.labels) ? object.metadata.labels : {}",

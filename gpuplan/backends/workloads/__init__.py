@@ -10,7 +10,7 @@ from gpuplan.backends.workloads.model import claim, download_job
 from gpuplan.backends.workloads.pods import config_map
 from gpuplan.backends.workloads.training import job
 from gpuplan.manifests import Manifest, Subject
-from gpuplan.planning.plan import Inference, Plan, SchedulerKind, Stage, Workload
+from gpuplan.planning.plan import Inference, Plan, Stage, Workload
 from gpuplan.planning.subjects import about
 
 _BEFORE, _AFTER = 0, 1
@@ -28,9 +28,9 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 
 def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
-    """Whether work may be evicted says a label of it with KAI-Scheduler, and nothing else."""
-    is_kai, named = plan.cluster.scheduler.kind is SchedulerKind.KAI, workload.priority_class
-    return about(named) if is_kai and named is not None else ()
+    """The class, where a label of the work says whether it may be evicted."""
+    named = workload.priority_class
+    return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
 
 
 def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:

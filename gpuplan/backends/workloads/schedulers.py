@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, assert_never
 
-from gpuplan.planning import kai, kueue
-from gpuplan.planning.plan import Inference, Plan, SchedulerKind, Training, Workload
-
-RUNAI_SCHEDULER: Final = "runai-scheduler"
-RUNAI_NODE_POOL_LABEL: Final = "runai/node-pool"
+from gpuplan.planning.kai import queue_name
+from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
+from gpuplan.planning.plan import Inference, Plan, Training, Workload
+from gpuplan.planning.schedulers import kai, kueue, runai
+from gpuplan.policy.models import SchedulerKind
 
 _GANG: Final = "kai.scheduler/batch-min-member"
 _TOPOLOGY: Final = "kai.scheduler/topology"
@@ -31,7 +31,7 @@ class Terms(NamedTuple):
 
 
 def terms(plan: Plan, workload: Workload) -> Terms:
-    match plan.cluster.scheduler.kind:
+    match plan.scheduler.kind:
         case SchedulerKind.KUBERNETES:
             return Terms()
         case SchedulerKind.KUEUE:
@@ -54,7 +54,7 @@ def _kueue(workload: Workload) -> Terms:
     `suspend` is not stated, nor is a Job's least number of pods: both are Kueue's to write, and whoever restores what
     is in Git would stop every Job that Kueue has started.
     """
-    labels = {kueue.QUEUE_LABEL: kueue.DEFAULT_QUEUE}
+    labels = {kueue.QUEUE_LABEL: DEFAULT_QUEUE}
     if workload.priority_class:
         labels[kueue.PRIORITY_LABEL] = workload.priority_class.name
     annotations = _kueue_topology(workload)
@@ -68,7 +68,7 @@ def _kueue_topology(workload: Workload) -> dict[str, str]:
     if not workload.pool.spec.topology:
         return {}
     level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""
-    return {kueue.PREFERRED_TOPOLOGY: level} if level else {kueue.ANY_TOPOLOGY: "true"}
+    return {PREFERRED_TOPOLOGY: level} if level else {ANY_TOPOLOGY: "true"}
 
 
 def _kai(workload: Workload) -> Terms:
@@ -78,7 +78,7 @@ def _kai(workload: Workload) -> Terms:
     `pkg/podgrouper/podgrouper` of KAI-Scheduler): without a number there any of its pods may start alone.
     """
     labels = {
-        kai.QUEUE_LABEL: kai.queue_name(workload.tenant.name, workload.pool.name),
+        kai.QUEUE_LABEL: queue_name(workload.tenant.name, workload.pool.name),
         kai.NODE_POOL_LABEL: workload.pool.name,
     }
     if workload.priority_class:
@@ -98,7 +98,7 @@ def _runai(workload: Workload) -> Terms:
     annotations = _fraction(workload)
     if workload.fraction and workload.fraction.most > workload.fraction.least:
         annotations[_FRACTION_LIMIT] = f"{workload.fraction.most:f}"
-    return Terms(RUNAI_SCHEDULER, {}, _gang(workload), {RUNAI_NODE_POOL_LABEL: workload.pool.name}, annotations)
+    return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), {runai.NODE_POOL_LABEL: workload.pool.name}, annotations)
 
 
 def _fraction(workload: Workload) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
@@ -15,7 +14,7 @@ from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Manifest, identity_of
 from gpuplan.planning import kai
-from gpuplan.planning.plan import Plan, RetainedObject, SchedulerKind, Tenant
+from gpuplan.planning.plan import Plan, RetainedObject, Tenant
 from gpuplan.wording import listing
 
 
@@ -36,24 +35,19 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     Put the queue on hold first, and remove it when it is empty: `gpuplan retain --write` writes it down with
     `stopPolicy: Hold`. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
     """
-    if step.before.cluster.scheduler.kind is not step.after.cluster.scheduler.kind:
+    if step.before.scheduler is not step.after.scheduler:
         return
-    match step.before.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            for tenant in _without_queue(step):
-                there = pods_of(step, tenant)
-                if there != 0:
-                    yield Finding(
-                        _place(step, tenant),
-                        f"ClusterQueue `{tenant.name}` is removed while work may be in it",
-                        label="it goes when nothing in it holds quota",
-                        notes=(*_gone(step, tenant), *pods_note(there)),
-                        help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
-                    )
-        case SchedulerKind.KAI:
-            yield from _kai_queues(step)
-        case SchedulerKind.KUBERNETES | SchedulerKind.RUNAI:
-            pass
+    for tenant in _without_queue(step):
+        there = pods_of(step, tenant)
+        if there != 0:
+            yield Finding(
+                _place(step, tenant),
+                f"ClusterQueue `{tenant.name}` is removed while work may be in it",
+                label="it goes when nothing in it holds quota",
+                notes=(*_gone(step, tenant), *pods_note(there)),
+                help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
+            )
+    yield from _kai_queues(step)
 
 
 def _without_queue(step: Step) -> Iterator[Tenant]:
@@ -108,8 +102,6 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
 
 # --- Another scheduler -------------------------------------------------------------------------------------------
 
-_NAMES: Final = {SchedulerKind.KUEUE: "Kueue", SchedulerKind.KAI: "KAI-Scheduler"}
-
 
 @check("GPU711", "scheduler-left-with-work", family=Family.STEP)
 def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
@@ -125,21 +117,21 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
     they are. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
     """
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
-    if old.kind is new.kind or old.kind not in _NAMES:
+    if old.traits is new.traits or not old.traits.has_queues:
         return
-    left = list(_without_queue(step)) if old.kind is SchedulerKind.KUEUE else _with_kai_queue(step.before)
+    left = [*_without_queue(step), *_with_kai_queue(step.before)]
     in_use = [tenant.name for tenant in left if pods_of(step, tenant) != 0]
     if in_use:
-        is_kueue = old.kind is SchedulerKind.KUEUE
+        hangs = old.traits.queues_hold_work
         yield Finding(
             new.at / "kind",
-            f"{_NAMES[old.kind]} is left while work may be in {counted(len(in_use), 'queue')}",
+            f"{old.traits.title} is left while work may be in {counted(len(in_use), 'queue')}",
             label=f"it was `{old.kind}`",
             notes=(f"queues of {listing(in_use)}",),
             help=f"run `{RETAIN}` and commit what it writes; remove it when the queues are empty"
-            if is_kueue
+            if hangs
             else "let the queues run empty first, and say so: `# gpuplan: ignore[GPU711] REASON`",
-            severity=None if is_kueue else Severity.WARNING,
+            severity=None if hangs else Severity.WARNING,
         )
 
 

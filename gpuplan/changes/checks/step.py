@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuplan.changes.pods import Pod
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Value):
     """Two states of one cluster; ``pods`` are those that hold something in it, None where nobody says which."""
 
     before: Plan

@@ -13,7 +13,7 @@ from gpuplan.changes.tenants import pairs
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
 from gpuplan.diagnostics import Family, Finding, Severity
-from gpuplan.planning.plan import Amount, Quota, SchedulerKind, Tenant
+from gpuplan.planning.plan import Amount, Quota, Tenant
 from gpuplan.wording import listing
 
 
@@ -29,7 +29,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
     ## Instead
     Make the workloads smaller first, or lower the guarantee to what they use.
     """
-    if step.after.cluster.scheduler.kind is SchedulerKind.KUBERNETES:
+    if not step.after.scheduler.reclaims:
         return
     for tenant, old, new in _lowered(step):
         if new.guaranteed < old.guaranteed:
@@ -59,9 +59,8 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
     """
     if step.pods is None:
         return
-    is_plain = step.after.cluster.scheduler.kind is SchedulerKind.KUBERNETES
     for tenant, old, new in _lowered(step):
-        spaces = tenant.spec.namespaces if is_plain else (None,)
+        spaces = (None,) if step.after.scheduler.counts_tenants else tenant.spec.namespaces
         for namespace in spaces:
             most, allowed = (_most(quota, namespace) for quota in (old, new))
             if allowed is None or (most is not None and allowed >= most):

@@ -29,7 +29,6 @@ from gpuplan.planning.plan import (
     Mig,
     NodeLabels,
     Plan,
-    SchedulerKind,
     Stage,
 )
 from gpuplan.planning.pools import ALL_DISABLED
@@ -552,8 +551,7 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
     if stage == Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return []
     if stage == Stage.QUEUES:
-        has_queues = plan.cluster.scheduler.kind is SchedulerKind.KAI
-        return sorted({queue.pool.name for queue in queues(plan)}) if has_queues else []
+        return sorted({queue.pool.name for queue in queues(plan)})
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
     return _parts(plan, stage) if stage in _WORDS_FOR_PARTS else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem, find_problems
@@ -14,6 +14,7 @@ from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.planning.plan import ClusterMigStrategy
+from gpuplan.values import Value
 
 MOST_MPS_CLIENTS = 48
 
@@ -21,8 +22,7 @@ LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
-@dataclass(frozen=True, slots=True)
-class _Config:
+class _Config(Value):
     """A file's content, with the key that it has in a ConfigMap; text in one has one place for all that is in it."""
 
     at: Origin

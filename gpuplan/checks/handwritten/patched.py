@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from gpuplan.checks.handwritten.components import (
@@ -44,11 +44,11 @@ from gpuplan.planning.plan import (
     Stage,
 )
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
+from gpuplan.values import Value
 from gpuplan.wording import closest, listing, misspelling
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Value):
     """A folder that is delivered by itself, before and after its Components.
 
     ``after`` is what kustomize built, or None where it was not built: it has no Components, or they are in the way.
@@ -83,8 +83,7 @@ class Folder:
         return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(Value):
     """A cluster's folders, those without Components included."""
 
     plan: Plan

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from posixpath import dirname, normpath
 
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.planning.plan import Plan
+from gpuplan.values import Value
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
 ALL_KUSTOMIZATION_FILES = (*KUSTOMIZATION_FILES, "Kustomization")
 
 
-@dataclass(frozen=True, slots=True)
-class Kustomization:
+class Kustomization(Value):
     """A `kustomization.yaml`; ``folder`` is relative to the repository's root."""
 
     at: Origin
@@ -27,8 +27,7 @@ class Kustomization:
         return self.body.get("kind") == "Component"
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Value):
     """A Kubernetes object, or the part of one that a patch sets.
 
     A patch inside a kustomization's text has no places of its own: all of it ``is_inline``, at that text. The kind of a
@@ -92,8 +91,7 @@ def _find_route(body: object, route: Path) -> Path | None:
     return next(((step, *inner) for step, inner in found if inner is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class HandFiles:
+class HandFiles(Value):
     """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
 
     ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves.

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpuplan.checks.handwritten.reading import Kustomization, mapping, path_in, read_text, sequence, text
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Value):
     """A path as it is written; where ``may_be_folder``, kustomize takes folders and Git repositories, too."""
 
     at: Origin

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuplan.checks.handwritten.reading import HandFiles, Object, mapping, sequence, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Tenant
+from gpuplan.values import Value
 from gpuplan.wording import listing
 
 _GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
@@ -18,8 +18,7 @@ _GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
 _POD_SPECS = (("spec",), ("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
+class _Ask(Value):
     """A container's GPU resource among its requests or its limits."""
 
     of: Object

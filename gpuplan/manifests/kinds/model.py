@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuplan.disturbance import ChangeClass
+from gpuplan.values import Value
 
 Route = tuple[str, ...]
 """The keys that lead to a field of an object."""
@@ -22,8 +22,7 @@ class Removal(StrEnum):
     NEVER = "false"
 
 
-@dataclass(frozen=True, slots=True)
-class Care:
+class Care(Value):
     """How objects are to be applied and removed.
 
     ``wave`` is Argo CD's sync wave: waves are applied from the lowest on, each when the one before is healthy, and
@@ -72,8 +71,7 @@ Disturbance = ChangeClass | Judgement
 """What a change does to what runs: always the same, or as something about the object says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Immutable:
+class Immutable(Value):
     """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
 
     ``default`` is what the server makes of it where it is absent. ``where`` is a field: only objects that have
@@ -89,8 +87,7 @@ class Immutable:
         return route_of(self.field)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Value):
     """A kind of object; the core group is empty.
 
     ``added``, ``changed`` and ``removed`` say what such a change disturbs, and ``fields`` what a change of some fields

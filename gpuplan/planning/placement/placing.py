@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from gpuplan.catalog import Gpu
@@ -14,10 +13,10 @@ from gpuplan.planning.placement.refusal import (
     refuse_names_and_counts,
     short_engines,
 )
+from gpuplan.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Value):
     """Instances that fit, each at its place, in the order of their memory slices."""
 
     gpu: Gpu

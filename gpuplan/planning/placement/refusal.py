@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
 from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement.arrangement import Arrangement, Instance, Key, arrange, arrangements, one_by_one
+from gpuplan.values import Value
 from gpuplan.wording import joined, listing
 
 _WAYS_SHOWN = 4
@@ -27,8 +27,7 @@ class RefusedBy(StrEnum):
     NO_ARRANGEMENT = "no-arrangement"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """Instances that do not fit, with the proof.
 
     ``profiles`` are the ones that the proof is about; ``summary`` is short enough to stand at a caret; ``facts`` are

@@ -9,7 +9,7 @@ import pytest
 
 from gpuplan.backends import kai, namespaces, scheduling
 from gpuplan.planning.grants import parameters
-from gpuplan.planning.plan import SchedulerKind
+from gpuplan.planning.schedulers import SCHEDULERS
 from tests.backends.kai.platform import platform
 from tests.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.backends.scheduling.pods import asking, pod
@@ -26,7 +26,7 @@ def policy(name: str) -> Any:
 
 def parameters_of(namespace: str) -> dict[str, str]:
     tenant = next(tenant for tenant in platform().tenants if namespace in tenant.spec.namespaces)
-    return dict(parameters(tenant, namespace, SchedulerKind.KAI))
+    return dict(parameters(tenant, namespace, SCHEDULERS["kai"]))
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------

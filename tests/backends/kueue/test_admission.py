@@ -9,7 +9,8 @@ import pytest
 
 from gpuplan.backends import namespaces
 from gpuplan.planning.grants import parameters
-from gpuplan.planning.plan import Plan, SchedulerKind
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import SCHEDULERS
 from tests.backends.kueue.platform import document, manifests, platform, team, tenant
 from tests.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.plans import a_cluster, a_plan
@@ -56,7 +57,7 @@ def judge(
 ) -> list[str]:
     plan = plan or a_platform()
     found = next(tenant for tenant in plan.tenants if tenant.name == name)
-    return refusals(policy(plan), made, dict(parameters(found, name, SchedulerKind.KUEUE)), old=old)
+    return refusals(policy(plan), made, dict(parameters(found, name, SCHEDULERS["kueue"])), old=old)
 
 
 @pytest.mark.parametrize(

@@ -93,4 +93,4 @@ def policy(name: str, plan: Plan) -> Any:
 def parameters_of(tenant: str, plan: Plan) -> dict[str, str]:
     """The parameters of the tenant's namespace of the same name."""
     found = next(item for item in plan.tenants if item.name == tenant)
-    return dict(parameters(found, tenant, plan.cluster.scheduler.kind))
+    return dict(parameters(found, tenant, plan.scheduler))

@@ -1,0 +1,57 @@
+"""KAI-Scheduler: a scheduler of its own, with a shard for each pool and a tree of queues in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
+from gpuplan.planning.schedulers.traits import Evicts, Protects, SchedulerTraits
+from gpuplan.policy.models import SchedulerKind
+
+# https://github.com/kai-scheduler/KAI-Scheduler/blob/main/pkg/common/constants/constants.go
+SCHEDULER_NAME: Final = "kai-scheduler"
+QUEUE_LABEL: Final = "kai.scheduler/queue"
+NODE_POOL_LABEL: Final = "kai.scheduler/node-pool"
+PREEMPTIBILITY_LABEL: Final = "kai.scheduler/preemptibility"
+
+PREEMPTIBLE_BELOW: Final = 100
+"""Work of a priority class below this is preemptible, other work is not, unless a label says which.
+
+(`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` of KAI-Scheduler.)
+"""
+
+OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
+
+KAI: Final = SchedulerTraits(
+    kind=SchedulerKind.KAI,
+    title="KAI-Scheduler",
+    is_open_source=True,
+    pod_schedulers=(DEFAULT_SCHEDULER, SCHEDULER_NAME),
+    namespaces=("kai-scheduler",),
+    node_pool_label=NODE_POOL_LABEL,
+    class_label="",
+    project_label="",
+    own_classes=OWN_CLASSES,
+    counts_tenants=True,
+    most_levels=None,
+    bounds_lending=False,
+    ranks_surplus=True,
+    states_surplus=False,
+    has_queues=True,
+    queues_hold_work=False,
+    has_queues_by_pool=True,
+    has_fractions=True,
+    reads_sizes_from_names=True,
+    uses_whole_gpus_beside_mig=False,
+    finds_pools=False,
+    tolerates_taints=False,
+    places_by_pool=True,
+    reads_topology=True,
+    has_topologies=True,
+    evicts=Evicts.BY_SHARE,
+    protects=Protects.EACH_TENANT,
+    preemptible_below=PREEMPTIBLE_BELOW,
+    labels_preemptible=True,
+)

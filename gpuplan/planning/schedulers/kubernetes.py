@@ -1,0 +1,42 @@
+"""Plain Kubernetes: kube-scheduler, ResourceQuotas, and nothing that knows tenants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.planning.schedulers.traits import Evicts, Protects, SchedulerTraits
+from gpuplan.policy.models import SchedulerKind
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+KUBERNETES: Final = SchedulerTraits(
+    kind=SchedulerKind.KUBERNETES,
+    title="plain Kubernetes",
+    is_open_source=True,
+    pod_schedulers=(DEFAULT_SCHEDULER,),
+    namespaces=(),
+    node_pool_label="",
+    class_label="",
+    project_label="",
+    own_classes={},
+    counts_tenants=False,
+    most_levels=None,
+    bounds_lending=False,
+    ranks_surplus=False,
+    states_surplus=False,
+    has_queues=False,
+    queues_hold_work=False,
+    has_queues_by_pool=False,
+    has_fractions=False,
+    reads_sizes_from_names=False,
+    uses_whole_gpus_beside_mig=True,
+    finds_pools=False,
+    tolerates_taints=False,
+    places_by_pool=False,
+    reads_topology=False,
+    has_topologies=False,
+    evicts=Evicts.BY_PRIORITY,
+    protects=Protects.NOBODY,
+    preemptible_below=None,
+    labels_preemptible=False,
+)

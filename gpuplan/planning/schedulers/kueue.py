@@ -1,0 +1,45 @@
+"""Kueue: queues in a tree of cohorts, in front of kube-scheduler."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
+from gpuplan.planning.schedulers.traits import Evicts, Protects, SchedulerTraits
+from gpuplan.policy.models import SchedulerKind
+
+# https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/constants/constants.go
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+
+KUEUE: Final = SchedulerTraits(
+    kind=SchedulerKind.KUEUE,
+    title="Kueue",
+    is_open_source=True,
+    pod_schedulers=(DEFAULT_SCHEDULER,),
+    namespaces=("kueue-system",),
+    node_pool_label="",
+    class_label=PRIORITY_LABEL,
+    project_label="",
+    own_classes={},
+    counts_tenants=True,
+    most_levels=None,
+    bounds_lending=True,
+    ranks_surplus=False,
+    states_surplus=True,
+    has_queues=True,
+    queues_hold_work=True,
+    has_queues_by_pool=False,
+    has_fractions=False,
+    reads_sizes_from_names=False,
+    uses_whole_gpus_beside_mig=True,
+    finds_pools=True,
+    tolerates_taints=True,
+    places_by_pool=False,
+    reads_topology=True,
+    has_topologies=True,
+    evicts=Evicts.BY_QUEUE,
+    protects=Protects.NOBODY,
+    preemptible_below=None,
+    labels_preemptible=False,
+)

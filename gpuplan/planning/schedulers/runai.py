@@ -1,0 +1,53 @@
+"""Run:ai: node pools, departments and projects that its own control plane keeps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.planning.schedulers.kai import PREEMPTIBLE_BELOW
+from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
+from gpuplan.planning.schedulers.traits import Evicts, Protects, SchedulerTraits
+from gpuplan.policy.models import SchedulerKind
+
+SCHEDULER_NAME: Final = "runai-scheduler"
+NODE_POOL_LABEL: Final = "runai/node-pool"
+"""What pods name their node pool by; Run:ai finds the nodes of one by the pool's own label."""
+
+PROJECT_LABEL: Final = "runai/queue"
+"""What makes an existing namespace that of a project
+(https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
+
+DEFAULT_DEPARTMENT: Final = "default"
+"""Run:ai makes it with each cluster, for projects that name none."""
+
+RUNAI: Final = SchedulerTraits(
+    kind=SchedulerKind.RUNAI,
+    title="Run:ai",
+    is_open_source=False,
+    pod_schedulers=(DEFAULT_SCHEDULER, SCHEDULER_NAME),
+    namespaces=("runai", "runai-backend"),
+    node_pool_label="",
+    class_label="",
+    project_label=PROJECT_LABEL,
+    own_classes={},
+    counts_tenants=True,
+    most_levels=2,
+    bounds_lending=False,
+    ranks_surplus=True,
+    states_surplus=False,
+    has_queues=False,
+    queues_hold_work=False,
+    has_queues_by_pool=False,
+    has_fractions=True,
+    reads_sizes_from_names=False,
+    uses_whole_gpus_beside_mig=True,
+    finds_pools=True,
+    tolerates_taints=False,
+    places_by_pool=True,
+    reads_topology=True,
+    has_topologies=False,
+    evicts=Evicts.BY_SHARE,
+    protects=Protects.EACH_POOL,
+    preemptible_below=PREEMPTIBLE_BELOW,
+    labels_preemptible=False,
+)

@@ -70,6 +70,10 @@ def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
     return found
 
 
+def all_pods(plan: Plan) -> int:
+    return sum(pods_on(plan, part, part.nodes.count) for part in plan.parts)
+
+
 def pods_of(tenant: Tenant) -> int:
     """How many pods a tenant may have that hold units: one for each."""
     return sum(

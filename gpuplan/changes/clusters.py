@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.changes.capacity import capacities, pods_on
+from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, worst
+from gpuplan.changes.model import Change, ChangeClass, change_of, worst
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import class_of_arrival
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import Subject
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, Stage
 
@@ -52,7 +51,7 @@ def removed(plan: Plan) -> Change:
         stages=(*Stage, "argocd", "flux"),
         nodes=impact_of_all(plan.pools),
         capacity=tuple(change for pool in plan.pools for change in capacities(pool, None)),
-        pods=sum(pods_on(plan, part, part.nodes.count) for part in plan.parts),
+        pods=all_pods(plan),
         needs_drain=True,
     )
 
@@ -97,7 +96,7 @@ def _scheduler(before: Plan, after: Plan) -> Iterator[Change]:
             new.at,
         )._replace(
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
-            pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts) if is_held else 0,
+            pods=all_pods(before) if is_held else 0,
         )
     elif old.runai_cluster_id != new.runai_cluster_id:
         yield _change(
@@ -137,7 +136,7 @@ def _node_labels(before: Plan, after: Plan) -> Iterator[Change]:
     )._replace(
         stages=(Stage.PARTITIONS, Stage.GPU_OPERATOR),
         nodes=impact_of_all(after.pools),
-        pods=sum(pods_on(before, part, part.nodes.count) for part in before.parts),
+        pods=all_pods(before),
         needs_drain=True,
         needs_reboot=after.cluster.gpu_operator.spec.reboot_on_mig_change,
     )
@@ -227,5 +226,5 @@ def _monitoring(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
-    name = plan.cluster.name
-    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at)
+    found = change_of(plan, plan.cluster, change_class, what, effect, undo)
+    return found._replace(at=at)

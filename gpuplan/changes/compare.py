@@ -71,14 +71,14 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     about = tuple(state.about if state else {} for state in (before, after))
     found = tuple(differing(cluster, old, new, (counts[0], counts[1]), (about[0], about[1])))
     parts = _parts(old, new)
-    changes = [change for told in _told(before, after) if (change := _placed(told, found, parts)).folders]
+    changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
     if before is not None and after is not None and changes:
         edits = Edits(before.plan, after.plan)
         changes = [change._replace(at=edits.cause(change.at)) for change in changes]
     return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
 
 
-def _told(before: ClusterState | None, after: ClusterState | None) -> Iterator[Change]:
+def _told(before: ClusterState | None, after: ClusterState | None, found: Sequence[ObjectChange]) -> Iterator[Change]:
     """What the rules say, whether or not anything is written of it."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []
@@ -91,11 +91,11 @@ def _told(before: ClusterState | None, after: ClusterState | None) -> Iterator[C
         layout_changes,
         priority_changes,
         tenant_changes,
-        workload_changes,
         hand_written_changes,
         retained_changes,
     ):
         yield from rule(before.plan, after.plan)
+    yield from workload_changes(before.plan, after.plan, found)
 
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:

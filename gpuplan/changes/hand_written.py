@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.changes.kinds import class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, worst
+from gpuplan.changes.model import Change, ChangeClass, change_of, worst
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT
 from gpuplan.manifests import Identity, Subject, identity_of
 from gpuplan.planning.plan import Component, HandWritten, Plan, Retained, RetainedObject
@@ -138,15 +138,7 @@ def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change
         found = worst(
             (ChangeClass.METADATA, *(class_of(folder, identity_of(other or one), one, other) for folder in folders))
         )
-    return Change(
-        after.cluster.name,
-        found,
-        Subject("Retained", place.name),
-        f"definition {verb}",
-        _effect_on_needs(found, old, new),
-        REVERT,
-        place.at,
-    )
+    return change_of(after, place, found, f"definition {verb}", _effect_on_needs(found, old, new), REVERT)
 
 
 def _effect_on_needs(found: ChangeClass, old: Retained | None, new: Retained | None) -> str:

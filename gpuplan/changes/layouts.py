@@ -10,32 +10,27 @@ from collections.abc import Iterator
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass
+from gpuplan.changes.model import Change, ChangeClass, change_of
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to
-from gpuplan.manifests import Subject
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
+from gpuplan.planning.subjects import about
 
 
 def layout_changes(before: Plan, after: Plan) -> Iterator[Change]:
     """mig-manager reads its file when it starts, so an entry more or less makes it start anew."""
-    old, new = ({layout.name: layout for layout in plan.layouts} for plan in (before, after))
-    gone = [layout for name, layout in old.items() if name not in new]
-    come = [layout for name, layout in new.items() if name not in old]
-    for layout in gone:
-        successor = next((other for other in come if _is_alike(layout, other)), None)
-        if successor is not None:
-            come.remove(successor)
-            if not _is_used(before, layout):
-                what = f"layout `{layout.name}` is called `{successor.name}`"
-                yield _change(before, after, after, successor, what, layout)
-        elif not _is_used(before, layout):
-            yield _change(before, after, before, layout, "unused layout is removed", layout)
-    for layout in come:
-        yield _change(before, after, after, layout, "layout is added")
-    for name in old:
-        if name in new and not _is_alike(old[name], new[name]) and not _is_used(before, old[name]):
-            what = f"unused layout is edited: {from_to(division(old[name]), division(new[name]))}"
-            yield _change(before, after, after, new[name], what, old[name])
+    for old, new in successors(before.layouts, after.layouts, _is_alike):
+        if old is None:
+            if new is not None:
+                yield _change(before, after, after, new, "layout is added")
+        elif not _is_used(before, old):
+            if new is None:
+                yield _change(before, after, before, old, "unused layout is removed", old)
+            elif old.name != new.name:
+                yield _change(before, after, after, new, f"layout `{old.name}` is called `{new.name}`", old)
+            elif not _is_alike(old, new):
+                what = f"unused layout is edited: {from_to(division(old), division(new))}"
+                yield _change(before, after, after, new, what, old)
 
 
 def _is_alike(one: Layout, other: Layout) -> bool:
@@ -55,16 +50,11 @@ def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str, wa
         and before.may_be_divided_by(was)
         and was.config_name not in mig_parted.configuration(after)["mig-configs"]
     )
-    return Change(
-        plan.cluster.name,
-        ChangeClass.TWO_STEP if vanishes else ChangeClass.PLUGIN_RESTART,
-        Subject("MigLayout", layout.name),
-        what,
-        _vanished(was) if was is not None and vanishes else f"mig-manager restarts with another file; {NOTHING_RUNS}",
-        REVERT,
-        layout.at,
-        also=(Subject("MigLayout", was.name),) if was is not None else (),
+    effect = (
+        _vanished(was) if was is not None and vanishes else f"mig-manager restarts with another file; {NOTHING_RUNS}"
     )
+    change_class = ChangeClass.TWO_STEP if vanishes else ChangeClass.PLUGIN_RESTART
+    return change_of(plan, layout, change_class, what, effect, REVERT)._replace(also=about(was) if was else ())
 
 
 def _vanished(was: Layout) -> str:

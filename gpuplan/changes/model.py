@@ -7,7 +7,8 @@ from typing import NamedTuple
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
-from gpuplan.planning.plan import Amount, Window
+from gpuplan.planning.plan import Amount, Plan, Window
+from gpuplan.planning.subjects import Part, subject_of
 from gpuplan.values import Value
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "NodeImpact",
     "ObjectChange",
     "Subject",
+    "change_of",
     "worst",
 ]
 
@@ -86,6 +88,11 @@ class Change(NamedTuple):
     needs_drain: bool = False
     needs_reboot: bool = False
     windows: tuple[Window, ...] = ()
+
+
+def change_of(plan: Plan, part: Part, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
+    """A change of a document of the policy, by the part of the plan that was made of it."""
+    return Change(plan.cluster.name, change_class, subject_of(part), what, effect, undo, part.at)
 
 
 class ObjectChange(NamedTuple):

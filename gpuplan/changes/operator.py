@@ -9,12 +9,11 @@ from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, m
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import section, without
-from gpuplan.changes.capacity import pods_on
-from gpuplan.changes.model import Change, ChangeClass
+from gpuplan.changes.capacity import all_pods, pods_on
+from gpuplan.changes.model import Change, ChangeClass, change_of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import Subject
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
@@ -75,7 +74,7 @@ def _installed_otherwise(before: Plan, after: Plan) -> Change:
     )._replace(
         nodes=impact_of_all(after.pools),
         stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
-        pods=_all_pods(before),
+        pods=all_pods(before),
         needs_drain=True,
     )
 
@@ -108,7 +107,7 @@ def _driver(before: Plan, after: Plan, text: str) -> Change:
         "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
         "reverting restarts the drivers again, in the same way",
         after.cluster.gpu_operator.at,
-    )._replace(nodes=impact_of_all(after.pools), pods=_all_pods(before), needs_drain=True)
+    )._replace(nodes=impact_of_all(after.pools), pods=all_pods(before), needs_drain=True)
 
 
 def _driver_text(before: Plan, after: Plan) -> str:
@@ -394,10 +393,6 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 # --- Parts of all ------------------------------------------------------------------------------------------------
 
 
-def _all_pods(plan: Plan) -> int:
-    return sum(pods_on(plan, part, part.nodes.count) for part in plan.parts)
-
-
 def _change(plan: Plan, change_class: ChangeClass, what: str, effect: str, undo: str, at: Origin) -> Change:
-    name = plan.cluster.name
-    return Change(name, change_class, Subject("Cluster", name), what, effect, undo, at, stages=(Stage.GPU_OPERATOR,))
+    found = change_of(plan, plan.cluster, change_class, what, effect, undo)
+    return found._replace(at=at, stages=(Stage.GPU_OPERATOR,))

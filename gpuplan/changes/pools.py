@@ -9,10 +9,10 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.model import Change, ChangeClass, worst
+from gpuplan.changes.model import Change, ChangeClass, change_of, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
-from gpuplan.manifests import Subject
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import (
@@ -53,16 +53,7 @@ def pool_changes(before: Plan, after: Plan) -> Iterator[Change]:
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Pool | None, Pool | None]]:
     """Each pool and what became of it."""
-    old, new = ({pool.name: pool for pool in plan.pools} for plan in (before, after))
-    gone = [pool for name, pool in old.items() if name not in new]
-    come = [pool for name, pool in new.items() if name not in old]
-    for pool in gone:
-        successor = next((other for other in come if _has_same_nodes(pool, other)), None)
-        if successor is not None:
-            come.remove(successor)
-        yield pool, successor
-    yield from ((None, pool) for pool in come)
-    yield from ((old[name], new[name]) for name in old if name in new)
+    return successors(before.pools, after.pools, _has_same_nodes)
 
 
 def renamed(before: Plan, after: Plan) -> dict[str, str]:
@@ -129,7 +120,7 @@ def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
     nodes = impact(pool.nodes)
     is_partitioned = any(isinstance(part.sharing, Mig) for part in pool.parts)
     where = names([item.to.name for item in leaving if item.to is not None])
-    return _change(
+    return change_of(
         before,
         pool,
         ChangeClass.DESTRUCTIVE,
@@ -183,7 +174,7 @@ def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
         *(["the scheduler's objects of the old name stay while work is in them"] if is_held else []),
     ]
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.TWO_STEP if takes_turns or vanishes or is_held else ChangeClass.ADMISSION,
@@ -230,7 +221,7 @@ def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change
 def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
     claims = new.spec.allocation is Allocation.DRA
     nodes = impact(new.nodes)
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.RECREATE,
@@ -279,7 +270,7 @@ def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> C
     effects += _between(between)
     if may_reboot:
         effects.append("nodes reboot where the mode of their GPUs does not switch without")
-    return _change(
+    return change_of(
         after,
         new,
         change_class,
@@ -317,7 +308,7 @@ def _between(between: Halves) -> Iterator[str]:
 
 def _configured_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition, between: Halves) -> Change:
     """As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were."""
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.TWO_STEP if _is_out_of_order(before, after, new, between) else ChangeClass.PLUGIN_RESTART,
@@ -346,7 +337,7 @@ def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -
     """
     had_mps, has_mps = (isinstance(pool.sharing, Mps) for pool in (moved.before, moved.after))
     must_end = had_mps or has_mps
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.REPARTITION if must_end else ChangeClass.PLUGIN_RESTART,
@@ -384,7 +375,7 @@ def _asked_otherwise(after: Plan, old: Pool, new: Pool) -> Change:
         f"pods may ask for {names(come)}" if come else "",
         f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
     ]
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
@@ -467,7 +458,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             + _EVICTED * evicts
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
-    return _change(after, new, change_class, what, effect, undo)._replace(
+    return change_of(after, new, change_class, what, effect, undo)._replace(
         nodes=nodes,
         also=about(to) if to is not None else (),
         capacity=capacities(old, new),
@@ -497,7 +488,7 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
     takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
     mps = _mps_effect(was, coming.to)
     come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
-    return _change(
+    return change_of(
         after,
         new,
         worst((class_of_arrival(was, coming.to), *[ChangeClass.TWO_STEP] * takes_turns)),
@@ -536,7 +527,7 @@ def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     elif not texts and set(one.names) != set(other.names):
         texts.append("its nodes are others")
     if texts:
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.QUOTA,
@@ -552,7 +543,7 @@ def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if old.spec.placement is not new.spec.placement and after.scheduler.places_by_pool:
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
-        yield _change(
+        yield change_of(
             after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
         )
 
@@ -561,11 +552,13 @@ def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]
     gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
     if not gone and not come:
         if old.spec.taints != new.spec.taints:
-            yield _change(after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT)
+            yield change_of(
+                after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
+            )
         return
     evicts = _evict(come)
     parts = (("loses", gone), ("gets", come))
-    yield _change(
+    yield change_of(
         after,
         new,
         ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION,
@@ -598,7 +591,7 @@ def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     if not (gone or come or other):
         return
     parts = (("loses", gone), ("changes", other), ("gets", come))
-    yield _change(
+    yield change_of(
         after,
         new,
         ChangeClass.ADMISSION if gone or other else ChangeClass.METADATA,
@@ -621,7 +614,7 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
     if not after.scheduler.has_topologies:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
-    yield _change(
+    yield change_of(
         after,
         new,
         change_class,
@@ -647,7 +640,7 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append("what watches over a disruption changes")
     if not texts:
         return
-    yield _change(
+    yield change_of(
         after,
         new,
         ChangeClass.METADATA,
@@ -659,10 +652,3 @@ def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _guarded(guard: Guard | None) -> tuple[str, int] | None:
     return (guard.image, seconds(guard.timeout)) if guard else None
-
-
-# --- Parts of all ------------------------------------------------------------------------------------------------
-
-
-def _change(plan: Plan, pool: Pool, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    return Change(plan.cluster.name, change_class, Subject("Pool", pool.name), what, effect, undo, pool.at)

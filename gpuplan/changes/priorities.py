@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.capacity import pods_of
-from gpuplan.changes.model import Change, ChangeClass
+from gpuplan.changes.model import Change, ChangeClass, change_of
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
-from gpuplan.manifests import Subject
 from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass
 
 
 def priority_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    old, new = ({item.name: item for item in plan.priority_classes} for plan in (before, after))
-    for name in sorted({*old, *new}):
-        one, other = old.get(name), new.get(name)
+    for one, other in successors(before.priority_classes, after.priority_classes, lambda *_: False):
         if one is None and other is not None:
             yield _change(
                 after,
@@ -112,12 +110,4 @@ def _change(
         [tenant.name for tenant in plan.tenants if priority.name in {item.name for item in tenant.priority_classes}]
     )
     whose = f" (open to {tenants})" if tenants and change_class.rank > ChangeClass.METADATA.rank else ""
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("PriorityClass", priority.name),
-        f"{what}{whose}",
-        effect,
-        undo,
-        priority.at,
-    )
+    return change_of(plan, priority, change_class, f"{what}{whose}", effect, undo)

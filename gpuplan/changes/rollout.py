@@ -99,24 +99,24 @@ class Refusal(NamedTuple):
 
 def plan_rollout(
     pool: Pool,
-    target: Sharing,
+    sharing: Sharing,
     nodes: Sequence[str],
     max_unavailable: int,
     totals: Sequence[Total],
     *,
     keeps_config: bool = False,
 ) -> RolloutPlan | Refusal:
-    """The steps from where the pool is to the target; ``nodes`` are the names of all of its nodes, in order.
+    """The steps from where the pool is to another sharing; ``nodes`` are the names of all of its nodes, in order.
 
     While nodes are away, the others have what is guaranteed of every unit. A batch is the largest that is safe, and at
     most ``max_unavailable``. Nodes are alike, so where batches of one fail, every other order does. A rollout under way
-    is continued; to another target, its nodes go back first. ``keeps_config`` is said of an earlier one, as in
-    `RolloutState`.
+    is continued; if it is to another sharing, its nodes go back first. ``keeps_config`` is said of an earlier one, as
+    in `RolloutState`.
     """
     home = pool.parts[0]._replace(nodes=pool.nodes)
-    if pool.rollout and is_alike(pool.rollout.moved.sharing, target):
-        target = pool.rollout.moved.sharing
-    aim = home if is_alike(home.sharing, target) else moved_to(pool, target)
+    if pool.rollout and is_alike(pool.rollout.moved.sharing, sharing):
+        sharing = pool.rollout.moved.sharing
+    aim = home if is_alike(home.sharing, sharing) else moved_to(pool, sharing)
     clash = next(clashes(home.units, aim.units), None) if aim is not home else None
     if clash:
         return Refusal(pool, aim, clash, ())
@@ -134,13 +134,13 @@ def _state(pool: Pool, *, keeps_config: bool) -> RolloutState:
 
 
 class _Leg(NamedTuple):
-    """Nodes that go one way, in this order, with how many are ``there`` before."""
+    """Nodes that go one way, in this order, with how many are ``at_goal`` before."""
 
     kind: StepKind
     source: Pool
     goal: Pool
     nodes: tuple[str, ...]
-    there: int
+    at_goal: int
 
 
 def _legs(pool: Pool, home: Pool, aim: Pool, nodes: Sequence[str]) -> Iterator[_Leg]:
@@ -151,8 +151,8 @@ def _legs(pool: Pool, home: Pool, aim: Pool, nodes: Sequence[str]) -> Iterator[_
             yield _Leg(StepKind.RETURN, pool.rollout.moved, home, moved[::-1], len(nodes) - len(moved))
             moved = ()
     if aim is not home:
-        left = tuple(name for name in nodes if name not in moved)
-        yield _Leg(StepKind.MOVE, home, aim, left, len(moved))
+        remaining = tuple(name for name in nodes if name not in moved)
+        yield _Leg(StepKind.MOVE, home, aim, remaining, len(moved))
 
 
 # --- Capacity ----------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[S
     worst: dict[str, Shortage] = {}
     for leg in legs:
         for gone in range(len(leg.nodes)):
-            capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.there + gone)
+            capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.at_goal + gone)
             for name, total in guarantees.items():
                 left = capacity.get(name, 0)
                 if left < total.guaranteed and (name not in worst or left < worst[name].left):
@@ -230,15 +230,16 @@ def _batches(
     leg: _Leg, max_unavailable: int, guarantees: Mapping[str, Total]
 ) -> Iterator[tuple[tuple[str, ...], tuple[Level, ...]]]:
     """The nodes that go together, each time as many as is safe: one always is, or there would be no steps."""
-    gone = 0
-    while gone < len(leg.nodes):
-        left, there = len(leg.nodes) - gone, leg.there + gone
-        size = min(max_unavailable, left)
-        while size > 1 and not _holds(_capacity(leg, left - size, there), guarantees):
+    sent = 0
+    while sent < len(leg.nodes):
+        at_source, at_goal = len(leg.nodes) - sent, leg.at_goal + sent
+        size = min(max_unavailable, at_source)
+        while size > 1 and not _holds(_capacity(leg, at_source - size, at_goal), guarantees):
             size -= 1
-        before, after = _capacity(leg, left, there), _capacity(leg, left - size, there + size)
-        yield leg.nodes[gone : gone + size], _levels(before, _capacity(leg, left - size, there), after, guarantees)
-        gone += size
+        before, during = _capacity(leg, at_source, at_goal), _capacity(leg, at_source - size, at_goal)
+        after = _capacity(leg, at_source - size, at_goal + size)
+        yield leg.nodes[sent : sent + size], _levels(before, during, after, guarantees)
+        sent += size
 
 
 def _levels(

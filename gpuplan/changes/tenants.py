@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, GrantChange
+from gpuplan.changes.model import Change, ChangeClass, GrantChange, change_of
+from gpuplan.changes.pairing import successors
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
-from gpuplan.manifests import Subject
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, Quota, Tenant
 from gpuplan.planning.schedulers import Protects
+from gpuplan.planning.subjects import about
 
 
 def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
@@ -25,27 +26,17 @@ def tenant_changes(before: Plan, after: Plan) -> Iterator[Change]:
         elif new is None:
             yield _removed(before, old)
         else:
-            also = () if old.name == new.name else (Subject("Tenant", old.name),)
+            also = () if old.name == new.name else about(old)
             yield from (change._replace(also=also) for change in _changed(before, after, old, new, pools))
 
 
 def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | None]]:
     """Each tenant and what became of it; one with another's namespaces was renamed."""
-    old, new = ({tenant.name: tenant for tenant in plan.tenants} for plan in (before, after))
-    gone = [tenant for name, tenant in old.items() if name not in new]
-    come = [tenant for name, tenant in new.items() if name not in old]
-    for tenant in gone:
-        same = (
-            other
-            for other in come
-            if set(tenant.spec.namespaces) == set(other.spec.namespaces) and tenant.spec.namespaces
-        )
-        successor = next(same, None)
-        if successor is not None:
-            come.remove(successor)
-        yield tenant, successor
-    yield from ((None, tenant) for tenant in come)
-    yield from ((old[name], new[name]) for name in old if name in new)
+    return successors(before.tenants, after.tenants, _has_same_namespaces)
+
+
+def _has_same_namespaces(one: Tenant, other: Tenant) -> bool:
+    return bool(one.spec.namespaces) and set(one.spec.namespaces) == set(other.spec.namespaces)
 
 
 # --- Tenants that come and go ------------------------------------------------------------------------------------
@@ -53,7 +44,7 @@ def pairs(before: Plan, after: Plan) -> Iterator[tuple[Tenant | None, Tenant | N
 
 def _added(after: Plan, tenant: Tenant) -> Change:
     where = f" with the namespaces {names(tenant.spec.namespaces)}" if tenant.spec.namespaces else ""
-    return _change(
+    return change_of(
         after,
         tenant,
         ChangeClass.QUOTA,
@@ -68,7 +59,7 @@ def _removed(before: Plan, tenant: Tenant) -> Change:
     where = (
         f"the namespaces {names(tenant.spec.namespaces)} and all in them" if tenant.spec.namespaces else "its quotas"
     )
-    return _change(
+    return change_of(
         before,
         tenant,
         ChangeClass.DESTRUCTIVE,
@@ -96,7 +87,7 @@ def _changed(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping
 def _renamed(before: Plan, after: Plan, old: Tenant, new: Tenant) -> Change:
     """A LocalQueue cannot name another ClusterQueue, and the old one stays while work holds quota of it."""
     is_held = any(plan.scheduler.has_queues for plan in (before, after))
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -113,7 +104,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
     come = [name for name in new.spec.namespaces if name not in old.spec.namespaces]
     kept = {name for tenant in after.tenants for name in tenant.spec.namespaces}
     if lost := [name for name in gone if name not in kept]:
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.DESTRUCTIVE,
@@ -123,7 +114,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         )._replace(pods=pods_of(old))
     if given := [name for name in gone if name in kept]:
         is_held = after.scheduler.has_queues
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
@@ -133,7 +124,7 @@ def _namespaces(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting is the same the other way round",
         )._replace(pods=pods_of(old) if is_held else 0)
     if come:
-        yield _change(after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT)
+        yield change_of(after, new, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", NOTHING_RUNS, REVERT)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -153,7 +144,7 @@ def _quotas(before: Plan, after: Plan, old: Tenant, new: Tenant, pools: Mapping[
         return
     less = any(_is_less(item) for item in differing)
     is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
-    yield _change(
+    yield change_of(
         after,
         new,
         ChangeClass.ADMISSION if is_closed else ChangeClass.QUOTA,
@@ -211,9 +202,9 @@ def _admission(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
         effect = "others may do something in its namespaces; what runs goes on" if not texts else effect
         texts.append("its members change")
     if texts:
-        yield _change(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)
+        yield change_of(after, new, ChangeClass.ADMISSION, "; ".join(texts), effect, REVERT)
     elif one != other:
-        yield _change(
+        yield change_of(
             after, new, ChangeClass.METADATA, "priority classes are listed in another order", NOTHING_RUNS, REVERT
         )
 
@@ -246,7 +237,7 @@ def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
     if scheduler.leaves_preemption_to_queues and evicts_within(old) != evicts_within(new):
         texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
     if texts:
-        yield _change(
+        yield change_of(
             after,
             new,
             ChangeClass.PREEMPTION_ORDER,
@@ -254,15 +245,3 @@ def _order(after: Plan, old: Tenant, new: Tenant) -> Iterator[Change]:
             "who gets what is idle, and who gives it back, differs: pods beyond a guarantee may be evicted",
             REVERT,
         )._replace(pods=pods_of(old))
-
-
-def _change(plan: Plan, tenant: Tenant, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("Tenant", tenant.name),
-        what,
-        effect,
-        undo,
-        tenant.at,
-    )

@@ -1,47 +1,49 @@
-"""What changes of workloads do: their objects are compared, since a pod is what the whole plan makes of it."""
+"""What changes of workloads do: by what differs of their objects, since a pod is what the whole plan makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpuplan.backends import workloads
-from gpuplan.changes.model import Change, ChangeClass, worst
-from gpuplan.changes.objects import Objects, differing
+from gpuplan.changes.model import Change, ChangeClass, ObjectChange, change_of, worst
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
-from gpuplan.manifests import Subject
-from gpuplan.planning.plan import WORKLOAD_LABEL, Inference, Plan, Training, Workload
+from gpuplan.planning.plan import Inference, Plan, Stage, Training, Workload
 from gpuplan.policy.differences import changed_fields
 from gpuplan.wording import joined
 
-_Key = tuple[str, str]
 
-
-def workload_changes(before: Plan, after: Plan) -> Iterator[Change]:
+def workload_changes(before: Plan, after: Plan, found: Iterable[ObjectChange]) -> Iterator[Change]:
+    """``found`` is all that differs in the cluster."""
     old, new = ({(item.namespace, item.name): item for item in plan.workloads} for plan in (before, after))
-    old_objects, new_objects = _objects(before), _objects(after)
+    classes = _classes(found)
     for key in sorted({*old, *new}):
         one, other = old.get(key), new.get(key)
         if one is None and other is not None:
             yield _added(after, other)
         elif one is not None and other is None:
             yield _removed(before, one)
-        elif one is not None and other is not None:
-            found = list(differing("", old_objects.get(key, {}), new_objects.get(key, {})))
-            if found:
-                yield _changed(after, one, other, worst(item.change_class for item in found))
+        elif one is not None and other is not None and other.name in classes:
+            change_class, words = worst(classes[other.name]), _differences(one, other)
+            if words or change_class.rank > ChangeClass.METADATA.rank:
+                yield _changed(after, one, other, change_class, words or _ASKED_BY_OTHERS)
 
 
-def _objects(plan: Plan) -> dict[_Key, Objects]:
-    found: dict[_Key, dict[tuple[str, object], object]] = {}
-    for manifest in workloads.render(plan):
-        key = manifest.namespace, str(manifest.body["metadata"]["labels"][WORKLOAD_LABEL])
-        found.setdefault(key, {})[manifest.folder, manifest.identity] = manifest.body
-    return found  # type: ignore[return-value]
+_ASKED_BY_OTHERS: Final = "its pool, its tenant or the scheduler asks something else of pods"
+
+
+def _classes(found: Iterable[ObjectChange]) -> dict[str, list[ChangeClass]]:
+    """The classes of what differs where workloads run, by workload."""
+    classes: dict[str, list[ChangeClass]] = {}
+    for item in found:
+        if item.folder.startswith(f"{Stage.WORKLOADS}/"):
+            for subject in item.about:
+                if subject.kind == "Workload":
+                    classes.setdefault(subject.name, []).append(item.change_class)
+    return classes
 
 
 def _added(after: Plan, new: Workload) -> Change:
-    return _change(
+    return change_of(
         after,
         new,
         ChangeClass.QUOTA,
@@ -52,7 +54,7 @@ def _added(after: Plan, new: Workload) -> Change:
 
 
 def _removed(before: Plan, old: Workload) -> Change:
-    return _change(
+    return change_of(
         before,
         old,
         ChangeClass.DESTRUCTIVE,
@@ -62,15 +64,16 @@ def _removed(before: Plan, old: Workload) -> Change:
     )._replace(pods=old.most_pods)
 
 
-def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass) -> Change:
-    what = _differences(old, new)
+def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass, what: str) -> Change:
     if found is not ChangeClass.RECREATE:
-        return _change(after, new, found, what, f"more or fewer pods; {NOTHING_RUNS}", REVERT)
+        return change_of(after, new, found, what, f"more or fewer pods; {NOTHING_RUNS}", REVERT)
     if isinstance(new.work, Training):
         effect = "its Job is another one: the pods end, and the new ones start from the beginning"
     else:
         effect = "its pods are made anew, one after the other"
-    return _change(after, new, found, what, effect, "reverting makes them anew once more")._replace(pods=old.most_pods)
+    return change_of(after, new, found, what, effect, "reverting makes them anew once more")._replace(
+        pods=old.most_pods
+    )
 
 
 def _pods(workload: Workload) -> str:
@@ -90,22 +93,11 @@ def _name(workload: Workload, part: str) -> str | None:
 
 
 def _differences(old: Workload, new: Workload) -> str:
+    """What the policy says otherwise; empty where it says the same."""
     pods, next_pods = _pods(old), _pods(new)
     if pods != next_pods:
         return f"there are {next_pods} pods, not {pods}"
     found = [change.words for change in changed_fields(old.spec, new.spec)]
     found += [word for name, word in _MEANT.items() if _name(old, name) != _name(new, name)]
     words = [*dict.fromkeys(found)]
-    return f"changes: {joined(words)}" if words else "its pool, its tenant or the scheduler asks something else of pods"
-
-
-def _change(plan: Plan, workload: Workload, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    return Change(
-        plan.cluster.name,
-        change_class,
-        Subject("Workload", workload.name),
-        what,
-        effect,
-        undo,
-        workload.at,
-    )
+    return f"changes: {joined(words)}" if words else ""

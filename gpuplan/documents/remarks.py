@@ -98,13 +98,9 @@ class Remarks:
         self._limit()
 
     def missing_separator(self, event: Event) -> None:
-        finding = Finding(
-            at=self._origin(self._span(event), ()),
-            message="another document begins here, without `---` before it",
-            label="the first line of another document",
-            help="write `---` on a line of its own above",
-        )
-        self._report(MISSING_SEPARATOR, finding)
+        message = "another document begins here, without `---` before it"
+        label, help_text = "the first line of another document", "write `---` on a line of its own above"
+        self._report(MISSING_SEPARATOR, self._span(event), (), message, label, help_text)
 
     def too_large(self, event: Event, path: Path, message: str) -> UnreadableError:
         return UnreadableError(
@@ -113,27 +109,18 @@ class Remarks:
 
     def directive(self, start: Event) -> None:
         place = self._span(start).start
-        line = self._file.lines[place.line - 1]
-        finding = Finding(
-            at=self._origin(Span(place, Position(place.line, len(line) + 1)), ()),
-            message="directive is not obeyed: policies are read as YAML 1.2",
-            label="not obeyed",
-            help="remove the line",
-        )
-        self._remark(DIRECTIVE, finding)
+        span = Span(place, Position(place.line, len(self._file.lines[place.line - 1]) + 1))
+        message = "directive is not obeyed: policies are read as YAML 1.2"
+        self._remark(DIRECTIVE, span, (), message, "not obeyed", "remove the line")
 
     def not_a_mapping(self, root: Event, data: object) -> None:
-        finding = Finding(
-            at=self._origin(self._span(root), ()),
-            message=f"document is {_kind(data)}, not a mapping",
-            label="not a mapping",
-            help="begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`",
-        )
-        self._remark(NOT_A_MAPPING, finding)
+        message = f"document is {_kind(data)}, not a mapping"
+        help_text = "begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`"
+        self._remark(NOT_A_MAPPING, self._span(root), (), message, "not a mapping", help_text)
 
     def doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
-        at = self._origin(self._span(event), path)
-        self._remark(doubt.rule, Finding(at, doubt.message, doubt.label, help=doubt.help))
+        rule, message, label, help_text = doubt
+        self._remark(rule, self._span(event), path, message, label, help_text)
 
     def key_doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
         self.doubt(event, path, doubt._replace(help=f"quote the key: `{quoted(event.value)}`"))
@@ -141,61 +128,33 @@ class Remarks:
     def key_not_text(self, event: Event, path: Path, key: object) -> None:
         is_scalar = type(event) is SCALAR
         name = f" `{shortened(event.value)}`" if is_scalar and event.value else ""
-        finding = Finding(
-            at=self._origin(self._span(event), path),
-            message=f"key{name} is {_kind(key)}, not text",
-            label="not text",
-            help=f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key",
-        )
-        self._remark(KEY_NOT_TEXT, finding)
+        help_text = f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key"
+        message = f"key{name} is {_kind(key)}, not text"
+        self._remark(KEY_NOT_TEXT, self._span(event), path, message, "not text", help_text)
 
     def merge_key(self, event: Event, path: Path) -> None:
-        finding = Finding(
-            at=self._origin(self._span(event), path),
-            message="merge key `<<` takes in fields that are written elsewhere",
-            label="not part of YAML 1.2",
-            help="write the fields out",
-        )
-        self._remark(MERGE_KEY, finding)
+        message = "merge key `<<` takes in fields that are written elsewhere"
+        self._remark(MERGE_KEY, self._span(event), path, message, "not part of YAML 1.2", "write the fields out")
 
     def anchor(self, event: Event, path: Path) -> None:
-        finding = Finding(
-            at=self._origin(self._adornment(event, _ANCHOR), path),
-            message=f"anchor `&{shortened(event.anchor or '')}` names a value to repeat elsewhere",
-            label="an anchor",
-            help="remove it, and write the value out where it is needed",
-        )
-        self._remark(ANCHOR_OR_ALIAS, finding)
+        message = f"anchor `&{shortened(event.anchor or '')}` names a value to repeat elsewhere"
+        help_text = "remove it, and write the value out where it is needed"
+        self._remark(ANCHOR_OR_ALIAS, self._adornment(event, _ANCHOR), path, message, "an anchor", help_text)
 
     def alias(self, event: Event, path: Path) -> None:
-        finding = Finding(
-            at=self._origin(self._span(event), path),
-            message=f"alias `*{shortened(event.anchor or '')}` repeats a value that is written elsewhere",
-            label="an alias",
-            help="write the value out",
-        )
-        self._remark(ANCHOR_OR_ALIAS, finding)
+        message = f"alias `*{shortened(event.anchor or '')}` repeats a value that is written elsewhere"
+        self._remark(ANCHOR_OR_ALIAS, self._span(event), path, message, "an alias", "write the value out")
 
     def unknown_alias(self, event: Event, path: Path) -> None:
         name = shortened(event.anchor or "")
-        finding = Finding(
-            at=self._origin(self._span(event), path),
-            message=f"alias `*{name}` has no anchor before it",
-            label="names nothing",
-            help=f'quote text that begins with `*`: `"*{name}"`',
-        )
-        self._report(SYNTAX_ERROR, finding)
+        message, help_text = f"alias `*{name}` has no anchor before it", f'quote text that begins with `*`: `"*{name}"`'
+        self._report(SYNTAX_ERROR, self._span(event), path, message, "names nothing", help_text)
 
     def tag(self, event: Event, path: Path) -> None:
         span = self._adornment(event, _TAG)
-        line = self._file.lines[span.start.line - 1]
-        finding = Finding(
-            at=self._origin(span, path),
-            message=f"tag `{shortened(line[span.start.column - 1 : span.end.column - 1])}` is not obeyed",
-            label="a tag",
-            help='remove it; a number that is meant as text takes quotes, such as `"12"`',
-        )
-        self._remark(EXPLICIT_TAG, finding)
+        tag = self._file.lines[span.start.line - 1][span.start.column - 1 : span.end.column - 1]
+        help_text = 'remove it; a number that is meant as text takes quotes, such as `"12"`'
+        self._remark(EXPLICIT_TAG, span, path, f"tag `{shortened(tag)}` is not obeyed", "a tag", help_text)
 
     def repeated_key(self, event: Event, path: Path) -> None:
         """Reported at the end of the document, when it is known where the first one was."""
@@ -211,12 +170,13 @@ class Remarks:
             self.add(DUPLICATE_KEY.report(finding))
         self._repeated.clear()
 
-    def _remark(self, rule: Rule, finding: Finding) -> None:
+    def _remark(self, rule: Rule, span: Span, path: Path, message: str, label: str, help_text: str) -> None:
+        """What is refused, and could be read all the same."""
         if self.strict:
-            self._report(rule, finding)
+            self._report(rule, span, path, message, label, help_text)
 
-    def _report(self, rule: Rule, finding: Finding) -> None:
-        self.add(rule.report(finding))
+    def _report(self, rule: Rule, span: Span, path: Path, message: str, label: str, help_text: str) -> None:
+        self.add(rule.report(Finding(self._origin(span, path), message, label, help=help_text)))
         self._limit()
 
     def _limit(self) -> None:

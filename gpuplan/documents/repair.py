@@ -56,6 +56,16 @@ class Slip(Enum):
     SEPARATOR = auto()
 
 
+class Words(NamedTuple):
+    """``at_start`` puts the finding where the unfinished thing began; ``other`` labels the end that is left."""
+
+    message: str
+    label: str = ""
+    help: str = ""
+    at_start: bool = False
+    other: str = ""
+
+
 WIDTHS = (Slip.TAB, Slip.INDENTATION)
 """Of these the indentation is what is wrong."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from posixpath import basename, dirname, join, normpath, relpath
 from tempfile import TemporaryDirectory
-from typing import Final
 
+from gpuplan.handles import create, open_folder
 from gpuplan.values import Value
 
 
@@ -65,10 +65,6 @@ def laid_out(root: Path, files: Mapping[str, bytes], sources: Sources) -> Iterat
         yield scratch
 
 
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
 def _write(top: Path, files: Mapping[str, bytes]) -> None:
     """Create files. What is there already, as a file or a folder, stays."""
     folders: dict[str, list[str]] = {}
@@ -78,12 +74,7 @@ def _write(top: Path, files: Mapping[str, bytes]) -> None:
         with suppress(NotADirectoryError), _folder(top, folder) as handle:
             for path in paths:
                 with suppress(FileExistsError):
-                    _create(handle, basename(path), files[path])
-
-
-def _create(folder: int, name: str, data: bytes) -> None:
-    with open(os.open(name, _NEW_FILE, 0o600, dir_fd=folder), "wb") as stream:  # noqa: PTH123 - a name in a handle
-        stream.write(data)
+                    create(handle, basename(path), files[path], 0o600)
 
 
 def _link(top: Path, sources: Sources) -> None:
@@ -97,17 +88,5 @@ def _link(top: Path, sources: Sources) -> None:
             os.symlink(way, basename(path), dir_fd=handle)
 
 
-@contextmanager
-def _folder(top: Path, path: str) -> Iterator[int]:
-    """A handle on a folder, which is made where it is missing; no part of its path may be a link."""
-    handle = os.open(top, _FOLDER)
-    try:
-        for part in filter(None, path.split("/")):
-            with suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=handle)
-            inner = os.open(part, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        yield handle
-    finally:
-        os.close(handle)
+def _folder(top: Path, path: str) -> AbstractContextManager[int]:
+    return open_folder(top, filter(None, path.split("/")), 0o700)

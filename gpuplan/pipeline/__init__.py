@@ -73,7 +73,7 @@ def validate(
     found = _check(repository)
     report = _report(repository, found)
     if against:
-        from gpuplan.pipeline.steps import judge_step_from
+        from gpuplan.pipeline.comparing import judge_step_from
 
         found += judge_step_from(root, against, clusters, report)
         report = _report(repository, found, is_step=True)

@@ -35,6 +35,7 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
+from gpuplan.pipeline.steps import is_new, judge_step
 from gpuplan.planning.plan import UNREAD, Plan
 from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
@@ -209,9 +210,23 @@ def compare(
     return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
 
 
+def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Report) -> Iterator[Diagnostic]:
+    """What is wrong with the step to the files as they lie there, from a revision or from a folder with a platform."""
+    side, _ = choose_sides(root, against=against)
+    if side.kind is SideKind.OUTPUT:
+        raise GpuplanError(
+            f"`{against}` holds what `gpuplan build` wrote, and a step is judged between policies",
+            f"name a revision, or run `gpuplan diff --against {against}`",
+        )
+    earlier = read_side(side, clusters).report
+    if earlier is not None:
+        yield from judge_step(earlier, later, against)
+        if not earlier.clusters:
+            yield from (is_new(plan, against) for plan in later.plans)
+
+
 def _judge(before: Platform, after: Platform, pods: Sequence[Pod] | None) -> tuple[Diagnostic, ...]:
     from gpuplan.pipeline.findings import tidy
-    from gpuplan.pipeline.steps import judge_step
 
     if before.report is None or after.report is None:
         return ()

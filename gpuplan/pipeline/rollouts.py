@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple
 
 from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
@@ -139,8 +139,8 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
     keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
-    target = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
-    outcome = plan_rollout(pool, target, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
+    sharing = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
+    outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
     edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, RolloutPlan) else ()
@@ -165,13 +165,13 @@ def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
 
 
 def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
-    there = {unit.name for unit in target.units}
+    handed_out = {unit.name for unit in target.units}
     for tenant in plan.tenants:
         for quota in tenant.quotas:
-            if quota.pool is pool and quota.unit.name not in there:
+            if quota.pool is pool and quota.unit.name not in handed_out:
                 yield LeftOver("Tenant", tenant.name, quota.unit.name)
     for workload in plan.workloads:
-        if workload.pool is pool and workload.unit.name not in there:
+        if workload.pool is pool and workload.unit.name not in handed_out:
             yield LeftOver("Workload", workload.name, workload.unit.name)
 
 
@@ -311,10 +311,10 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
     if first is None or first.state.rollout is None:
         return
     home = pool.parts[0]._replace(nodes=pool.nodes)
-    there = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
-    moved = replace(plan, pools=tuple(there if other is pool else other for other in plan.pools))
+    between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
+    plan_between = replace(plan, pools=tuple(between if other is pool else other for other in plan.pools))
     known = {(item.code, item.finding.message) for item in checks.run(plan)}
-    for item in checks.run(moved):
+    for item in checks.run(plan_between):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
                 f"`--to {wish.to}` would be an error: {item.finding.message}",
@@ -442,29 +442,10 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
         return dict(spec["sharing"])
     if pool.rollout and sharing is pool.rollout.moved.sharing:
         return dict(spec["rollout"]["sharing"])
-    match sharing:
-        case Exclusive():
-            return {"exclusive": {}}
-        case Fraction():
-            return {"fraction": {}}
-        case TimeSlicing():
-            return {"timeSlicing": _time_slicing(sharing)}
-        case Mps():
-            return {"mps": {"replicas": sharing.spec.replicas, **({} if sharing.spec.rename else {"rename": False})}}
-        case Mig():
-            strategy = {} if sharing.spec.strategy is MigStrategy.MIXED else {"strategy": sharing.spec.strategy.value}
-            return {"mig": {"layout": sharing.layout.name, **strategy}}
-        case _:
-            assert_never(sharing)
-
-
-def _time_slicing(sharing: TimeSlicing) -> dict[str, Any]:
-    said: dict[str, Any] = {"replicas": sharing.spec.replicas}
-    if not sharing.spec.rename:
-        said["rename"] = False
-    if not sharing.spec.fail_requests_greater_than_one:
-        said["failRequestsGreaterThanOne"] = False
-    return said
+    kind = type(sharing).__name__
+    if isinstance(sharing, Exclusive | Fraction):
+        return {kind.lower(): {}}
+    return {kind[0].lower() + kind[1:]: sharing.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
 
 
 def _kept_name(pool: Pool) -> str:

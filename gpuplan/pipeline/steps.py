@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuplan.changes import checks
 from gpuplan.changes.checks import Step
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Severity, SourceFile, WholeFile, has_errors
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.planning.plan import Plan
@@ -17,23 +16,6 @@ from gpuplan.planning.plan import Plan
 if TYPE_CHECKING:
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline import Report
-
-
-def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Report) -> Iterator[Diagnostic]:
-    """What is wrong with the step to the files as they lie there, from a revision or from a folder with a platform."""
-    from gpuplan.pipeline.comparing import SideKind, choose_sides, read_side
-
-    side, _ = choose_sides(root, against=against)
-    if side.kind is SideKind.OUTPUT:
-        raise GpuplanError(
-            f"`{against}` holds what `gpuplan build` wrote, and a step is judged between policies",
-            f"name a revision, or run `gpuplan diff --against {against}`",
-        )
-    earlier = read_side(side, clusters).report
-    if earlier is not None:
-        yield from judge_step(earlier, later, against)
-        if not earlier.clusters:
-            yield from (_is_new(plan, against) for plan in later.plans)
 
 
 def judge_step(earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None) -> Iterator[Diagnostic]:
@@ -69,7 +51,7 @@ def _not_judged(plan: Plan, name: str) -> Diagnostic:
     return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
 
 
-def _is_new(plan: Plan, name: str) -> Diagnostic:
+def is_new(plan: Plan, name: str) -> Diagnostic:
     """Said where all is new: a platform that has moved to another folder looks like that, too."""
     finding = Finding(
         name_of(plan.cluster.at),

@@ -15,25 +15,24 @@ from posixpath import dirname
 from secrets import token_hex
 from typing import Final
 
+from gpuplan import handles
 from gpuplan.diagnostics import GpuplanError
 
 _OVERLAY: Final = 2
 """Parts of the path of an overlay's folder: ``overlays/dev``."""
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create(root: Path, path: str, text: str) -> None:
     """Write a file that is not there; trouble when something is. Folders are made."""
     with _folder(root, path) as (folder, name):
-        _write(folder, name, text)
+        handles.create(folder, name, text.encode())
 
 
 def replace(root: Path, path: str, text: str) -> None:
     """Write a file as a whole or not at all, whatever it was before."""
     with _folder(root, path) as (folder, name):
         unfinished = f".{name}.{token_hex(4)}"  # hidden names are not read
-        _write(folder, unfinished, text)
+        handles.create(folder, unfinished, text.encode())
         try:
             os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
@@ -47,32 +46,18 @@ def remove(root: Path, path: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _write(folder: int, name: str, text: str) -> None:
-    handle = os.open(name, _NEW, 0o666, dir_fd=folder)
-    try:
-        with open(handle, "wb") as stream:  # noqa: PTH123 - of a handle
-            stream.write(text.encode())
-    except OSError:
-        os.unlink(name, dir_fd=folder)
-        raise
-
-
 @contextmanager
 def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
     """A handle of the folder that a file is in, and the file's name; what goes wrong there is trouble."""
     *parts, name = path.split("/")
-    overlay = _overlay(root, "/".join(parts[:_OVERLAY]))
     try:
-        handle = os.open(overlay, _FOLDER)
-        try:
-            for part in parts[_OVERLAY:]:
-                inner = _inner(handle, part, dirname(path))
-                os.close(handle)
-                handle = inner
+        with handles.open_folder(_overlay(root, "/".join(parts[:_OVERLAY])), parts[_OVERLAY:]) as handle:
             yield handle, name
-        finally:
-            os.close(handle)
     except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise GpuplanError(
+                f"`{dirname(path)}` is a link or a file, not a folder, so nothing is written there", "remove it"
+            ) from error
         reason = (error.strerror or type(error).__name__).lower()
         raise GpuplanError(f"cannot write `{path}`: {reason}", "check that you may write there") from error
 
@@ -82,16 +67,3 @@ def _overlay(root: Path, folder: str) -> str:
     if not Path(real).is_relative_to(os.path.realpath(root)):
         raise GpuplanError(f"folder `{folder}` is a link out of the repository", "copy the folder into the repository")
     return real
-
-
-def _inner(above: int, name: str, folder: str) -> int:
-    with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=above)
-    try:
-        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-    except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-            raise
-        raise GpuplanError(
-            f"`{folder}` is a link or a file, not a folder, so nothing is written there", "remove it"
-        ) from error

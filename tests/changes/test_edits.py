@@ -49,6 +49,20 @@ def test_nothing_is_the_class_of_what_changes_nothing_in_the_output(case: Case) 
 
 
 @EDITS
+def test_a_change_names_only_folders_in_which_something_differs(case: Case) -> None:
+    """But for the release of a chart, which is written where the chart is synced, or nowhere."""
+    before, after = _before(case).tree, _after(case).tree
+    paths = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    for change in _comparison(case).changes:
+        named = [
+            f"{folder}/{change.cluster}" if folder == "argocd" else f"{change.cluster}/{folder}"
+            for folder in change.folders
+            if change.folders != ("gpu-operator",)
+        ]
+        assert all(any(path.startswith(f"{folder}/") for path in paths) for folder in named)
+
+
+@EDITS
 def test_the_way_back_is_a_change_too(case: Case) -> None:
     back = between(_after(case), _before(case))
     assert (back.worst is ChangeClass.NONE) == (_comparison(case).worst is ChangeClass.NONE)

@@ -15,10 +15,10 @@ from gpuplan.manifests.kinds.data import kubernetes
 from tests.delivery.argocd.rendered import a_cluster, folder, namespace, the_project
 from tests.subjects import A_CLUSTER
 
-BUDGET = Kind(
-    group="policy",
-    kind="PodDisruptionBudget",
-    source="kubernetes/kubernetes: pkg/registry/policy/poddisruptionbudget/strategy.go",
+FENCE = Kind(
+    group="example.com",
+    kind="Fence",
+    source="example.com/fences: strategy.go",
     is_namespaced=True,
     is_custom=False,
     care=Care(wave=7, prune=Removal.CONFIRM),
@@ -29,32 +29,32 @@ BUDGET = Kind(
     immutable=(Immutable("spec.selector"),),
     outlives_policy=True,
 )
-IDENTITY = Identity("policy", "PodDisruptionBudget", "", "chat")
-ENTRY = {"group": "policy", "kind": "PodDisruptionBudget"}
+IDENTITY = Identity("example.com", "Fence", "", "chat")
+ENTRY = {"group": "example.com", "kind": "Fence"}
 
 
-def a_budget(**spec: object) -> dict[str, object]:
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "chat"}, "spec": spec}
+def a_fence(**spec: object) -> dict[str, object]:
+    return {"apiVersion": "example.com/v1", "kind": "Fence", "metadata": {"name": "chat"}, "spec": spec}
 
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The data with one kind more."""
-    monkeypatch.setattr(kubernetes, "KINDS", (*kubernetes.KINDS, BUDGET))
+    monkeypatch.setattr(kubernetes, "KINDS", (*kubernetes.KINDS, FENCE))
     known_kinds.cache_clear()
     yield
     known_kinds.cache_clear()
 
 
 def test_without_it_no_such_object_is_made() -> None:
-    with pytest.raises(ValueError, match=r"no kind PodDisruptionBudget\.policy"):
-        Manifest("workloads/chat", a_budget(), about=A_CLUSTER)
+    with pytest.raises(ValueError, match=r"no kind Fence\.example\.com"):
+        Manifest("workloads/chat", a_fence(), about=A_CLUSTER)
 
 
 @pytest.mark.usefixtures("planted")
 def test_it_is_applied_in_its_wave_and_asked_about() -> None:
     plan = a_cluster(operator="install: external, version: v26.7.0")
-    body = annotate(Manifest("workloads/other", a_budget(minAvailable=1), about=A_CLUSTER), plan.cluster).body
+    body = annotate(Manifest("workloads/other", a_fence(minAvailable=1), about=A_CLUSTER), plan.cluster).body
 
     assert body["metadata"]["annotations"] == {
         "argocd.argoproj.io/sync-options": "Prune=confirm",
@@ -66,11 +66,11 @@ def test_it_is_applied_in_its_wave_and_asked_about() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "change_class"),
     [
-        (None, a_budget(minAvailable=1), ChangeClass.ADMISSION),
-        (a_budget(minAvailable=1), None, ChangeClass.ADMISSION),
-        (a_budget(minAvailable=1), a_budget(minAvailable=2), ChangeClass.ADMISSION),
-        (a_budget(), a_budget(unhealthyPodEvictionPolicy="AlwaysAllow"), ChangeClass.METADATA),
-        (a_budget(selector={"a": "b"}), a_budget(selector={"a": "c"}), ChangeClass.RECREATE),
+        (None, a_fence(minAvailable=1), ChangeClass.ADMISSION),
+        (a_fence(minAvailable=1), None, ChangeClass.ADMISSION),
+        (a_fence(minAvailable=1), a_fence(minAvailable=2), ChangeClass.ADMISSION),
+        (a_fence(), a_fence(unhealthyPodEvictionPolicy="AlwaysAllow"), ChangeClass.METADATA),
+        (a_fence(selector={"a": "b"}), a_fence(selector={"a": "c"}), ChangeClass.RECREATE),
     ],
 )
 def test_a_change_has_the_class_that_it_says(
@@ -81,7 +81,7 @@ def test_a_change_has_the_class_that_it_says(
 
 @pytest.mark.usefixtures("planted")
 def test_its_immutable_field_is_found() -> None:
-    assert locked_fields(IDENTITY, a_budget(selector={"a": "b"}), a_budget()) == (("spec", "selector"),)
+    assert locked_fields(IDENTITY, a_fence(selector={"a": "b"}), a_fence()) == (("spec", "selector"),)
 
 
 @pytest.mark.usefixtures("planted")

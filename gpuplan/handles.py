@@ -1,0 +1,38 @@
+"""Write below a folder through handles, so that no link that somebody put there is followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def open_folder(top: str | os.PathLike[str], way: Iterable[str], mode: int = 0o777) -> Iterator[int]:
+    """A handle of a folder below the top; folders on the way are made where they are missing, and none is a link."""
+    handle = os.open(top, _FOLDER)
+    try:
+        for name in way:
+            with suppress(FileExistsError):
+                os.mkdir(name, mode, dir_fd=handle)
+            inner = os.open(name, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def create(folder: int, name: str, data: bytes, mode: int = 0o666) -> None:
+    """Write a file that is not there as a whole or not at all; `FileExistsError` when something is, a link as well."""
+    handle = os.open(name, _NEW, mode, dir_fd=folder)
+    try:
+        with open(handle, "wb") as stream:  # noqa: PTH123 - of a handle
+            stream.write(data)
+    except OSError:
+        os.unlink(name, dir_fd=folder)
+        raise

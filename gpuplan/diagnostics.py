@@ -320,6 +320,11 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(diagnostic.is_error for diagnostic in diagnostics)
 
 
+def reason_of(error: OSError) -> str:
+    """What the system says, as a part of a message."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 class GpuplanError(Exception):
     """Trouble that is not a finding: an unreadable file, a bad flag. The command ends with exit code 2.
 

@@ -24,19 +24,28 @@ def joined(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: ``1 error``, ``2 errors``."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+_MARKUP = regex(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+
+
+def markdown_escaped(text: str) -> str:
+    """Text in Markdown, in a table's cell too: a character that would be markup is written as a reference."""
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", text)
+
+
 _PLAIN_CODE = regex(r"[A-Za-z0-9_./:{}*?=-]+(?: [A-Za-z0-9_./:{}*?=-]+)*")
 
 
 def markdown_code(text: str) -> str:
-    """A name as code in Markdown, in a table's cell too; what could end the code is written as a reference."""
+    """A name as code in Markdown, in a table's cell too; no page may hold a control character."""
     if _PLAIN_CODE.fullmatch(text):
         return f"`{text}`"
-    return f"<code>{re.sub('[^A-Za-z0-9 ./_-]', lambda match: f'&#{_shown(match[0])};', text)}</code>"
-
-
-def _shown(character: str) -> int:
-    """The number of a character that shows: no page may hold a control character."""
-    return ord(character) if character.isprintable() else 0xFFFD
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return f"<code>{markdown_escaped(shown)}</code>"
 
 
 def misspelling(name: str, known: Iterable[str]) -> str | None:

@@ -7,12 +7,17 @@ import re
 
 import pytest
 
-from gpuplan.wording import closest, joined, listing, markdown_code, misspelling
+from gpuplan.wording import closest, count, joined, listing, markdown_code, misspelling
 
 
 def test_words_are_joined_as_people_do() -> None:
     assert [joined(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == ["", "a", "a and b", "a, b and c"]
     assert joined(("a", "b"), "or") == "a or b"
+
+
+def test_a_number_has_its_noun() -> None:
+    assert [count(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+    assert count(2, "policy", "policies") == "2 policies"
 
 
 def test_a_long_list_of_names_ends_in_a_count() -> None:
@@ -46,7 +51,7 @@ def test_nothing_ends_code_in_markdown(text: str) -> None:
     assert code.startswith("<code>")
     assert code.endswith("</code>")
     inner = re.sub(r"&#[0-9]+;", "", code.removeprefix("<code>").removesuffix("</code>"))
-    assert re.fullmatch(r"[A-Za-z0-9 ./_-]*", inner)
+    assert not re.search(r"[^\w \t./():;=-]|://|www\.|_", inner.replace("\ufffd", ""))
     shown = html.unescape(code.removeprefix("<code>").removesuffix("</code>"))
     assert shown == "".join(char if char.isprintable() else "\ufffd" for char in text)
 

@@ -217,38 +217,18 @@ def _read_lines() -> tuple[Version, ...]:
 
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------
 
-DECIDED_VALUES: Final[Mapping[tuple[str, ...], str]] = {
-    ("mig", "strategy"): "spec.gpuOperator.migStrategy",
-    ("driver", "enabled"): "spec.gpuOperator.driver.enabled",
-    ("driver", "version"): "spec.gpuOperator.driver.version",
-    ("platform", "openshift"): "spec.platform",
-    ("nfd", "enabled"): "spec.gpuOperator.nfd",
-    ("devicePlugin", "enabled"): "",
-    ("devicePlugin", "config", "create"): "",
-    ("devicePlugin", "config", "name"): "",
-    ("devicePlugin", "config", "default"): "",
-    ("devicePlugin", "config", "data"): "",
-    ("migManager", "config", "create"): "",
-    ("migManager", "config", "name"): "",
-    ("migManager", "config", "default"): "",
-    ("migManager", "config", "data"): "",
-    ("node-feature-discovery", "master", "config", "enableTaints"): "spec.nodeLabels",
-    ("dcgmExporter", "enabled"): "spec.monitoring",
-    ("dcgmExporter", "config", "create"): "spec.monitoring",
-    ("dcgmExporter", "config", "name"): "spec.monitoring",
-    ("dcgmExporter", "config", "data"): "spec.monitoring",
-    ("dcgmExporter", "serviceMonitor", "enabled"): "spec.monitoring",
-    ("dcgmExporter", "serviceMonitor", "honorLabels"): "spec.monitoring.honorLabels",
-    ("nodeStatusExporter", "enabled"): "spec.monitoring",
-}
-"""Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
 
-DECIDED_ENVIRONMENT: Final[Mapping[tuple[str, str], str]] = {
-    ("migManager", "WITH_REBOOT"): "spec.gpuOperator.rebootOnMigChange",
-    ("devicePlugin", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
-    ("gfd", "MIG_STRATEGY"): "spec.gpuOperator.migStrategy",
-}
-"""Environment variables, by operand, that would override what follows from the policy."""
+@cache
+def decided_values() -> Mapping[tuple[str, ...], str]:
+    """Helm values that follow from the policy, with the policy's field that decides each, empty where the pools do."""
+    return {tuple(key.split(".")): field or "" for key, field in _helm_values()["decided"].items()}
+
+
+@cache
+def decided_environment() -> Mapping[tuple[str, str], str]:
+    """Environment variables, by operand, that would override what follows from the policy, with its field."""
+    decided = _helm_values()["decided_environment"]
+    return {(operand, name): field for operand, names in decided.items() for name, field in names.items()}
 
 
 # --- Tolerations -------------------------------------------------------------------------------------------------

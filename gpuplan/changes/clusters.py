@@ -45,7 +45,7 @@ def removed(plan: Plan) -> Change:
         ChangeClass.DESTRUCTIVE,
         "cluster is removed",
         "whatever syncs its folders finds them gone: what it wrote is removed, or stays with nobody to see to it",
-        "reverting applies everything anew; pods and partitions that are lost do not come back",
+        "reverting applies everything again; pods and partitions that are lost do not come back",
         plan.cluster.at,
     )._replace(
         stages=(*Stage, "argocd", "flux"),
@@ -175,7 +175,7 @@ def _delivery(before: Plan, after: Plan) -> Iterator[Change]:
                 ChangeClass.DESTRUCTIVE,
                 f"{tool} no longer syncs the cluster",
                 "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no",
-                "reverting syncs everything anew, partitions included",
+                "reverting syncs everything again, partitions included",
                 old.at,
             )._replace(stages=(key, *Stage))
         elif old is None and new is not None:
@@ -197,7 +197,7 @@ def _synced_otherwise(after: Plan, old: Argocd | Flux, new: Argocd | Flux, tool:
         after,
         ChangeClass.DESTRUCTIVE if moved else ChangeClass.METADATA,
         f"{tool} syncs {'another cluster, or from another namespace' if moved else 'in another way'}",
-        "its objects are made anew elsewhere; finalizers on the old ones take what they wrote along, unless a person "
+        "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
         "says no"
         if moved
         else "the same folders are synced",

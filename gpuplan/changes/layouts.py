@@ -18,7 +18,7 @@ from gpuplan.planning.subjects import about
 
 
 def layout_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    """mig-manager reads its file when it starts, so an entry more or less makes it start anew."""
+    """mig-manager reads its file when it starts, so an entry more or less makes it start again."""
     for old, new in successors(before.layouts, after.layouts, _is_alike):
         if old is None:
             if new is not None:

@@ -229,7 +229,7 @@ def _names_differ(before: Body, after: Body) -> bool:
 
 
 def _class_of_file(pair: _Pair) -> ChangeClass:
-    """Nobody applies a file, but people and Helm go by it."""
+    """Nobody applies a file, but people and Helm read it."""
     old, new = (_content(body) for body in (pair.before, pair.after))
     if old == new:
         return ChangeClass.NONE

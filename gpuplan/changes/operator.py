@@ -138,7 +138,7 @@ def _own_driver(operator: GpuOperator) -> str:
 
 
 def _restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[Pool]) -> Iterator[Change]:
-    """One for all: the operator renders a DaemonSet anew when anything of it changes, and the DaemonSet rolls.
+    """One for all: the operator renders a DaemonSet again when anything of it changes, and the DaemonSet rolls.
 
     Nodes whose MPS daemons restart are told of apart.
     """
@@ -167,7 +167,7 @@ def _without_mps(pool: Pool, mps: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def _mps_restarting(before: Plan, after: Plan) -> tuple[Pool, ...]:
-    """The parts of pools whose MPS daemons restart. They go by the pools as they were: that is what runs."""
+    """The parts of pools whose MPS daemons restart. They depend on the pools as they were: that is what runs."""
     if uses_claims(before) or not (_plugin_file_differs(before, after) or _mps_settings_differ(before, after)):
         return ()
     return tuple(part for part in before.parts if part.runs_mps)

@@ -158,7 +158,7 @@ _OF_GPUS: Final = "nvidia.com/"
 
 
 def _units_that_go(change: Change, pool: Pool) -> frozenset[str] | None:
-    """The units that are fewer afterwards; None for every unit, where nodes are set up anew or more is lost."""
+    """The units that are fewer afterwards; None for every unit, where nodes are set up again or more is lost."""
     if change.change_class.rank >= ChangeClass.REPARTITION.rank:
         return None
     fewer = {item.unit for item in change.capacity if item.pool == pool.name and item.after < item.before}

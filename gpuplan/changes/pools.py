@@ -227,7 +227,7 @@ def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
         ChangeClass.RECREATE,
         "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
         "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must be "
-        "made anew",
+        "recreated",
         "reverting is the same the other way round",
     )._replace(
         nodes=nodes,
@@ -331,7 +331,7 @@ def _repartition_text(moved: Transition) -> str:
 def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
     """From MPS, and to it, pods do not go on.
 
-    Config-manager tells the daemon of a new file, which then starts anew (`SIGHUP` in `cmd/mps-control-daemon/main.go`
+    Config-manager tells the daemon of a new file, which then starts again (`SIGHUP` in `cmd/mps-control-daemon/main.go`
     of NVIDIA/k8s-device-plugin). A daemon that starts sets GPUs to `EXCLUSIVE_PROCESS` (`Start` in `mps/daemon.go`
     there), at once: https://docs.nvidia.com/deploy/mps/index.html.
     """
@@ -391,7 +391,7 @@ def _asked(pool: Pool) -> dict[str, bool]:
 
 
 def is_partitioned_anew(moved: Transition) -> bool:
-    """Whether the nodes' GPUs are set up anew; a layout that only has another name changes nothing of them."""
+    """Whether the nodes' GPUs are set up again; a layout that only has another name changes nothing of them."""
     old, new = moved.before, moved.after
     configs = {_mig_config(old), _mig_config(new)}
     return len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(old) != _division(new)
@@ -453,7 +453,7 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         effect = (
             "they get that pool's labels and taints"
             + f"; {_ordered(old, to)}" * takes_turns
-            + (", and mig-manager sets up their GPUs anew: pods that hold them must end first" * is_partitioned)
+            + (", and mig-manager sets up their GPUs again: pods that hold them must end first" * is_partitioned)
             + f"; {mps}" * bool(mps)
             + _EVICTED * evicts
         )
@@ -619,7 +619,7 @@ def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
         new,
         change_class,
         f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
-        "the scheduler's objects of the pool must be deleted and made anew"
+        "the scheduler's objects of the pool must be deleted and recreated"
         if change_class is ChangeClass.RECREATE
         else "gangs are placed otherwise; those that run stay",
         REVERT,

@@ -8,7 +8,7 @@ from gpuplan.changes.capacity import pods_of
 from gpuplan.changes.model import Change, ChangeClass, change_of
 from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
-from gpuplan.planning.kueue import evicts_within
+from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass
 
 
@@ -44,9 +44,9 @@ def _changed(before: Plan, after: Plan, old: PriorityClass, new: PriorityClass) 
             new,
             ChangeClass.RECREATE,
             "; ".join(fixed),
-            "the API server refuses the change: the class must be deleted and made anew, and meanwhile nobody can "
+            "the API server refuses the change: the class must be deleted and recreated, and meanwhile nobody can "
             "create pods with it; pods that run keep what they had",
-            "reverting is refused in the same way, once the class is made anew",
+            "reverting is refused in the same way, once the class is recreated",
         )
     if old.spec.default != new.spec.default:
         yield _change(

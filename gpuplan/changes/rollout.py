@@ -15,7 +15,7 @@ class StepKind(StrEnum):
     """What a step does."""
 
     PREPARE = "prepare"
-    """The other way of sharing is made known; no node goes by it yet."""
+    """The other way of sharing is made known; no node uses it yet."""
     MOVE = "move"
     """Some nodes get the other way of sharing, and are away meanwhile."""
     RETURN = "return"

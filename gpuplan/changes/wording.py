@@ -7,7 +7,7 @@ from typing import assert_never
 
 from gpuplan.changes.model import NodeImpact
 from gpuplan.planning.plan import Amount, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 REVERT = "reverting the commit undoes it"
 NOTHING_RUNS = "nothing that runs is disturbed"
@@ -45,16 +45,12 @@ def division(layout: Layout) -> str:
 
 def nodes_of(nodes: NodeImpact) -> str:
     """``2 nodes``."""
-    return counted(nodes.count, "node")
+    return count(nodes.count, "node")
 
 
 def verb(nodes: NodeImpact, one: str, several: str) -> str:
     """``2 nodes leave``, but ``1 node leaves``."""
     return f"{nodes_of(nodes)} {one if nodes.count == 1 else several}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def names(found: Sequence[str]) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpuplan.changes.model import Change, ChangeClass, ObjectChange, change_of, worst
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, counted
+from gpuplan.changes.wording import NOTHING_RUNS, REVERT
 from gpuplan.planning.plan import Inference, Plan, Stage, Training, Workload
 from gpuplan.policy.differences import changed_fields
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 
 def workload_changes(before: Plan, after: Plan, found: Iterable[ObjectChange]) -> Iterator[Change]:
@@ -47,7 +47,7 @@ def _added(after: Plan, new: Workload) -> Change:
         after,
         new,
         ChangeClass.QUOTA,
-        f"workload is added: {counted(new.most_pods, 'pod')} at most",
+        f"workload is added: {count(new.most_pods, 'pod')} at most",
         f"its pods take units of its tenant's quota; {NOTHING_RUNS}",
         "reverting removes it, and ends its pods",
     )
@@ -60,7 +60,7 @@ def _removed(before: Plan, old: Workload) -> Change:
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
         "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
-        "reverting starts it anew, from the beginning",
+        "reverting starts it again, from the beginning",
     )._replace(pods=old.most_pods)
 
 
@@ -70,10 +70,8 @@ def _changed(after: Plan, old: Workload, new: Workload, found: ChangeClass, what
     if isinstance(new.work, Training):
         effect = "its Job is another one: the pods end, and the new ones start from the beginning"
     else:
-        effect = "its pods are made anew, one after the other"
-    return change_of(after, new, found, what, effect, "reverting makes them anew once more")._replace(
-        pods=old.most_pods
-    )
+        effect = "its pods are recreated, one after the other"
+    return change_of(after, new, found, what, effect, "reverting recreates them once more")._replace(pods=old.most_pods)
 
 
 def _pods(workload: Workload) -> str:

@@ -51,7 +51,7 @@ def guard_has_nothing_to_guard(plan: Plan) -> Iterator[Finding]:
     """A pool has a guard, and no change of it repartitions GPUs.
 
     ## Why
-    The guard goes by the label `nvidia.com/mig.config`. Nodes whose GPU model has no MIG do not have it: a change of
+    The guard reads the label `nvidia.com/mig.config`. Nodes whose GPU model has no MIG do not have it: a change of
     how they are shared restarts the device plugin, and pods that hold GPUs go on. Under MPS they do not, but the
     daemons restart with the GPU Operator's files, which a guard of the pool's nodes does not see.
 

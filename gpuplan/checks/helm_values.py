@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuplan.catalog.operators import (
-    DECIDED_ENVIRONMENT,
-    DECIDED_VALUES,
     Keys,
     chart_keys,
+    decided_environment,
+    decided_values,
     lines_that_know,
     newest_read_line,
 )
@@ -111,11 +111,11 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
         return
     values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at
     decided = _decided(plan)
-    for route, field in DECIDED_VALUES.items():
+    for route, field in decided_values().items():
         found = _find(values, route)
         if found is not None and found not in decided.get(route, (found,)):
             yield _contradiction(_at(at, route), ".".join(route), field)
-    for (operand, variable), field in DECIDED_ENVIRONMENT.items():
+    for (operand, variable), field in decided_environment().items():
         for index, value in _variables(values, operand, variable):
             if variable != "WITH_REBOOT" or value != _reboots(plan):
                 yield _contradiction(_at(at, (operand, "env")) / index, f"{operand}.env[{variable}]", field)

@@ -19,7 +19,7 @@ def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     mig-parted leaves such GPUs as they are, but then wants every GPU of the node to match the configuration: it never
-    reports success, and divides the others anew each time that it starts.
+    reports success, and divides the others again each time that it starts.
 
     ## Instead
     Add an entry for the rest: `{gpus: [4, 5, 6, 7], enabled: false}` leaves them whole.

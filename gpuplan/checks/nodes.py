@@ -19,7 +19,7 @@ from gpuplan.planning.node_patterns import (
 )
 from gpuplan.planning.plan import Plan, Pool
 from gpuplan.policy.names import DNS_SUBDOMAIN
-from gpuplan.wording import listing
+from gpuplan.wording import count, listing
 
 _SUBDOMAIN = regex(DNS_SUBDOMAIN)
 
@@ -176,9 +176,9 @@ def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
     Widen the pattern: `gpu-a100-.*` is any name that begins so, `gpu-a100-[0-9]+` one that ends in a number.
     """
     for pool, pattern in _patterns(plan):
-        count = count_names(pattern, pool.nodes.count)
+        matched = count_names(pattern, pool.nodes.count)
         glob = _instead_of_glob(pool)
-        if count >= pool.nodes.count and glob and _ENDS_AS_GLOB.search(pattern.text):
+        if matched >= pool.nodes.count and glob and _ENDS_AS_GLOB.search(pattern.text):
             yield Finding(
                 _pattern_at(pool),
                 f"pattern of pool `{pool.name}` ends in `*`, which repeats `{pattern.text[-2]}`",
@@ -186,12 +186,12 @@ def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
                 help=glob,
                 severity=Severity.WARNING,
             )
-        if 0 < count < pool.nodes.count:
+        if 0 < matched < pool.nodes.count:
             yield Finding(
                 pool.nodes.at / "count",
-                f"pool `{pool.name}` has {pool.nodes.count} nodes, but its pattern matches {_times(count, 'name')}",
-                label=f"at most {count}",
-                related=(Label(_pattern_at(pool), f"matches {_times(count, 'name')}"),),
+                f"pool `{pool.name}` has {pool.nodes.count} nodes, but its pattern matches {count(matched, 'name')}",
+                label=f"at most {matched}",
+                related=(Label(_pattern_at(pool), f"matches {count(matched, 'name')}"),),
                 help=glob or f"widen the pattern until it matches the names of all {pool.nodes.count} nodes",
             )
 
@@ -212,9 +212,9 @@ def node_count_differs(plan: Plan) -> Iterator[Finding]:
         if listed and pool.nodes.count not in (listed, len(pool.nodes.names)):
             yield Finding(
                 pool.nodes.at / "count",
-                f"pool `{pool.name}` counts {_times(pool.nodes.count, 'node')} and lists {listed}",
+                f"pool `{pool.name}` counts {count(pool.nodes.count, 'node')} and lists {listed}",
                 label=f"{listed} listed",
-                related=(Label((pool.nodes.at / "names").key, f"lists {_times(listed, 'node')}"),),
+                related=(Label((pool.nodes.at / "names").key, f"lists {count(listed, 'node')}"),),
                 help=f"list the nodes of the pool, all {pool.nodes.count}; if these are all, `count: {listed}` says so",
             )
 
@@ -315,7 +315,3 @@ def _instead_of_glob(pool: Pool) -> str:
 
 _GLOB = regex(r"(?:^|(?<=[A-Za-z0-9-]))[*?](?![*?])")
 _ENDS_AS_GLOB = regex(r"[A-Za-z0-9-]\*$")
-
-
-def _times(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -153,8 +153,8 @@ def rule_that_nobody_reads(plan: Plan) -> Iterator[Finding]:
     ## Why
     Node Feature Discovery reads rules of the group `nfd.k8s-sigs.io`. OpenShift's operator had a group of its own,
     `nfd.openshift.io`, and reads no other before 4.20 (Kubernetes 1.33); from then on it copies those rules to the
-    other group. Elsewhere that group does not exist. A rule of the wrong group is refused for want of its definition
-    or, where another NFD has brought that, stored and never looked at: no node gets its labels.
+    other group. Elsewhere that group does not exist. A rule of the wrong group is refused, because its definition is
+    missing, or, where another NFD has brought that, stored and never looked at: no node gets its labels.
 
     ## Instead
     Write the group that the finding names.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.checks.handwritten.reading import Object, read
+from gpuplan.checks.layouts import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, MigStrategy, Plan, Platform, Pool
+from gpuplan.planning.plan import ClusterMigStrategy, Install, MigStrategy, Plan, Platform
 
 # --- MIG strategy ------------------------------------------------------------------------------------------------
 
@@ -26,7 +27,7 @@ def overridden_mig_strategy(plan: Plan) -> Iterator[Finding]:
     Use `migStrategy: perPool`, or give all pools the cluster's strategy.
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    for pool, mig in _mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
+    for pool, mig in mig_pools(plan) if strategy is not ClusterMigStrategy.PER_POOL else ():
         own = mig.spec.strategy.value
         if own != strategy.value:
             yield Finding(
@@ -54,10 +55,10 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL or operator.spec.mig_strategy is not ClusterMigStrategy.PER_POOL:
         return
-    mixed = [(pool, mig) for pool, mig in _mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
+    mixed = [(pool, mig) for pool, mig in mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
     if not mixed:
         return
-    strategies = {mig.spec.strategy for _, mig in _mig_pools(plan)}
+    strategies = {mig.spec.strategy for _, mig in mig_pools(plan)}
     agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
     yield Finding(
         operator.at / "install",
@@ -66,12 +67,6 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
         related=tuple(Label(mig.at.key, f"pool `{pool.name}` is `mixed`") for pool, mig in mixed[:1]),
         help=agreed if len(strategies) == 1 else 'have the owner set `mig.strategy: ""`',
     )
-
-
-def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig):
-            yield pool, pool.sharing
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from gpuplan.catalog.operators import (
     nearest_line,
     parse_version,
 )
+from gpuplan.checks.layouts import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Install, Mig, MigStrategy, Plan, Pool
+from gpuplan.planning.plan import Install, MigStrategy, Plan, Pool
 from gpuplan.wording import listing
 
 _PLUGIN_THAT_TELLS_SUFFIXES_APART = (0, 20)
@@ -32,7 +33,7 @@ def unknown_operator_release(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Helm values, the ClusterPolicy's fields and known defects differ between lines. For one that gpuplan does not know
-    it goes by the nearest older one, which may be wrong in details.
+    it uses the nearest older one, which may be wrong in details.
 
     ## Instead
     Use a line that gpuplan knows, or compare the generated files with the release's own documentation.
@@ -95,7 +96,7 @@ def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
     line = find_line(plan.cluster.gpu_operator.version)
     if line is None or line.device_plugin >= _PLUGIN_THAT_TELLS_SUFFIXES_APART:
         return
-    for pool, mig in _mig_pools(plan):
+    for pool, mig in mig_pools(plan):
         names = sorted({name for entry in mig.layout.entries for name in entry.instances if not _is_plain(name)})
         if names and mig.spec.strategy is MigStrategy.MIXED:
             yield Finding(
@@ -127,7 +128,7 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     if operator.spec.driver.version or not operator.spec.driver.enabled or operator.spec.install is Install.EXTERNAL:
         return
     driver = default_driver(operator.version)
-    for pool, mig in _mig_pools(plan):
+    for pool, mig in mig_pools(plan):
         for defect in _defects(driver, pool):
             yield Finding(
                 operator.at / "version",
@@ -169,7 +170,7 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     driver = operator.spec.driver.version or default_driver(operator.version)
     cdmm = next(defect for defect in driver_defects() if defect.effect is DriverEffect.CDMM)
-    for pool, mig in _mig_pools(plan) if not driver or cdmm.has(driver) else ():
+    for pool, mig in mig_pools(plan) if not driver or cdmm.has(driver) else ():
         hit = [cdmm.hits(product.label) for product in pool.gpu.products]
         if any(hit):
             yield Finding(
@@ -185,9 +186,3 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
 
 def _driver_labels(operator: Origin, driver: str | None) -> tuple[Label, ...]:
     return (Label(operator / "driver" / "version", "this driver"),) if driver else ()
-
-
-def _mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig):
-            yield pool, pool.sharing

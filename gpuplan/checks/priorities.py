@@ -142,7 +142,7 @@ def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
     """On a cluster with KAI-Scheduler or Run:ai, a class's value says the opposite of its `preemptible`.
 
     ## Why
-    KAI-Scheduler goes by the number: pods of a class below 100 are preemptible and may run over quota, those of 100 and
+    KAI-Scheduler reads the number: pods of a class below 100 are preemptible and may run over quota, those of 100 and
     more are not and may not. With values such as 1000, 500 and 100 nothing is preemptible, so that no tenant can ever
     use what others leave idle. Run:ai is said to do the same with pods that it did not make itself; its source is not
     open, and there this is a warning.

@@ -187,7 +187,7 @@ def long_profile_name(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     `7c.7g.80gb` is accepted when the instance is made, but reported back as `7g.80gb`. mig-parted compares the two,
-    finds them different, and divides the GPU anew each time that it starts.
+    finds them different, and divides the GPU again each time that it starts.
 
     ## Instead
     Write the short name.

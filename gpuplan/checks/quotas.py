@@ -40,7 +40,7 @@ from gpuplan.planning.plan import (
     UnitKey,
 )
 from gpuplan.planning.schedulers import keepers
-from gpuplan.wording import SHOWN, joined, listing
+from gpuplan.wording import SHOWN, count, joined, listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------
 
@@ -85,15 +85,14 @@ def _over_capacity(total: Total) -> Finding:
         related=(
             Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now")
             if pool.rollout
-            else Label(pool.nodes.at / "count", f"{_nodes(pool)} of {unit.per_node} `{unit.name}`: {capacity}"),
+            else Label(
+                pool.nodes.at / "count",
+                f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}",
+            ),
         ),
         notes=(f"{listed} of {capacity}",),
         help=f"lower the guarantees by {number(-total.free)}, or {more}",
     )
-
-
-def _nodes(pool: Pool) -> str:
-    return f"{pool.nodes.count} node{'' if pool.nodes.count == 1 else 's'}"
 
 
 def _crossing(amounts: Sequence[Amount], bound: Amount) -> int:

@@ -32,7 +32,7 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
     ## Why
     The name of a layout's entry ends in a hash of what the layout says, so that a node whose label has the name is
     divided as the entry says. With anything else under that name, the MIG manager would find such a node to be wrong at
-    its next start and divide it anew, which is what the document is to prevent.
+    its next start and divide it again, which is what the document is to prevent.
 
     ## Instead
     Write the layout as it was when nodes got the name; `gpuplan retain` does.

@@ -43,7 +43,7 @@ def command(context: click.Context, clusters: tuple[str, ...], against: str, *, 
     and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
     Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
 
-    --prune goes by policies alone: a node may name what they do not. Run it without --write first, then the command
+    --prune reads policies alone: a node may name what they do not. Run it without --write first, then the command
     that it names for each document, and delete when that finds nothing.
 
     \b

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, reason_of
 
 
 class Kind(Enum):
@@ -109,5 +109,5 @@ def _kind_of(entry: os.DirEntry[str]) -> Kind:
 
 
 def _trouble(path: str, error: OSError) -> GpuplanError:
-    reason = (error.strerror or type(error).__name__).lower()
-    return GpuplanError(f"cannot read `{printable(path)}`: {reason}", "check that it exists and that you may read it")
+    message = f"cannot read `{printable(path)}`: {reason_of(error)}"
+    return GpuplanError(message, "check that it exists and that you may read it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import NoneType
 
 import yaml
 
@@ -212,16 +213,7 @@ def _line(diagnostic: Diagnostic) -> int:
 
 
 def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
+    return _KINDS.get(type(value), "a mapping")
+
+
+_KINDS = {NoneType: "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}

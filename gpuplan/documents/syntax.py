@@ -12,7 +12,7 @@ from gpuplan.documents.document import Spot
 from gpuplan.documents.repair import WIDTHS, Repair, Slip, Words, find_repairs
 from gpuplan.documents.rules import SYNTAX_ERROR
 from gpuplan.documents.stretches import Stretch, count_lines
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 
 def explain(
@@ -51,7 +51,7 @@ def _words_of(repairs: Sequence[Repair], words: Words, written: str) -> Words:
     if repair.slip in (Slip.BRACKET, Slip.SURPLUS):
         said = said._replace(message=f"`{written[repair.column]}` {said.message}")
     if repair.slip in WIDTHS:
-        label = said.label or f"indented by {_spaces(len(written) - len(written.lstrip()))}"
+        label = said.label or f"indented by {count(len(written) - len(written.lstrip()), 'space')}"
         return said._replace(label=label, help=_indent_help([found.indentation for found in repairs]))
     text = repair.text.strip()
     return said._replace(help=f"write `{text}`" if len(text) <= _LONGEST else said.help, other="")
@@ -62,14 +62,10 @@ def _indent_help(widths: Sequence[int]) -> str:
         return "write the line without spaces before it"
     if len(widths) > _MOST_WIDTHS:
         return "indent the line with spaces"
-    return f"indent the line with {joined([str(width) for width in widths[:-1]] + [_spaces(widths[-1])], 'or')}"
+    return f"indent the line with {joined([str(width) for width in widths[:-1]] + [count(widths[-1], 'space')], 'or')}"
 
 
 _MOST_WIDTHS = 3
-
-
-def _spaces(count: int) -> str:
-    return f"{count} space" if count == 1 else f"{count} spaces"
 
 
 _LONGEST = 100

@@ -1,4 +1,4 @@
-"""Build folders with kustomize, whether it comes by itself or inside of kubectl."""
+"""Build folders with kustomize, as a program of its own or as a part of kubectl."""
 
 from __future__ import annotations
 

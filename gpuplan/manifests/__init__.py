@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests.admission import AdmissionRule, admission_policy
+from gpuplan.manifests.admission import admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of
 from gpuplan.manifests.quantities import quantity
@@ -14,7 +14,6 @@ from gpuplan.manifests.yamltext import to_yaml
 __all__ = [
     "HEADER",
     "RULES",
-    "AdmissionRule",
     "Checked",
     "File",
     "Gvk",

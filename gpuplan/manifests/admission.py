@@ -1,4 +1,4 @@
-"""The ValidatingAdmissionPolicy object, from variables and rules in CEL.
+"""The ValidatingAdmissionPolicy object, from the variables and rules in CEL of a data file.
 
 What holds for every expression:
 
@@ -12,56 +12,36 @@ What holds for every expression:
   (`pkg/admission/plugin/policy/validating/validator.go` of kubernetes/apiserver).
 - Functions are those of Kubernetes 1.30: CEL's own, strings and quantities, no comprehensions of two variables.
 - Of several refusals the API server reports the first, so the rule that says most comes first.
+
+A row of `variables` has a `name` and what it `is`; a row of `rules` says what `must` be true of an object, the
+`message` that its author reads when it is not, and in `details` an expression for a message with names in it. The
+`message` is what remains when that one fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from textwrap import dedent
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from gpuplan.values import Value
-
-Match: TypeAlias = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""What a policy judges: by group and version of an API, the operations by resource."""
+from gpuplan.manifests.templates import Row, filled, rows_for
 
 
-class AdmissionRule(Value):
-    """What must be true of an object, and what its author reads when it is not.
-
-    ``details`` is an expression for a message with names in it; ``message`` is what remains when that fails.
-    """
-
-    expression: str
-    message: str
-    details: str = ""
-
-    def to_validation(self) -> dict[str, str]:
-        body = {"expression": _block(self.expression), "message": self.message}
-        if self.details:
-            body["messageExpression"] = _block(self.details)
-        return body | {"reason": "Forbidden"}
-
-
-def admission_policy(
-    name: str,
-    match: Match,
-    variables: Mapping[str, str],
-    rules: Sequence[AdmissionRule],
-    *,
-    has_parameters: bool,
-) -> dict[str, Any]:
-    """A policy; its parameters, if it has any, are a ConfigMap that a binding names."""
+def admission_policy(name: str, policy: Row, facts: Collection[str], values: Mapping[str, str]) -> dict[str, Any]:
+    """A policy where some facts hold; its parameters, if it has any, are a ConfigMap that a binding names."""
     spec: dict[str, Any] = {"failurePolicy": "Fail"}
-    if has_parameters:
+    if policy["parameters"]:
         spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
     spec["matchConstraints"] = {
-        "resourceRules": [_resource_rule(api, *item) for api, resources in match.items() for item in resources.items()]
+        "resourceRules": [
+            _resource_rule(api, resource, operations)
+            for api, resources in policy["match"].items()
+            for resource, operations in resources.items()
+        ]
     }
     spec["variables"] = [
-        {"name": variable, "expression": _block(expression)} for variable, expression in variables.items()
+        {"name": row["name"], "expression": filled(row["is"], values)} for row in rows_for(facts, policy["variables"])
     ]
-    spec["validations"] = [rule.to_validation() for rule in rules]
+    spec["validations"] = [_validation(row, values) for row in rows_for(facts, policy["rules"])]
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -70,8 +50,8 @@ def admission_policy(
     }
 
 
-def _resource_rule(api: tuple[str, str], resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
-    group, version = api
+def _resource_rule(api: str, resource: str, operations: list[str]) -> dict[str, list[str]]:
+    group, _, version = api.rpartition("/")
     return {
         "apiGroups": [group],
         "apiVersions": [version],
@@ -80,6 +60,7 @@ def _resource_rule(api: tuple[str, str], resource: str, operations: Sequence[str
     }
 
 
-def _block(expression: str) -> str:
-    """Text that ends in a line end is written as a block, in which nothing needs escapes."""
-    return dedent(expression).strip("\n") + "\n"
+def _validation(row: Row, values: Mapping[str, str]) -> dict[str, str]:
+    names = {"must": "expression", "message": "message", "details": "messageExpression"}
+    body = {field: filled(row[key], values) for key, field in names.items() if key in row}
+    return body | {"reason": "Forbidden"}

@@ -1,7 +1,7 @@
 """Schemas of Kubernetes' own kinds, by the minor version of a cluster.
 
 They are the files of the package kubernetes-validate in their strict form, without unknown fields. Its own interface
-reads and compiles them anew for each object, which takes 8 ms, and looks up a group by its first label, so that
+reads and compiles them again for each object, which takes 8 ms, and looks up a group by its first label, so that
 ``apps.example.com/v1`` is judged as ``apps/v1``. Here they are read once, without importing that package.
 """
 

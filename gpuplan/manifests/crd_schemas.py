@@ -33,7 +33,7 @@ _SAME: Final = frozenset(
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _TYPE_META: Final[Mapping[str, Schema]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, such as the crds/ of a chart"
-_HELP: Final = "take the file anew from its release; without it these objects are not checked"
+_HELP: Final = "take the file again from its release; without it these objects are not checked"
 
 
 class Definition(Value):
@@ -54,7 +54,7 @@ class Refusal(Value):
     misfits: tuple[Misfit, ...]
 
     def report(self, root: Path) -> Diagnostic:
-        """One finding for each definition: who takes the file anew corrects all of it."""
+        """One finding for each definition: who takes the file again corrects all of it."""
         first, *others = self.misfits
         where = f"`{field_path(first.place)}` " if first.place else ""
         file = SourceFile(relpath(self.file, root).replace(sep, "/"), "")

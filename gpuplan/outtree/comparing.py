@@ -46,8 +46,8 @@ class FileChange(NamedTuple):
 class ChangeSet(Value):
     """All that differs between the disk and the desired files, sorted by path.
 
-    ``found`` is what the files that change hold now. ``unwanted`` are the files of ours that shall not be there, of
-    which some may be gone already. ``recorded`` is the inventory as it was read, ``planned`` as it shall be in the end.
+    ``found`` is what the files that change hold now. ``unwanted`` are the files of ours that must not be there, of
+    which some may be gone already. ``recorded`` is the inventory as it was read, ``planned`` as it will be in the end.
     ``leftovers`` are what killed builds have left, ``mounts`` the folders on another file system than the root's.
     """
 
@@ -75,7 +75,7 @@ class ChangeSet(Value):
 
     @property
     def is_current(self) -> bool:
-        """The files and what is recorded of them are as they shall be; an earlier release may have recorded less."""
+        """The files and what is recorded of them are as they should be; an earlier release may have recorded less."""
         return (
             not self.changes
             and not self.leftovers
@@ -100,7 +100,7 @@ def compare(
     """What `apply` would do to bring ``root`` to the desired files. Reads the disk and writes nothing.
 
     ``scope`` names the folders that ``desired`` speaks for; files of ours elsewhere stay as they are. Without it
-    ``desired`` is all that shall be there. ``policies`` are the digests of the documents that it was made of; without
+    ``desired`` is all that should be there. ``policies`` are the digests of the documents that it was made of; without
     them those that are recorded stay.
     """
     check_paths(desired)

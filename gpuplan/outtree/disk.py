@@ -18,7 +18,7 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a F
 class Disk:
     """Reads files below a root and never through a symbolic link in it.
 
-    ``ours`` are the files that are or shall be ours. Where one of them is on the way to another, the one that is on the
+    ``ours`` are the files that are or will be ours. Where one of them is on the way to another, the one that is on the
     disk has yet to make room, and the other does not exist.
     """
 

@@ -32,7 +32,7 @@ _DIGEST: Final = regex(r"[0-9A-Za-z:]*")
 
 
 class Inventory(Value):
-    """Digests by path: what a file has or shall have, and what it had before an unfinished run.
+    """Digests by path: what a file has or will have, and what it had before an unfinished run.
 
     ``policies`` are digests by cluster, kind and name of document: ``dev/Pool/a100``.
     """

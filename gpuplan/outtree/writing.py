@@ -1,11 +1,11 @@
 """Bring the disk to the desired files so that the next run makes good whatever interrupts this one.
 
-Before the first file changes, the inventory says all that is going to happen: the digest that each file shall have
+Before the first file changes, the inventory says all that is going to happen: the digest that each file will have
 and, in ``replaced``, the digests that it had. Then files are deleted, overwritten and created. In the end the inventory
 drops ``replaced``. Whatever a file holds in between is thus something that the inventory lists for it, so that the next
 run knows the file for ours, and not edited by hand, whether the policies have changed by then or not.
 
-*A killed process* leaves every file as it was or as it shall be, since a file is replaced by renaming a whole one over
+*A killed process* leaves every file as it was or as it will be, since a file is replaced by renaming a whole one over
 it. New files are created in place, which saves thousands of renames; one of those may be left empty or, where a
 file system writes half of a few bytes, cut short. The file that is renamed is in a folder of ours that tells Git to
 leave it alone.
@@ -101,7 +101,7 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
 
 
 def _replaced(changes: ChangeSet) -> dict[str, tuple[str, ...]]:
-    """What files of ours may hold until the end of this run, besides what they shall hold.
+    """What files of ours may hold until the end of this run, besides what they will hold.
 
     That includes what an unfinished run has replaced, as it may not have come as far as to the disk.
     """

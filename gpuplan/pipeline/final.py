@@ -25,7 +25,7 @@ from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 from gpuplan.planning.plan import Component, Plan
-from gpuplan.wording import misspelling
+from gpuplan.wording import count, misspelling
 
 OFF = "off"
 
@@ -402,5 +402,5 @@ def _gather(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _with_count(item: Diagnostic, others: int) -> Diagnostic:
     if not others:
         return item
-    more = f"the same is found {others} time{'' if others == 1 else 's'} more"
+    more = f"the same is found {count(others, 'time')} more"
     return replace(item, finding=replace(item.finding, notes=(*item.finding.notes, more)))

@@ -13,7 +13,7 @@ from typing import Final
 from gpuplan.checks.handwritten.components import remote_references
 from gpuplan.checks.handwritten.reading import ALL_KUSTOMIZATION_FILES, HandFiles, Kustomization, mapping, read_text
 from gpuplan.checks.handwritten.references import Reference, references
-from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, reason_of
 from gpuplan.documents import MAX_BYTES, read_bytes
 from gpuplan.kustomize import Sources
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENT_FILE_UNUSABLE
@@ -124,8 +124,7 @@ class Disk:
                     raise _UnusableError("is not a file any more", "try again")
                 data = stream.read(MAX_BYTES + 1)
         except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
-            raise _UnusableError(f"cannot be read: {reason}", "give yourself read access") from error
+            raise _UnusableError(f"cannot be read: {reason_of(error)}", "give yourself read access") from error
         if len(data) > MAX_BYTES:
             raise _UnusableError(f"is larger than {MAX_BYTES // 2**20} MiB", "split it into several files")
         self._total += len(data)

@@ -9,7 +9,7 @@ from typing import Final
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.outtree import INVENTORY, PRUNED, ChangeSet
 from gpuplan.pipeline.freshness import cluster_of, owner
-from gpuplan.wording import listing
+from gpuplan.wording import count, listing
 
 _MANY: Final = 20
 """Files: fewer are soon looked through, and a small cluster loses half of its files by losing a tenant."""
@@ -45,7 +45,7 @@ def _gone(
     cluster: str, folders: list[str], number: int, out: str, clusters: Collection[str], new: list[str]
 ) -> Diagnostic:
     where = listing([f"{out}/{folder}/" for folder in folders], None)
-    message = f"this build would delete all of {where} ({number} file{'' if number == 1 else 's'})"
+    message = f"this build would delete all of {where} ({count(number, 'file')})"
     if cluster in clusters:
         return _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
     notes = (f"{listing(new)} is new: for what syncs it, a renamed cluster is another one",) if new else ()

@@ -33,7 +33,7 @@ def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
 
 
 class Definition(NamedTuple):
-    """Something in the cluster that goes by a name: a label's value, or an object's identity, without a label.
+    """Something in the cluster that names it: a label's value, or an object's identity, without a label.
 
     ``content`` is what decides whether two are the same. The place is not known of an object that a back end makes.
     """

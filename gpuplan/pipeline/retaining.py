@@ -123,7 +123,7 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
 
 
 class _Needed(NamedTuple):
-    """Something that the cluster goes by: a label's value, or an object's identity, where the label is empty.
+    """Something that the cluster needs: a label's value, or an object's identity, where the label is empty.
 
     ``spec`` is that of a document which retains it, and ``document`` that one's name where it can have it.
     """

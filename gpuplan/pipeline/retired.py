@@ -24,7 +24,7 @@ RETIRED: Final = (
         "GPU591",
         "protection-of-the-parent",
         after="0.1.0",
-        reason="KAI-Scheduler is told to go by the time of the tenant's own queue, whichever tenants compete.",
+        reason="KAI-Scheduler is told to use the time of the tenant's own queue, whichever tenants compete.",
     ),
 )
 """By code. A code that is neither here nor in `gpuplan rules` is free."""

@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import Final
 
 from gpuplan import handles
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, reason_of
 
 _OVERLAY: Final = 2
 """Parts of the path of an overlay's folder: ``overlays/dev``."""
@@ -58,8 +58,7 @@ def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
             raise GpuplanError(
                 f"`{dirname(path)}` is a link or a file, not a folder, so nothing is written there", "remove it"
             ) from error
-        reason = (error.strerror or type(error).__name__).lower()
-        raise GpuplanError(f"cannot write `{path}`: {reason}", "check that you may write there") from error
+        raise GpuplanError(f"cannot write `{path}`: {reason_of(error)}", "check that you may write there") from error
 
 
 def _overlay(root: Path, folder: str) -> str:

@@ -1,4 +1,4 @@
-"""What a tenant's pods may ask for in one namespace: the facts that quotas and admission policies both go by."""
+"""What a tenant's pods may ask for in one namespace: the facts that quotas and admission policies both need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolve what is retained: definitions that the policies say no more and the cluster still holds on to."""
+"""Resolve what is retained: definitions that no policy has any more and the cluster still needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Argo CD and Flux go by: the names of the objects that sync a cluster's folders, and annotations on objects."""
+"""What Argo CD and Flux read: the names of the objects that sync a cluster's folders, and annotations on objects."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from gpuplan.planning.plan import Pool, Taint
 
 
 def tolerations(pool: Pool) -> list[dict[str, str]]:
-    """One for each taint, of exactly that taint. Whoever writes one anew for the same pods writes the same."""
+    """One for each taint, of exactly that taint. Whoever writes one again for the same pods writes the same."""
     return [_toleration(taint) for taint in pool.spec.taints]
 
 

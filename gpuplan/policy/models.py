@@ -24,6 +24,7 @@ from gpuplan.policy.names import (
     ServiceAccount,
     StorageClass,
     TenantName,
+    Titled,
 )
 from gpuplan.policy.texts import (
     Duration,
@@ -529,7 +530,7 @@ class Guard(Model):
     image: Image
     """The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed."""
     timeout: Duration = "30m"
-    """How long nodes may take to be partitioned anew."""
+    """How long nodes may take to be repartitioned."""
 
 
 class Disruption(Model):
@@ -542,9 +543,7 @@ class Disruption(Model):
     max_unavailable: Positive = 1
     """How many nodes may be disturbed at once."""
     guard: Guard | None = None
-    """With Argo CD: do not sync while pods hold GPUs of nodes that would be partitioned anew, and wait until they have
-    been.
-    """
+    """With Argo CD: do not sync while pods hold GPUs of nodes that would be repartitioned, and wait until they were."""
 
 
 class Rollout(Model):
@@ -970,7 +969,7 @@ class RetainedObject(Model):
 
 
 class RetainedSpec(Model):
-    """What the policies say no more, but what nodes, or controllers, still hold on to; exactly one thing."""
+    """What no policy defines any more, but nodes or controllers still need; exactly one thing."""
 
     mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = None
     """An entry of the MIG manager's file."""
@@ -1004,7 +1003,7 @@ class Cluster(Document):
 
     kind: Literal["Cluster"]
     """Always `Cluster`."""
-    metadata: Annotated[Metadata, names.CLUSTER]
+    metadata: Annotated[Metadata, Titled(names.CLUSTER)]
     """The cluster's name; its overlay folder has the same."""
     spec: ClusterSpec
     """The cluster."""
@@ -1015,7 +1014,7 @@ class Pool(Document):
 
     kind: Literal["Pool"]
     """Always `Pool`."""
-    metadata: Annotated[Metadata, names.POOL]
+    metadata: Annotated[Metadata, Titled(names.POOL)]
     """The pool's name; nodes carry it as the label `gpuplan.dev/pool`."""
     spec: PoolSpec
     """The pool."""
@@ -1026,7 +1025,7 @@ class MigLayout(Document):
 
     kind: Literal["MigLayout"]
     """Always `MigLayout`."""
-    metadata: Annotated[Metadata, names.LAYOUT]
+    metadata: Annotated[Metadata, Titled(names.LAYOUT)]
     """The layout's name."""
     spec: MigLayoutSpec
     """The layout."""
@@ -1037,7 +1036,7 @@ class PriorityClass(Document):
 
     kind: Literal["PriorityClass"]
     """Always `PriorityClass`."""
-    metadata: Annotated[Metadata, names.PRIORITY_CLASS]
+    metadata: Annotated[Metadata, Titled(names.PRIORITY_CLASS)]
     """The class's name, which pods give as `priorityClassName`."""
     spec: PriorityClassSpec
     """The class."""
@@ -1048,7 +1047,7 @@ class Tenant(Document):
 
     kind: Literal["Tenant"]
     """Always `Tenant`."""
-    metadata: Annotated[Metadata, names.TENANT]
+    metadata: Annotated[Metadata, Titled(names.TENANT)]
     """The tenant's name."""
     spec: TenantSpec
     """The tenant."""
@@ -1059,7 +1058,7 @@ class Workload(Document):
 
     kind: Literal["Workload"]
     """Always `Workload`."""
-    metadata: Annotated[Metadata, names.WORKLOAD]
+    metadata: Annotated[Metadata, Titled(names.WORKLOAD)]
     """The workload's name, which its objects have too."""
     spec: WorkloadSpec
     """The workload."""
@@ -1070,7 +1069,7 @@ class Retained(Document):
 
     kind: Literal["Retained"]
     """Always `Retained`."""
-    metadata: Annotated[Metadata, names.RETAINED]
+    metadata: Annotated[Metadata, Titled(names.RETAINED)]
     """The document's name, which nothing refers to."""
     spec: RetainedSpec
     """What is retained, and until when."""

@@ -36,15 +36,16 @@ class Naming(Value):
     def longest(self) -> int:
         return LONGEST_SUBDOMAIN if self.is_subdomain else LONGEST_LABEL
 
-    @property
-    def pattern(self) -> str:
-        return DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL
-
     def is_spelt(self, name: str) -> bool:
         return (_SUBDOMAIN if self.is_subdomain else _LABEL).fullmatch(name) is not None
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
-        return {**handler(core), "pattern": self.pattern, "maxLength": self.longest}
+        return {**handler(core), **self.rule}
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """What a JSON Schema says of it."""
+        return {"pattern": DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL, "maxLength": self.longest}
 
 
 class Reference(Value):
@@ -53,7 +54,16 @@ class Reference(Value):
     naming: Naming
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
-        return self.naming.__get_pydantic_json_schema__(core, handler)
+        return {**handler(core), **self.naming.rule}
+
+
+class Titled(Value):
+    """What the name in the `metadata` of a document has to be."""
+
+    naming: Naming
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
+        return {**handler(core), "properties": {"name": self.naming.rule}}
 
 
 # --- Documents -----------------------------------------------------------------------------------------------------

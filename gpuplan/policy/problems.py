@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -425,21 +426,17 @@ def _type_help(kind: str, value: object) -> str:
 
 
 def _type_name(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "`true` or `false`"
-        case int():
-            return "a number"
-        case float():
-            return "a number with a decimal point"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
+    return _TYPE_NAMES.get(type(value), "a mapping")
+
+
+_TYPE_NAMES = {
+    NoneType: "nothing",
+    bool: "`true` or `false`",
+    int: "a number",
+    float: "a number with a decimal point",
+    str: "text",
+    list: "a list",
+}
 
 
 def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[str, Any]) -> Finding:

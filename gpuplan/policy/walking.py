@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from gpuplan.diagnostics import Path
 from gpuplan.policy.marks import find_mark
 from gpuplan.policy.models import KINDS
-from gpuplan.policy.names import Naming
+from gpuplan.policy.names import Naming, Titled
 
 
 class Name(NamedTuple):
@@ -26,7 +26,7 @@ class Name(NamedTuple):
 def naming_of(kind: str) -> Naming:
     """What the names of documents of a kind have to be."""
     marks = KINDS[kind].model_fields["metadata"].metadata
-    return next(mark for mark in marks if isinstance(mark, Naming))
+    return next(mark.naming for mark in marks if isinstance(mark, Titled))
 
 
 def names_in(part: BaseModel) -> Iterator[Name]:

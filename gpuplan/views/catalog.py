@@ -9,9 +9,9 @@ from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement import Placed, maximal_layouts, place
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.slices import strip
-from gpuplan.views.text import count, indent, table
+from gpuplan.views.text import indent, table
 from gpuplan.views.theme import Style, Theme
-from gpuplan.wording import listing
+from gpuplan.wording import count, listing
 
 UNKNOWN = "?"
 

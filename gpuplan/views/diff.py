@@ -10,8 +10,9 @@ from gpuplan.pipeline.comparing import Diff, Impact
 from gpuplan.views.diff_words import MOST_LINES, Fact, facts, notes, place, seen_from, verdict
 from gpuplan.views.full import frame
 from gpuplan.views.rules import marked_up
-from gpuplan.views.text import count, indent, printable
+from gpuplan.views.text import indent, printable
 from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import count
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:

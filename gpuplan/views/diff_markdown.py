@@ -10,8 +10,8 @@ from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Diff, Impact, Platform
 from gpuplan.views.diff_words import facts, notes, place, seen_from, verdict
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
-from gpuplan.views.text import count
 from gpuplan.views.theme import Theme
+from gpuplan.wording import count
 
 LIMIT: Final = 60_000
 """Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""

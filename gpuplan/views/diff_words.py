@@ -14,9 +14,8 @@ from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.planning.plan import Amount, Approval, Window
-from gpuplan.views.text import count
 from gpuplan.views.theme import Theme
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 MOST_PODS: Final = 10
 """How many pods are named for one change; JSON has all of them."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
 from gpuplan.values import Value
-from gpuplan.views.text import cells, count, printable
+from gpuplan.views.text import cells, printable
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
+from gpuplan.wording import count
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.patterns import regex
-from gpuplan.views.text import count, printable
+from gpuplan.views.text import printable
 from gpuplan.views.theme import Theme
 from gpuplan.views.verdict import tally
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined, markdown_escaped
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -28,7 +28,6 @@ _RULES_RESERVE: Final = 200_000
 """What the rows leave to the rules' explanations and to all that stands once."""
 _ORDER: Final = tuple(Severity)
 _CODE: Final = regex(r"`([^`]*)`")
-_SPECIAL: Final = regex(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _REFERRING: Final = regex(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)
 """Where mentions of people, issues and the like begin, and addresses."""
 _HEADING: Final = regex(r"^#+ (.*)$", re.MULTILINE)
@@ -56,13 +55,9 @@ def escape(text: str) -> str:
     shown, end = printable(text), 0
     parts: list[str] = []
     for match in _REFERRING.finditer(shown):
-        parts += (_plain(shown[end : match.start()]), f"<code>&#{ord(match[0])};</code>")
+        parts += (markdown_escaped(shown[end : match.start()]), f"<code>&#{ord(match[0])};</code>")
         end = match.end()
-    return "".join((*parts, _plain(shown[end:])))
-
-
-def _plain(text: str) -> str:
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
+    return "".join((*parts, markdown_escaped(shown[end:])))
 
 
 def _verdict(report: Report) -> str:
@@ -113,7 +108,7 @@ def prose(text: str) -> str:
 def code(text: str) -> str:
     """As HTML: a span of backticks could be ended by what it quotes."""
     shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
-    return f"<code>{_plain(printable(shortened))}</code>"
+    return f"<code>{markdown_escaped(printable(shortened))}</code>"
 
 
 def _listed(names: Iterable[str]) -> str:

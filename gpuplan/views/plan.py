@@ -31,8 +31,9 @@ from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.preemption import preemption_page
 from gpuplan.views.slices import boxes
-from gpuplan.views.text import count, indent, printable, table
+from gpuplan.views.text import indent, printable, table
 from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import count
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
 _NONE = "-"

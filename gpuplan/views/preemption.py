@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
-from gpuplan.views.text import count, indent, printable, table
+from gpuplan.views.text import indent, printable, table
 from gpuplan.views.theme import Style, Theme
+from gpuplan.wording import count
 
 _WHY: Final[Mapping[Mechanism, str]] = {
     Mechanism.PRIORITY: "a higher class",

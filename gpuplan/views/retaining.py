@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import count, printable
+from gpuplan.views.text import printable
+from gpuplan.wording import count
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.retaining import Retention
@@ -19,7 +20,7 @@ def missing(retention: Retention) -> str:
     """What is named at the revision and would be gone."""
     revision = printable(retention.revision)
     if not retention.missing:
-        return f"nothing to retain: what nodes and queues go by at {revision} stays\n"
+        return f"nothing to retain: what nodes and queues name at {revision} stays\n"
     gone = "".join(f"{keeper.path}: {printable(keeper.title)} would be gone\n" for keeper in retention.missing)
     return f"{gone}{count(len(retention.missing), 'document')} missing; `gpuplan retain --write` writes them\n"
 

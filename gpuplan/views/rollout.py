@@ -24,9 +24,9 @@ from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text
-from gpuplan.views.text import count, indent, printable, table
+from gpuplan.views.text import indent, printable, table
 from gpuplan.views.theme import Style, Theme
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""

@@ -77,8 +77,3 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iter
 
 def indent(text: str, by: str = "  ") -> str:
     return "".join(f"{by}{line}" if line.strip() else line for line in text.splitlines(keepends=True))
-
-
-def count(number: int, singular: str, plural: str = "") -> str:
-    """A number with its noun: ``1 error``, ``2 errors``."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Severity
-from gpuplan.views.text import count
 from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report

@@ -345,6 +345,16 @@ def test_an_edit_of_an_overlay_is_said_there() -> None:
     assert {place[1:] for place in found} == {(OVERLAY, _line(OVERLAY, "count: 2\n  taints"), True)}
 
 
+def test_an_edit_of_another_base_is_said_there() -> None:
+    other = "more/pools.yaml"
+    files = {(other if path == POOLS else path): text for path, text in POLICIES.items()}
+    cluster = "overlays/dev/cluster.yaml"
+    files[cluster] = files[cluster].replace("spec:\n", "spec:\n  bases: [policies, more]\n")
+    edited = {**files, other: files[other].replace("replicas: 3", "replicas: 4")}
+
+    assert {place[1:] for place in _places(edited, files)} == {(other, _line(POOLS, "replicas: 3"), True)}
+
+
 def test_what_an_overlay_no_longer_sets_is_said_where_it_did() -> None:
     found = _places(_edit(OVERLAY, "      maxReplicas: 3\n", "      minReplicas: 1\n"))
 

@@ -87,7 +87,7 @@ def test_a_name_that_is_no_profile_of_the_model_is_one_error(gpu: catalog.Gpu, n
 def test_refusal_says_what_collides_and_what_fits() -> None:
     found = the_finding(a_layout("A100-80GB", {"3g.40gb": 2, "1g.10gb": 1})).finding
     assert found.message == "layout `layout` does not fit on A100-80GB"
-    assert found.label == "no start is left for `1g.10gb` beside 2x `3g.40gb`"
+    assert found.label == "no placement is left for `1g.10gb` beside 2x `3g.40gb`"
     assert "`3g.40gb` takes 4 memory slices and can start only at 0 or 4" in found.notes
     assert any("7 of 7 compute slices and 9 of 8 memory slices" in note for note in found.notes)
     assert "`{3g.40gb: 2}`" in found.help

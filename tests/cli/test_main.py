@@ -39,6 +39,20 @@ def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
     assert "click" in loaded
 
 
+@pytest.mark.parametrize("verb", ["validate", "build", "show", "diff"])
+def test_templates_are_loaded_by_no_verb_that_writes_none(tmp_path: Path, verb: str) -> None:
+    root = a_platform(tmp_path)
+    program = (
+        "import sys; from gpuplan.cli import main as module\n"
+        f"try: module.main.main([{verb!r}], prog_name='gpuplan')\n"
+        "except SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+
+    assert "gpuplan.pipeline" in done.stderr.split()
+    assert "jinja2" not in done.stderr.split()
+
+
 def test_help(snapshot: SnapshotAssertion) -> None:
     assert run("--help").out == snapshot
 

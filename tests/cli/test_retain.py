@@ -92,7 +92,7 @@ def test_a_second_run_writes_nothing(root: Path) -> None:
 
     done = retain(root, "--write")
 
-    assert (done.code, done.err) == (0, "nothing to retain: what nodes and queues go by at HEAD stays\n")
+    assert (done.code, done.err) == (0, "nothing to retain: what nodes and queues name at HEAD stays\n")
     assert (root / KEPT).read_bytes() == first
     assert [path.name for path in (root / "overlays/dev/retained").iterdir()] == ["halves-d9c2814c.yaml"]
 

@@ -107,6 +107,27 @@ def test_only_folders_that_are_written_are_named(tmp_path: Path) -> None:
     assert removed.change.folders == ("gpu-operator", "partitions", "scheduling", "namespaces")
 
 
+RETAINED = """\
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: old}
+spec: {object: {manifest: MANIFEST}, until: no pod needs it}
+"""
+
+
+@pytest.mark.parametrize("manifest", ["{}", "{kind: ConfigMap}", "{apiVersion: v1, kind: ConfigMap, metadata: {}}"])
+def test_what_is_retained_and_is_no_object_keeps_nothing_else_from_being_compared(
+    tmp_path: Path, manifest: str
+) -> None:
+    earlier, later = a_side(tmp_path / "a"), a_side(tmp_path / "b", "large")
+    write(later.folder / "policies/old.yaml", RETAINED.replace("MANIFEST", manifest))
+
+    diff = compare(earlier, later)
+
+    assert "GPU725" in {item.code for item in diff.later.errors}
+    assert the_repartition(diff).change.subject == Subject("Pool", "research")
+
+
 # --- Where it was written ----------------------------------------------------------------------------------------
 
 

@@ -186,7 +186,7 @@ def test_a_layout_of_a_model_that_no_pool_has_may_go() -> None:
 
 
 def test_a_retained_layout_counts_among_the_resources_of_the_cluster() -> None:
-    """Nodes publish it until they are set up anew, and tenants without a quota on it must not have it."""
+    """Nodes publish it until they are set up again, and tenants without a quota on it must not have it."""
     from gpuplan.planning.grants import gpu_resources
 
     old, edited = a_mig_plan("instances: {3g.40gb: 2}"), a_mig_plan("instances: {1g.10gb: 7}")

@@ -112,6 +112,20 @@ def test_a_parent_that_works_itself_has_a_queue_for_all_and_one_for_its_own_work
     ]
 
 
+def test_depth_counts_the_queues_above_and_only_leaves_take_work() -> None:
+    university = tenant("university", "{pool: whole, guaranteed: 12}", namespaces="")
+    department = tenant("science", "{pool: whole, guaranteed: 8}", parent="university")
+    physics = tenant("physics", "{pool: whole, guaranteed: 3}", parent="science")
+    found = queues(platform(university, department, physics))
+
+    assert [(queue.name, queue.depth, queue.takes_work) for queue in found] == [
+        ("university-whole", 0, False),
+        ("science-whole.all", 1, False),
+        ("science-whole", 2, True),
+        ("physics-whole", 2, True),
+    ]
+
+
 def test_a_unit_that_only_children_have_comes_on_top_of_the_parents() -> None:
     department = tenant("science", "{pool: mig, unit: 2g.20gb, guaranteed: 4, limit: 6}", namespaces="")
     physics = tenant("physics", "{pool: mig, unit: 1g.10gb, guaranteed: 3, limit: 5}", parent="science")

@@ -71,6 +71,22 @@ def test_misspelt_field_is_an_error_of_the_meant_kind_only() -> None:
     assert errors(schema_of(), wrong) == ["$.spec"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"), [("Pool", "a.b", 1), ("Pool", "a-b", 0), ("PriorityClass", "a.b", 0)]
+)
+def test_name_of_a_document_is_what_its_objects_may_be_called(kind: str, name: str, expected: int) -> None:
+    metadata = {"metadata": {"name": name}}
+    found = errors(schema_of(kind), {**POOL, "kind": kind, **metadata})
+    assert found.count("$.metadata.name") == expected
+
+
+def test_name_is_judged_alike_where_it_is_given_and_where_it_is_named() -> None:
+    workload = schema_of("Workload")["definitions"]["WorkloadSpec"]["properties"]
+    tenant = schema_of("Tenant")["definitions"]["TenantSpec"]["properties"]
+    assert workload["priorityClass"]["anyOf"][0]["pattern"] == tenant["priorityClasses"]["items"]["pattern"]
+    assert workload["namespace"]["anyOf"][0]["pattern"] == tenant["namespaces"]["items"]["pattern"]
+
+
 def test_unknown_kind_is_an_error() -> None:
     assert errors(schema_of(), {**POOL, "kind": "Poool"}) == ["$.kind"]
 

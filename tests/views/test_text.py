@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.views.text import cells, count, pad, printable, table
+from gpuplan.views.text import cells, pad, printable, table
 
 
 @given(st.text())
@@ -75,8 +75,3 @@ def test_columns_line_up_under_wide_characters() -> None:
 
 def test_a_cell_stays_on_its_line() -> None:
     assert table(("A",), [("x\ny",)]) == "A\nx␊y\n"
-
-
-def test_nouns_agree_with_their_numbers() -> None:
-    assert [count(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
-    assert count(2, "policy", "policies") == "2 policies"

@@ -50,7 +50,7 @@ def _defaults(plan: Plan) -> dict[str, Any]:
 
 
 def _decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """Whatever is in `gpuplan.catalog.operators.DECIDED_VALUES`."""
+    """Whatever is in `gpuplan.catalog.operators.decided_values`."""
     operator = plan.cluster.gpu_operator
     decided: dict[str, Any] = {
         "mig": {"strategy": _mig_strategy(operator.spec.mig_strategy)},

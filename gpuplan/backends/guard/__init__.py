@@ -48,7 +48,7 @@ _START_SECONDS: Final = 300
 """What an image may take to be pulled; the script says by itself what it has waited for in vain."""
 
 
-# --- What the script goes by -------------------------------------------------------------------------------------
+# --- What the script reads ---------------------------------------------------------------------------------------
 
 
 def _targets(pool: Pool) -> list[dict[str, Any]]:

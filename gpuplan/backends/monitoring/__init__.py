@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuplan.backends.monitoring import alerts, dashboards, metrics, observed, planned, status
+from gpuplan.backends.monitoring import dashboards, metrics, observed, planned, status
 from gpuplan.backends.monitoring.rules import Group, prometheus_rule, rule_file
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Monitoring, Plan, Stage
@@ -35,9 +35,7 @@ def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     found = (
         planned.pool_group(plan),
         *planned.tenant_groups(plan),
-        observed.pool_group(plan),
-        observed.utilization_group(plan, monitoring),
-        alerts.group(plan, monitoring),
+        *observed.groups(plan, monitoring),
     )
     return (group for group in found if group.rules)
 

@@ -1,15 +1,7 @@
 """How pools, units, tenants and workloads are named in PromQL.
 
-Names of recorded series follow `level:metric:operations`. What they have in common:
-
-- `pool`, `tenant`, `node` and `namespace` are names as in the policy and in the cluster.
-- `unit` is the policy's name of a unit. Units that a pool publishes as one resource are one, such as `1g.10gb/gpu`.
-- `resource` is the extended resource as kube-state-metrics spells it: `nvidia_com_mig_1g_10gb`.
-- `profile` is the MIG profile as the driver spells it; series of whole GPUs have no such label.
-
-Which pool a node is in is known by its label `gpuplan.dev/pool`, through `NODE_POOL`: the extended resource alone does
-not tell, since pools share resource names. kube-state-metrics shows that label only when it is told to; see
-`NODE_LABELS`.
+`rules.yaml` says of its recorded series what labels they have, and what those mean; those that hold the plan's own
+numbers are here.
 """
 
 from __future__ import annotations
@@ -50,33 +42,6 @@ TENANT_GUARANTEED_UNITS: Final = "tenant:gpuplan_guaranteed_units:sum"
 TENANT_LIMIT_UNITS: Final = "tenant:gpuplan_limit_units:sum"
 """{tenant, pool, unit, resource}: what the tenant may have at most; absent where unbounded."""
 
-NODE_ALLOCATABLE_UNITS: Final = "node:gpuplan_allocatable_units:sum"
-"""{node, pool, unit, resource}: what the node publishes of what it has to."""
-POOL_ALLOCATABLE_UNITS: Final = "pool:gpuplan_allocatable_units:sum"
-"""{pool, unit, resource}: what the pool's nodes publish."""
-NAMESPACE_REQUESTED_UNITS: Final = "namespace_node:gpuplan_requested_units:sum"
-"""{namespace, node, pool, unit, resource}: what pods that are on a node and not done have; absent where none."""
-POOL_REQUESTED_UNITS: Final = "pool:gpuplan_requested_units:sum"
-"""{pool, unit, resource}: what pods on the pool's nodes have; absent where there are none."""
-POOL_FREE_UNITS: Final = "pool:gpuplan_free_units:sum"
-"""{pool, unit, resource}: what is published and not taken."""
-TENANT_REQUESTED_UNITS: Final = "tenant:gpuplan_requested_units:sum"
-"""{tenant, pool, unit, resource}: what the tenant's pods have; absent where there are none."""
-WAITING_UNITS: Final = "resource:gpuplan_waiting_units:sum"
-"""{resource}: what pods request that the scheduler finds no node for; absent where there are none."""
-
-POOL_ENGINE_ACTIVE: Final = "pool:gpuplan_engine_active:avg"
-"""{pool, profile}: the part of time, 0 to 1, that compute engines are busy; per MIG device where there are such."""
-POOL_DRAM_ACTIVE: Final = "pool:gpuplan_dram_active:avg"
-"""{pool, profile}: the part of time, 0 to 1, that the memory interface is busy."""
-POOL_MEMORY_USED: Final = "pool:gpuplan_memory_used_bytes:sum"
-"""{pool, profile}: framebuffer in use."""
-TENANT_ENGINE_ACTIVE: Final = "tenant:gpuplan_engine_active:avg"
-"""{tenant, pool, profile}: as `POOL_ENGINE_ACTIVE`, of devices that the tenant's pods have."""
-TENANT_DRAM_ACTIVE: Final = "tenant:gpuplan_dram_active:avg"
-"""{tenant, pool, profile}: as `POOL_DRAM_ACTIVE`, of devices that the tenant's pods have."""
-TENANT_MEMORY_USED: Final = "tenant:gpuplan_memory_used_bytes:sum"
-"""{tenant, pool, profile}: framebuffer in use on devices that the tenant's pods have; a shared one counts whole."""
 
 # --- Units as resources ------------------------------------------------------------------------------------------
 
@@ -143,7 +108,6 @@ class WorkloadLabels(NamedTuple):
 
     namespace: str
     pod: str
-    container: str
     is_set: str
 
 
@@ -154,8 +118,8 @@ def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
     """
     if monitoring.spec.honor_labels:
         is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
-        return WorkloadLabels("namespace", "pod", "container", is_set)
-    return WorkloadLabels("exported_namespace", "exported_pod", "exported_container", matchers(exported_pod__ne=""))
+        return WorkloadLabels("namespace", "pod", is_set)
+    return WorkloadLabels("exported_namespace", "exported_pod", matchers(exported_pod__ne=""))
 
 
 # --- Text --------------------------------------------------------------------------------------------------------

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.backends.scheduling.devices import devices_binding, devices_policy, tenants_binding
-from gpuplan.backends.scheduling.grants import grants_binding, grants_policy
-from gpuplan.backends.scheduling.schedulers import rules_of
+from gpuplan.backends.scheduling.policies import fixed_objects, pod_policies
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Stage
@@ -31,14 +29,10 @@ def render(plan: Plan) -> Iterator[Manifest]:
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
         yield Manifest(_FOLDER, _system_namespace(), about=cluster)
-        for policy in (grants_policy(plan), devices_policy(plan)):
-            yield Manifest(_FOLDER, policy, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
-        for body in (grants_binding(), devices_binding()):
+        for body in pod_policies(plan):
+            yield Manifest(_FOLDER, body, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
+        for body in fixed_objects(plan):
             yield Manifest(_FOLDER, body, about=cluster)
-        for found in rules_of(plan.scheduler).policies:
-            policy = found()
-            for body in (policy, tenants_binding(policy["metadata"]["name"])):
-                yield Manifest(_FOLDER, body, about=cluster)
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:

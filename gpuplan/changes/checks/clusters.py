@@ -97,6 +97,6 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
             yield Finding(
                 new.at.key,
                 f"{tool} syncs cluster `{after.name}` from another namespace, or syncs another one",
-                label="its objects are made anew",
+                label="its objects are recreated",
                 help=f"take the old objects away first so that what they applied stays: {away}",
             )

@@ -100,7 +100,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     seconds, a new file in minutes. So it is at the end of a rollout, whose configuration becomes the pool's own.
 
     ## Instead
-    Take the change back, and let `gpuplan rollout POOL --to SHARING` make steps of it: nodes that have moved go by a
+    Take the change back, and let `gpuplan rollout POOL --to SHARING` make steps of it: nodes that have moved use a
     file of another name. Where labels may come first, write `approval: manual` in a commit before, and sync the GPU
     Operator first. Nodes that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
     """

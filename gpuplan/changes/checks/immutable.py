@@ -59,7 +59,7 @@ def _help(identity: Identity, *, is_named: bool) -> str:
 
 
 def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
-    """All objects but hooks, which are made anew each time; the place only of those that are written as such."""
+    """All objects but hooks, which are recreated each time; the place only of those that are written as such."""
     found: dict[Identity, tuple[Body, Origin | None]] = {}
     for backend in BACKENDS:
         for artifact in backend.render(plan):

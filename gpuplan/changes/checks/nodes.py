@@ -1,4 +1,4 @@
-"""Checks on what nodes go by during a step: labels, the entries that these name, and taints (GPU700-704, 710, 717)."""
+"""Checks on what nodes read during a step: labels, the entries that these name, and taints (GPU700-704, 710, 717)."""
 
 from __future__ import annotations
 

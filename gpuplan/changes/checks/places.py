@@ -5,10 +5,10 @@ from __future__ import annotations
 from gpuplan.changes.checks.step import Step
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.pods import held
-from gpuplan.changes.wording import counted
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Mig, Pool, Tenant
+from gpuplan.wording import count
 
 
 def name_of_cluster(step: Step) -> Origin:
@@ -48,4 +48,4 @@ def pods_of(step: Step, tenant: Tenant) -> int | None:
 
 def pods_note(number: int | None) -> tuple[str, ...]:
     """A note on how many run, where that is known."""
-    return () if number is None else (f"{counted(number, 'pod')} {'holds' if number == 1 else 'hold'} GPUs there now",)
+    return () if number is None else (f"{count(number, 'pod')} {'holds' if number == 1 else 'hold'} GPUs there now",)

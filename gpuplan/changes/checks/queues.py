@@ -8,14 +8,13 @@ from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
 from gpuplan.changes.checks.step import Step
-from gpuplan.changes.wording import counted
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Manifest, identity_of
 from gpuplan.planning import kai
 from gpuplan.planning.plan import Plan, RetainedObject, Tenant
-from gpuplan.wording import listing
+from gpuplan.wording import count, listing
 
 
 @check("GPU703", "queue-removed-in-use", family=Family.STEP)
@@ -92,7 +91,7 @@ def _kai_queues(step: Step) -> Iterator[Finding]:
         if tenant.name in gone and there != 0:
             yield Finding(
                 _place(step, tenant),
-                f"tenant `{tenant.name}` loses {counted(len(gone[tenant.name]), 'queue')} while work may be there",
+                f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
                 label="what waits there is never placed",
                 notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
                 help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
@@ -125,7 +124,7 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
         hangs = old.traits.queues_hold_work
         yield Finding(
             new.at / "kind",
-            f"{old.traits.title} is left while work may be in {counted(len(in_use), 'queue')}",
+            f"{old.traits.title} is left while work may be in {count(len(in_use), 'queue')}",
             label=f"it was `{old.kind}`",
             notes=(f"queues of {listing(in_use)}",),
             help=f"run `{RETAIN}` and commit what it writes; remove it when the queues are empty"

@@ -1,4 +1,4 @@
-"""Checks on nodes that are partitioned anew in one step: how many at once, and what is left meanwhile (GPU708-709)."""
+"""Checks on nodes that are repartitioned in one step: how many at once, and what is left meanwhile (GPU708-709)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
 from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Transition, transitions
 from gpuplan.changes.pools import is_partitioned_anew, pairs
-from gpuplan.changes.wording import amount, counted
+from gpuplan.changes.wording import amount
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Family, Finding, Label, Severity
@@ -23,12 +23,12 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
 )
-from gpuplan.wording import joined
+from gpuplan.wording import count, joined
 
 
 @check("GPU708", "too-many-nodes-at-once", family=Family.STEP)
 def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
-    """More nodes of a pool are partitioned anew at once than it may do without.
+    """More nodes of a pool are repartitioned at once than it may do without.
 
     ## Why
     The label of all these nodes changes in one sync, and the MIG manager of each starts at once: nothing counts nodes
@@ -51,7 +51,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
         ]
         yield Finding(
             sharing_of(away.moves[0].after),
-            f"{away.nodes} nodes of pool `{away.after.name}` are partitioned anew at once, and {allowed} may be away",
+            f"{away.nodes} nodes of pool `{away.after.name}` are repartitioned at once, and {allowed} may be away",
             label="all in one sync",
             related=(Label(away.after.at / "disruption" / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
             notes=(
@@ -65,10 +65,10 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
 
 @check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING, family=Family.STEP)
 def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
-    """While nodes are partitioned anew, the others have less than what is guaranteed before and afterwards.
+    """While nodes are repartitioned, the others have less than what is guaranteed before and afterwards.
 
     ## Why
-    A node that is partitioned anew hands out nothing for minutes, or as long as it takes to drain it. What tenants are
+    A node that is repartitioned hands out nothing for minutes, or as long as it takes to drain it. What tenants are
     guaranteed both before and after the step should be there in between: else their pods wait, though both plans are
     right.
 
@@ -83,10 +83,10 @@ def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
             holders = [(tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed]
             yield Finding(
                 sharing_of(away.moves[0].after),
-                f"while {counted(away.nodes, 'node')} of pool `{away.after.name}` "
+                f"while {count(away.nodes, 'node')} of pool `{away.after.name}` "
                 f"{'is' if away.nodes == 1 else 'are'} away, {amount(left)} `{total.unit.name}` are left of "
                 f"{amount(total.guaranteed)} guaranteed",
-                label="partitioned anew",
+                label="repartitioned",
                 notes=(f"guaranteed are {total_text(holders)}", *pods_note(away.pods)),
                 help="change fewer nodes at once, add a node first, or lower a guarantee meanwhile",
             )
@@ -96,7 +96,7 @@ def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
 
 
 class _Away(NamedTuple):
-    """Nodes of one pool that are partitioned anew; ``pods`` is how many are there, None where nobody knows."""
+    """Nodes of one pool that are repartitioned; ``pods`` is how many are there, None where nobody knows."""
 
     before: Pool
     after: Pool

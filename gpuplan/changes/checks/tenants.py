@@ -168,7 +168,7 @@ def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
 
     ## Why
     Pods that run keep their priority, and every new one that names the class is refused: what a Deployment or a Job
-    starts anew does not come back. Policies name it no more, but what teams have written themselves may.
+    starts again does not come back. No policy names it any more, but what teams have written themselves may.
 
     ## Instead
     Take the class from the tenants first and tell them, and remove it in a later commit.

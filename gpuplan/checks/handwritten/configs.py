@@ -219,7 +219,7 @@ def mig_config_refused(files: HandFiles) -> Iterator[Finding]:
     ## Why
     The file is parsed as a whole (`api/spec/v1` of NVIDIA/mig-parted): one bad entry fails every node of the cluster.
     What is not refused can be worse: a malformed filter matches no GPU, and a count of 0 never becomes true, so that
-    the node is partitioned anew at each start.
+    the node is repartitioned at each start.
 
     ## Instead
     Write a MigLayout: gpuplan writes the file, and proves that the instances fit.

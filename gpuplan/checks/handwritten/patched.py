@@ -351,7 +351,7 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
                     place("spec", "rules"),
                     f"generated {before.identity} has {what} than planned",
                     label="changed here",
-                    notes=("the plan goes by what the policy says of the pool",),
+                    notes=("the plan follows what the policy says of the pool",),
                     help=f"change `{field}` of the pool instead",
                     severity=Severity.WARNING,
                 )

@@ -109,7 +109,7 @@ def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
 
 
 def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
-    """The folders that an Application is made from, relative to its own: Argo CD renders anew when one changes.
+    """The folders that an Application is made from, relative to its own: Argo CD renders again when one changes.
 
     Hand-written Components lie outside of the output; they are found from it as its kustomizations find them.
     """

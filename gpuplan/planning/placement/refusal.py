@@ -10,7 +10,7 @@ from itertools import groupby
 from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement.arrangement import Arrangement, Instance, Key, arrange, arrangements, one_by_one
 from gpuplan.values import Value
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 _WAYS_SHOWN = 4
 _ENGINES = {"dec": "decoders", "enc": "encoders", "jpeg": "JPEG engines", "ofa": "optical flow engines"}
@@ -118,7 +118,7 @@ def refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
         f" compute slices and {sum(profile.memory_slices for profile in core)} of {gpu.memory_slices} memory slices"
     )
     names = tuple(dict.fromkeys(profile.name for profile in core))
-    summary = f"no start is left for {_other(last, rest)} beside {_spell(rest)}"
+    summary = f"no placement is left for {_other(last, rest)} beside {_spell(rest)}"
     return Refusal(gpu, RefusedBy.NO_ARRANGEMENT, names, summary, tuple(facts))
 
 
@@ -168,8 +168,8 @@ def _other(last: Profile, rest: list[Profile]) -> str:
 
 
 def _where(profile: Profile) -> str:
-    slices = "memory slice" if profile.memory_slices == 1 else "memory slices"
-    return f"`{profile.name}` takes {profile.memory_slices} {slices} and can start only at {_starts(profile)}"
+    slices = count(profile.memory_slices, "memory slice")
+    return f"`{profile.name}` takes {slices} and can start only at {_starts(profile)}"
 
 
 def _starts(profile: Profile) -> str:

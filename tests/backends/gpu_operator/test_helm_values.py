@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuplan.backends import gpu_operator
-from gpuplan.catalog.operators import DECIDED_VALUES, Keys, chart_keys
+from gpuplan.catalog.operators import Keys, chart_keys, decided_values
 from gpuplan.manifests import File
 from gpuplan.planning.plan import Plan
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map, helm_values, objects
@@ -195,7 +195,7 @@ def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None
     written = set(routes(helm_values(FULL)))
     config_maps = {(operand, "config", "data") for operand in ("dcgmExporter", "devicePlugin", "migManager")}
     unused = {*config_maps, ("nfd", "enabled"), ("devicePlugin", "enabled")}
-    assert written == (DECIDED_VALUES.keys() - unused) | COMPLETED | DEFAULTS
+    assert written == (decided_values().keys() - unused) | COMPLETED | DEFAULTS
 
 
 def test_a_cluster_that_has_nfd_already_gets_none_of_the_chart() -> None:

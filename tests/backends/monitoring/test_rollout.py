@@ -5,11 +5,12 @@ from __future__ import annotations
 from gpuplan.backends.monitoring import observed, planned
 from gpuplan.backends.monitoring.rules import Group, Recording
 from gpuplan.planning.plan import Plan
-from tests.plans import a_plan
+from tests.plans import CLUSTER, a_plan
 
 
 def a_rollout(sharing: str, target: str, moved: str) -> Plan:
-    return a_plan(f"""
+    return a_plan(f"""{CLUSTER}  monitoring: {{}}
+---
 apiVersion: gpuplan.dev/v1
 kind: Pool
 metadata: {{name: p}}
@@ -31,7 +32,8 @@ def recorded(group: Group, metric: str) -> list[tuple[str, str]]:
 
 
 def node_units(plan: Plan) -> list[tuple[str, str]]:
-    return recorded(observed.pool_group(plan), "node:gpuplan_planned_units:sum")
+    assert plan.cluster.monitoring is not None
+    return recorded(next(observed.groups(plan, plan.cluster.monitoring)), "node:gpuplan_planned_units:sum")
 
 
 NODE = "node:gpuplan_pool:info"

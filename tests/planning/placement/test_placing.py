@@ -49,7 +49,7 @@ def test_two_3g_and_a_1g_do_not_fit_though_their_compute_slices_add_up() -> None
         gpu=A100_80,
         rule=RefusedBy.NO_ARRANGEMENT,
         profiles=("3g.40gb", "1g.10gb"),
-        summary="no start is left for `1g.10gb` beside 2x `3g.40gb`",
+        summary="no placement is left for `1g.10gb` beside 2x `3g.40gb`",
         facts=(
             "`3g.40gb` takes 4 memory slices and can start only at 0 or 4",
             "2x `3g.40gb` can only take memory slices 0-3 and 4-7; `1g.10gb` can start only at 0-6: none is left",

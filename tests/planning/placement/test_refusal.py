@@ -84,7 +84,7 @@ def test_all_media_engines_in_one_instance() -> None:
 
 def test_instances_that_have_one_arrangement_without_the_last() -> None:
     refusal = refusal_of("A100-80GB", **{"4g.40gb": 1, "1g.10gb": 4})
-    assert refusal.summary == "no start is left for another `1g.10gb` beside `4g.40gb` and 3x `1g.10gb`"
+    assert refusal.summary == "no placement is left for another `1g.10gb` beside `4g.40gb` and 3x `1g.10gb`"
     collision, sums = refusal.facts[-2:]
     assert collision == (
         "`4g.40gb` and 3x `1g.10gb` can only take memory slices so: `4g.40gb` at 0-3, `1g.10gb` at 4, 5 and 6;"

@@ -220,7 +220,7 @@ KINDS: Final = (
         immutable=(Immutable("spec.selector"),),
         outlives_policy=False,
     ),
-    # Pods are made anew where their template changes; how many there are is a number.
+    # Pods are recreated where their template changes; how many there are is a number.
     Kind(
         group="apps",
         kind="Deployment",

@@ -1,0 +1,55 @@
+"""The glossary explains words that the documentation uses, each with a page to read on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS
+
+GLOSSARY = DOCS / "glossary.md"
+_TERM = re.compile(r"^### (.+)\n\n((?:.+\n)+)", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
+TERMS = dict(_TERM.findall(GLOSSARY.read_text(encoding="utf-8")))
+
+each_term = pytest.mark.parametrize("term", TERMS)
+
+
+def others() -> str:
+    pages = [page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md")) if page != GLOSSARY]
+    return " ".join(" ".join(pages).split())
+
+
+ELSEWHERE = others()
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site and GitHub spell them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_each_heading_explains_something() -> None:
+    headings = re.findall(r"^### (.+)$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == list(TERMS)
+    assert len(TERMS) > 20
+
+
+@each_term
+def test_a_term_is_one_sentence_with_a_link_that_leads_somewhere(term: str) -> None:
+    text = " ".join(TERMS[term].split())
+
+    assert re.fullmatch(r"[^.]+(\.[\w/][^.]*)*\.", re.sub(r"\]\([^)]*\)", "]", text)), "one sentence"
+    links = _LINK.findall(text)
+    assert links
+    for page, anchor in links:
+        assert (DOCS / page).is_file(), page
+        assert not anchor or anchor in anchors(DOCS / page), f"{page}#{anchor}"
+
+
+@each_term
+def test_a_term_is_used_on_other_pages(term: str) -> None:
+    spelling = term.replace(" ", " ?")
+    assert re.search(rf"\b{spelling}(s|es)?\b", ELSEWHERE, re.IGNORECASE)

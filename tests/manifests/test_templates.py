@@ -1,0 +1,93 @@
+"""Texts that back ends keep as data: which rows belong to a plan, and what stands in their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.manifests.templates import filled, rows_for
+from gpuplan.policy.models import SchedulerKind
+
+ROWS: list[dict[str, Any]] = [
+    {"name": "always"},
+    {"name": "with claims", "if": "claims"},
+    {"name": "with either", "if": ["kai", "kueue"]},
+    {"name": "without claims", "unless": "claims"},
+    {"name": "with kai, without claims", "if": "kai", "unless": "claims"},
+]
+
+
+@pytest.mark.parametrize(
+    ("facts", "names"),
+    [
+        ((), ["always", "without claims"]),
+        (("claims",), ["always", "with claims"]),
+        (("kueue",), ["always", "with either", "without claims"]),
+        (("kai",), ["always", "with either", "without claims", "with kai, without claims"]),
+        (("kai", "claims"), ["always", "with claims", "with either"]),
+    ],
+)
+def test_a_row_is_there_where_its_facts_are(facts: tuple[str, ...], names: list[str]) -> None:
+    assert [row["name"] for row in rows_for(facts, ROWS)] == names
+
+
+def test_a_place_is_filled_and_a_comparison_is_none() -> None:
+    assert filled("a <= <most> && b < c", {"most": "3"}) == "a <= 3 && b < c"
+
+
+def test_a_place_without_a_value_is_a_mistake() -> None:
+    with pytest.raises(KeyError, match="most"):
+        filled("a <= <most>", {})
+
+
+# --- The files ---------------------------------------------------------------------------------------------------
+
+BACKENDS = Path(__file__).parents[2] / "gpuplan" / "backends"
+FACTS = {
+    BACKENDS / "scheduling/policies.yaml": {*SchedulerKind, "claims", "finds-pools", "fractions"},
+    BACKENDS / "kueue/policies.yaml": set(),
+    BACKENDS / "kai/policies.yaml": set(),
+    BACKENDS / "monitoring/rules.yaml": {
+        *("argocd", "claims", "exported-labels", "honored-labels", "namespaces", "partitioned", "pools", "sizes"),
+    },
+}
+KEYS = (
+    {"name", "is"},
+    {"must", "message", "details"},
+    {"record", "expr"},
+    {"records", "expr"},
+    {"name", "expr", "for", "severity", "summary", "meaning", "action"},
+)
+
+
+def rows(value: object) -> Iterator[dict[str, Any]]:
+    """Whatever a file lists, at any depth."""
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(value, list) and isinstance(item, dict):
+            yield item
+        yield from rows(item)
+
+
+@pytest.mark.parametrize(("file", "facts"), FACTS.items(), ids=lambda value: getattr(value, "parent", value))
+def test_a_row_has_the_keys_of_its_kind_and_asks_for_known_facts(file: Path, facts: set[str]) -> None:
+    found = list(rows(yaml.safe_load(file.read_text(encoding="utf-8"))))
+
+    assert found
+    for row in found:
+        assert any(row.keys() - {"if", "unless"} <= keys for keys in KEYS), row
+        asked = [row.get(key, ()) for key in ("if", "unless")]
+        assert {fact for item in asked for fact in ([item] if isinstance(item, str) else item)} <= facts, row
+
+
+def test_each_scheduler_has_its_policies_for_pods() -> None:
+    policies = yaml.safe_load((BACKENDS / "scheduling/policies.yaml").read_text(encoding="utf-8"))
+    assert list(policies["further"]) == list(SchedulerKind)
+
+
+def test_every_file_with_places_is_looked_at() -> None:
+    assert {path for path in BACKENDS.rglob("*.yaml") if re.search("<[a-z_]+>", path.read_text())} == set(FACTS)

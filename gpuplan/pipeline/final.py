@@ -355,7 +355,7 @@ class _Said:
         return (code, self._component(item)) in self._findings
 
     def has_same(self, item: Diagnostic) -> bool:
-        """Whether as much was said of a patch there, which need not name the object."""
+        """Whether a finding on a patch there says as much; it need not name the object."""
         names = _names(item.finding)
         return any(
             earlier.label == item.finding.label and _names(earlier) <= names

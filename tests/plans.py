@@ -21,6 +21,9 @@ spec:
 """
 
 
+SEPARATOR = "---\n"
+
+
 def a_cluster(scheduler: str) -> str:
     """The plain cluster with another scheduler, such as ``kind: kueue``."""
     return f"{CLUSTER}  scheduler: {{{scheduler}}}\n"
@@ -29,7 +32,7 @@ def a_cluster(scheduler: str) -> str:
 def with_cluster(text: str) -> str:
     """The documents, with a plain cluster before them unless they bring one."""
     text = dedent(text)
-    return text if "kind: Cluster" in text else f"{CLUSTER}---\n{text}"
+    return text if "kind: Cluster" in text else f"{CLUSTER}---\n{text.removeprefix(SEPARATOR)}"
 
 
 def resolve_text(text: str) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

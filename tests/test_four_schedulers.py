@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from gpuplan.pipeline import Build, build
+from gpuplan.planning.schedulers import SCHEDULERS as TRAITS
 from tests.backends.crds import crds
 from tests.plans import a_cluster
 
 REPOSITORY = Path(__file__).parents[1]
-SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
+SCHEDULERS = tuple(TRAITS)
 
 # What takes turns on a GPU elsewhere has a fraction of it here, which is what these schedulers share GPUs by.
 IN_FRACTIONS = """\
@@ -73,7 +74,7 @@ kind: PriorityClass
 metadata: {name: research}
 spec: {value: 50}
 """
-CHANGES = {"kubernetes": "", "kueue": "", "kai": IN_FRACTIONS, "runai": IN_FRACTIONS}
+CHANGES = {name: IN_FRACTIONS if traits.has_fractions else "" for name, traits in TRAITS.items()}
 
 
 @pytest.fixture(scope="module")

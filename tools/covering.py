@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,6 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from coverage.numbits import numbits_to_nums
 from mutations import SOURCES, Site, bound, identifiers, parsed
 
 Line = tuple[str, int]
@@ -19,9 +19,11 @@ Line = tuple[str, int]
 
 
 class Coverage:
-    """The data file of a run with a context for each test."""
+    """The data file of a run with a context for each test, and the log beside it, which ends with the slowest ones."""
 
     def __init__(self, path: Path) -> None:
+        log = path.with_suffix(".log").read_text(encoding="utf-8")
+        self._slow = frozenset(re.findall(r"(?m)^[\d.]+s call +(\S.*)$", log))
         with sqlite3.connect(path) as data:
             files = dict(data.execute("SELECT id, path FROM file"))
             contexts = dict(data.execute("SELECT id, context FROM context"))
@@ -34,24 +36,34 @@ class Coverage:
             if context in self.tests:
                 self._rows[below[file]].append((context, bits))
                 self._size[self.tests[context]] += int.from_bytes(bits, "little").bit_count()
+        self._known: dict[str, tuple[tuple[str, int], ...]] = {}
 
     def tests_of(self, file: str, lines: Iterable[int]) -> list[str]:
-        """The tests that come by one of the lines of a file, those that are most about the file first.
+        """The tests that come by one of the lines of a file, most about the file first, slow ones last.
 
         They are taken in turn from two orders: by the share of the file in all that a test comes by, and by its number
         of lines there.
         """
-        wanted = set(lines)
+        wanted = sum(1 << line for line in set(lines))
         here: Counter[str] = Counter()
         found = set()
-        for context, bits in self._rows.get(file, ()):
-            test = self.tests[context]
-            here[test] += int.from_bytes(bits, "little").bit_count()
-            if not wanted.isdisjoint(numbits_to_nums(bits)):
+        for test, covered in self._lines(file):
+            here[test] += covered.bit_count()
+            if covered & wanted:
                 found.add(test)
         by_share = sorted(found, key=lambda test: (-here[test] / self._size[test], test))
         by_lines = sorted(found, key=lambda test: (-here[test], self._size[test], test))
-        return list(dict.fromkeys(chain.from_iterable(zip(by_share, by_lines, strict=True))))
+        return self._slow_last(chain.from_iterable(zip(by_share, by_lines, strict=True)))
+
+    def _slow_last(self, tests: Iterable[str]) -> list[str]:
+        return sorted(dict.fromkeys(tests), key=self._slow.__contains__)
+
+    def _lines(self, file: str) -> tuple[tuple[str, int], ...]:
+        """Tests that come by a file, each with a bit for each line there."""
+        if file not in self._known:
+            rows = self._rows.get(file, ())
+            self._known[file] = tuple((self.tests[context], int.from_bytes(bits, "little")) for context, bits in rows)
+        return self._known[file]
 
     def covering(self, file: str, site: Site) -> list[str]:
         """The tests that come by a node; where it runs on import, those that come by what reads its names."""
@@ -60,7 +72,7 @@ class Coverage:
         readers = _readers().of(file, site.names)
         lists = [self.tests_of(reader, lines) for reader, lines in readers.items()]
         mixed = (test for tests in zip_longest(*lists) for test in tests if test is not None)
-        return list(dict.fromkeys(mixed)) or self.tests_of(file, _lines_of_functions(file))
+        return self._slow_last(mixed) or self.tests_of(file, _lines_of_functions(file))
 
 
 def _below(path: str) -> str:

@@ -55,6 +55,8 @@ SECONDS = 45.0
 SECONDS_OF_A_TEST = 60.0
 """How long the test may take that runs then; one that takes longer does not end."""
 MOST_TESTS = 400
+SLOW_TESTS = 200
+"""How many of the slowest come last."""
 
 
 class Outcome(StrEnum):
@@ -105,10 +107,11 @@ def measured() -> Path:
         for old in WORK.glob("coverage-*"):
             old.unlink()
         partial = WORK / "partial"
-        options = ("-q", "-n", "auto", "--cov", "--cov-context=test", "--cov-report=")
+        options = ("-q", "-n", "auto", "--cov", "--cov-context=test", "--cov-report=", f"--durations={SLOW_TESTS}")
         command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in SUITES)]
         environment = {**os.environ, "COVERAGE_FILE": str(partial)}
-        subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603 - our own tests
+        with data.with_suffix(".log").open("w", encoding="utf-8") as log:
+            subprocess.run(command, cwd=ROOT, env=environment, stdout=log, check=False)  # noqa: S603 - our own tests
         partial.rename(data)
     return data
 

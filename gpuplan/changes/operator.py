@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
@@ -155,7 +156,7 @@ def _restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[Pool]
         if nodes is not None
         else "the operator is set up; there are no nodes yet",
         REVERT,
-        after.cluster.gpu_operator.at,
+        _where(before, after),
     )._replace(nodes=nodes)
 
 
@@ -212,7 +213,7 @@ def _mps_restarted(before: Plan, after: Plan, causes: list[str], mps: Sequence[P
         f"every CUDA process on {nodes_of(nodes) if nodes else 'nodes'} that share GPUs by MPS fails as the daemon of "
         "its node restarts, one node at a time: pods that hold GPUs there must end first",
         "reverting restarts the daemons again, in the same way",
-        after.cluster.gpu_operator.at,
+        _where(before, after),
     )._replace(nodes=nodes, pods=sum(pods_on(before, part, part.nodes.count) for part in mps), needs_drain=True)
 
 
@@ -236,6 +237,23 @@ def _causes(before: Plan, after: Plan) -> list[str]:
     if keys := _settings_differing(before, after):
         found.append(f"settings of {names(keys)} change")
     return found
+
+
+def _where(before: Plan, after: Plan) -> Origin:
+    """Where the first of the causes is said: of the operator itself, in a pool, or in a layout."""
+    old, new = before.cluster.gpu_operator, after.cluster.gpu_operator
+    own = ((item.version, item.spec.mig_strategy, item.spec.reboot_on_mig_change) for item in (old, new))
+    if len({*own}) > 1:
+        return new.at
+    keys = _differing(device_plugin.data(before), device_plugin.data(after))
+    names = {key.removesuffix(ROLLOUT_SUFFIX) for key in keys}
+    entries = _differing(_entries(before), _entries(after))
+    for plan in (after, before):
+        shared = (pool.at / "sharing" for pool in plan.pools if pool.name in names)
+        divided = (layout.at for layout in plan.mig_layouts if layout.config_name in entries)
+        if found := next(chain(shared, divided), None):
+            return found
+    return new.at
 
 
 def _file_differs(old: Mapping[str, Any], new: Mapping[str, Any], differing: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from gpuplan.changes.capacity import pods_of
 from gpuplan.changes.model import Change, ChangeClass, change_of
 from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names
-from gpuplan.planning.kueue import evicts_within
+from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass
 
 

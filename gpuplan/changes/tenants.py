@@ -10,8 +10,8 @@ from gpuplan.changes.model import Change, ChangeClass, GrantChange, change_of
 from gpuplan.changes.pairing import successors
 from gpuplan.changes.pools import renamed
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, amount, from_to, names
+from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import grants as granted
-from gpuplan.planning.kueue import evicts_within
 from gpuplan.planning.plan import Plan, Quota, Tenant
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.subjects import about

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
@@ -73,8 +72,7 @@ def _new_errors(plan: Plan, other: SchedulerTraits) -> tuple[Diagnostic, ...]:
     scheduler = plan.cluster.scheduler
     if other is scheduler.traits:
         return ()
-    another = scheduler._replace(spec=scheduler.spec.model_copy(update={"kind": other.kind}), version="")
-    changed = replace(plan, cluster=plan.cluster._replace(scheduler=another))
+    changed = plan.under(other)
     known = {_identity(found) for found in run(plan)}
     return tuple(found for found in run(changed) if found.is_error and _identity(found) not in known)
 

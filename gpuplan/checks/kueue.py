@@ -12,8 +12,9 @@ from gpuplan.checks.registry import check, only_if
 from gpuplan.checks.wording import name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource, evicts_within
-from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, PriorityClass, Tenant, Unit
+from gpuplan.planning.evictions import pairs_within
+from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
+from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, Unit
 from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.wording import listing
 
@@ -291,23 +292,20 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     Accept it, or give the work that is not to evict a tenant of its own. With `onLoss: refuse` this is an error.
     """
     for tenant in plan.tenants:
-        for found in _unmeant_evictors(tenant):
-            below = [other.name for other in tenant.priority_classes if other.spec.value < found.spec.value]
+        below: dict[str, list[str]] = {}
+        for higher, lower in pairs_within(KUEUE, tenant) if tenant.spec.namespaces and tenant.quotas else ():
+            below.setdefault(higher.name, []).append(lower.name)
+        for found in tenant.priority_classes:
+            if found.spec.preempts or found.name not in below:
+                continue
             yield Finding(
                 found.at / "preempts",
-                f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below)}",
+                f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below[found.name])}",
                 label="Kueue evicts for all classes of a queue",
                 related=(Label(tenant.at / "priorityClasses", f"a queue of {len(tenant.priority_classes)} classes"),),
                 help=f"give the work of class `{found.name}` a tenant of its own",
                 severity=severity_of_loss(plan, Severity.NOTE),
             )
-
-
-def _unmeant_evictors(tenant: Tenant) -> Iterator[PriorityClass]:
-    """Classes that say they evict nobody, above others in a queue that evicts."""
-    if tenant.spec.namespaces and tenant.quotas and evicts_within(tenant):
-        lowest = min(found.spec.value for found in tenant.priority_classes)
-        yield from (found for found in tenant.priority_classes if not found.spec.preempts and found.spec.value > lowest)
 
 
 @only_if(_is_scheduled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.catalog.schedulers import Support
 from gpuplan.checks import uses
@@ -20,7 +20,7 @@ from gpuplan.checks.ladder import Ladder
 from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
 from gpuplan.patterns import regex
-from gpuplan.planning.kueue import evicts_within
+from gpuplan.planning.evictions import pairs_within
 from gpuplan.planning.plan import (
     Allocation,
     Amount,
@@ -28,13 +28,13 @@ from gpuplan.planning.plan import (
     Mig,
     Plan,
     Pool,
-    PriorityClass,
     Quota,
     Tenant,
     Training,
     Unit,
     UnitKey,
 )
+from gpuplan.planning.preemption import Party, evictions
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.wording import listing
@@ -50,7 +50,7 @@ def losses(plan: Plan, concept: str, scheduler: SchedulerTraits) -> tuple[Use, .
     if kept.support is Support.EXACT:
         return ()
     find = PLACES[kept.lost] if kept.lost else uses.USES[concept]
-    return tuple(find(plan))
+    return tuple(find(plan if plan.scheduler is scheduler else plan.under(scheduler)))
 
 
 def contended(plan: Plan) -> frozenset[UnitKey]:
@@ -251,41 +251,25 @@ def _lent_without_bound(plan: Plan) -> Iterator[Use]:
 
 def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
-    evictors = [found for found in plan.priority_classes if found.spec.preempts]
-    keys = contended(plan) if evictors else frozenset()
-    held = {tenant.name: {quota.key for quota in tenant.quotas} & keys for tenant in plan.tenants}
-    sharers = [tenant for tenant in plan.tenants if tenant.spec.namespaces and held[tenant.name]]
-    lowest = {tenant.name: _lowest(plan, tenant) for tenant in sharers}
-    for found in evictors:
-        users = _users_by_key(found, sharers, held)
-        victims = [
-            tenant.name
-            for tenant in sharers
-            if lowest[tenant.name] < found.spec.value
-            and any(users.get(key, set()) - {tenant.name} for key in held[tenant.name])
-        ]
-        if victims:
-            yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(victims)}")
+    keys = contended(plan)
+    victims: dict[str, set[str]] = {}
+    for eviction in evictions(plan) if keys else ():
+        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
+            for name, users in _users(eviction.evictors).items():
+                others = {party.tenant for party in eviction.victims if users - {party.tenant}}
+                victims.setdefault(name, set()).update(others)
+    for found in plan.priority_classes:
+        if names := victims.get(found.name):
+            yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(sorted(names))}")
 
 
-def _users_by_key(
-    found: PriorityClass, tenants: list[Tenant], held: Mapping[str, set[UnitKey]]
-) -> Mapping[UnitKey, set[str]]:
-    """The tenants that may name a class, by the units that they have a quota on; two of them are enough."""
-    users: dict[UnitKey, set[str]] = {}
-    for tenant in tenants:
-        if any(item.name == found.name for item in tenant.priority_classes):
-            for key in held[tenant.name]:
-                names = users.setdefault(key, set())
-                if len(names) < 2:
-                    names.add(tenant.name)
+def _users(parties: Iterable[Party]) -> Mapping[str, set[str]]:
+    """The tenants of the parties, by the class that they name."""
+    users: dict[str, set[str]] = {}
+    for party in parties:
+        if party.priority_class is not None:
+            users.setdefault(party.priority_class, set()).add(party.tenant)
     return users
-
-
-def _lowest(plan: Plan, tenant: Tenant) -> int:
-    """The least value that the tenant's pods may have; pods without a class have the default's, or 0."""
-    default = next((found.spec.value for found in plan.priority_classes if found.spec.default), 0)
-    return min((found.spec.value for found in tenant.priority_classes), default=default)
 
 
 def _evictable(plan: Plan) -> Iterator[Use]:
@@ -303,49 +287,34 @@ def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
     A queue evicts for all of its classes or for none.
     """
     borrowers = {tenant.name for tenant in _borrowers(plan, list(plan.tenants))}
+    evictors: dict[str, set[str]] = {}
+    for tenant in plan.tenants:
+        for higher, lower in pairs_within(plan.scheduler, tenant):
+            evictors.setdefault(lower.name, set()).add(higher.name)
     for found in plan.priority_classes:
         if found.spec.preemptible:
             continue
-        users = [tenant for tenant in plan.tenants if found.name in [item.name for item in tenant.priority_classes]]
-        above = {
-            other.name
-            for tenant in users
-            if evicts_within(tenant)
-            for other in tenant.priority_classes
-            if other.spec.value > found.spec.value
-        }
-        lent = [tenant.name for tenant in users if tenant.name in borrowers]
-        if above:
-            evictors = listing(sorted(above))
-            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {evictors}")
+        if above := sorted(evictors.get(found.name, ())):
+            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(above)}")
+        lent = [
+            tenant.name
+            for tenant in plan.tenants
+            if tenant.name in borrowers and found.name in [item.name for item in tenant.priority_classes]
+        ]
         if lent:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` give back what {listing(lent)} borrowed")
 
 
-def _evicting_in_queues(plan: Plan) -> Iterator[Use]:
-    """Classes that are to evict nobody, in tenants whose queue evicts for all of its classes."""
-    return _evicting_all_the_same(plan, [tenant for tenant in plan.tenants if evicts_within(tenant)])
-
-
-def _evicting_by_value(plan: Plan) -> Iterator[Use]:
-    """Classes that are to evict nobody, above preemptible ones of the same tenant."""
-    return _evicting_all_the_same(plan, plan.tenants, lambda lower: lower.spec.preemptible)
-
-
-def _evicting_all_the_same(
-    plan: Plan, tenants: Sequence[Tenant], is_victim: Callable[[PriorityClass], bool] = lambda _: True
-) -> Iterator[Use]:
-    working = [tenant for tenant in tenants if tenant.spec.namespaces and tenant.quotas]
-    for found in plan.priority_classes if working else ():
-        below = {
-            lower.name
-            for tenant in working
-            if found.name in [item.name for item in tenant.priority_classes]
-            for lower in tenant.priority_classes
-            if lower.spec.value < found.spec.value and is_victim(lower)
-        }
-        if below and not found.spec.preempts:
-            yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {listing(sorted(below))}")
+def _evicting_all_the_same(plan: Plan) -> Iterator[Use]:
+    """Classes that are to evict nobody, in tenants whose work of theirs evicts some."""
+    victims: dict[str, set[str]] = {}
+    for tenant in plan.tenants:
+        for higher, lower in pairs_within(plan.scheduler, tenant) if tenant.spec.namespaces and tenant.quotas else ():
+            victims.setdefault(higher.name, set()).add(lower.name)
+    for found in plan.priority_classes:
+        if found.name in victims and not found.spec.preempts:
+            below = listing(sorted(victims[found.name]))
+            yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {below}")
 
 
 # --- Pools and workloads -----------------------------------------------------------------------------------------
@@ -403,9 +372,8 @@ PLACES: Mapping[str, FindUses] = {
     "evictable": _evictable,
     "queued-protections": _queued_protections,
     "evictable-in-queues": _evictable_in_queues,
-    "evicting-in-queues": _evicting_in_queues,
+    "evicting-all-the-same": _evicting_all_the_same,
     "partial-gangs": _partial_gangs,
-    "evicting-by-value": _evicting_by_value,
     "mixed-units": _mixed_units,
     "uncounted-mig": _uncounted_mig,
     "unequal-devices": _unequal_devices,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, number, severity_of_loss, total_text
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.evictions import may_evict
 from gpuplan.planning.plan import (
     Amount,
     Cap,
@@ -18,6 +19,7 @@ from gpuplan.planning.plan import (
     FractionRequest,
     Plan,
     Pool,
+    PriorityClass,
     Quota,
     Tenant,
     Training,
@@ -124,7 +126,7 @@ class _Bound(NamedTuple):
 def _over_quota(plan: Plan, use: _Use) -> Finding | None:
     waiting: Finding | None = None
     for workloads, bound in _bounded(plan, use):
-        for group in _counted_together(workloads):
+        for group in _counted_together(plan, workloads):
             if _total(_at_once(group)) > bound.amount:
                 return _asks_too_much(use, _at_once(group), bound)
             if _total(group) > bound.amount and waiting is None:
@@ -367,7 +369,7 @@ def workload_makes_room(plan: Plan) -> Iterator[Finding]:
     for use in _uses(plan):
         if use.total > _reach(use):
             for workload in use.workloads:
-                found = [evicted for evicted in _evicted_by(workload, use.workloads) if evicted.leaving]
+                found = [evicted for evicted in _evicted_by(plan, workload, use.workloads) if evicted.leaving]
                 if workload.fraction is not None and found:
                     yield _makes_room(workload, workload.fraction, found)
 
@@ -390,9 +392,9 @@ class _Evicted(NamedTuple):
         return f"{has}; without {self.leaving} of them it has {number(then)}{also}"
 
 
-def _evicted_by(workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
+def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
     for other in others:
-        if workload.fraction is not None and other.fraction is not None and _may_evict(workload, other):
+        if workload.fraction is not None and other.fraction is not None and _makes_way(plan, workload, other):
             pods = int(1 / other.fraction.least)
             missing = workload.fraction.least - (1 - pods * other.fraction.least)
             yield _Evicted(other, other.fraction.least, pods, max(ceil(missing / other.fraction.least), 0))
@@ -416,16 +418,15 @@ def _fraction_at(workload: Workload) -> Origin:
     return workload.at / "fraction"
 
 
-def _may_evict(workload: Workload, other: Workload) -> bool:
-    """Whether a scheduler that hands out fractions evicts ``other`` for ``workload``, of the same tenant and pool.
-
-    Such schedulers read the values alone, whatever the higher class says about preempting (`buildFilterFuncForPreempt`
-    in `pkg/scheduler/actions/preempt/preempt.go` of KAI-Scheduler).
-    """
+def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
+    """Whether ``other`` is evicted for ``workload``, of the same tenant and pool, where GPUs are divided."""
     mine, its = workload.priority_class, other.priority_class
     is_shared = _is_divided(other) and workload.tenant is other.tenant
     return (
-        is_shared and mine is not None and its is not None and its.spec.preemptible and mine.spec.value > its.spec.value
+        is_shared
+        and mine is not None
+        and its is not None
+        and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec)
     )
 
 
@@ -433,22 +434,22 @@ def _is_divided(workload: Workload) -> bool:
     return isinstance(workload.pool.part_with(workload.unit).sharing, Fraction)
 
 
-def _counted_together(workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once: all that nobody here evicts (`_may_evict`), and what is evicted by itself, by class."""
+def _counted_together(plan: Plan, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
+    """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class."""
     if not any(_is_divided(workload) for workload in workloads):
         yield workloads
         return
-    highest: dict[str, int] = {}
+    highest: dict[str, PriorityClass] = {}
     for workload in workloads:
-        if workload.priority_class is not None:
-            name, value = workload.tenant.name, workload.priority_class.spec.value
-            highest[name] = max(value, highest.get(name, value))
+        rank, name = workload.priority_class, workload.tenant.name
+        if rank is not None and (name not in highest or rank.spec.value > highest[name].spec.value):
+            highest[name] = rank
     standing: list[Workload] = []
     lower: dict[tuple[str, str], list[Workload]] = {}
     for workload in workloads:
-        tenant, rank = workload.tenant.name, workload.priority_class
-        if rank is not None and rank.spec.preemptible and rank.spec.value < highest[tenant]:
-            lower.setdefault((tenant, rank.name), []).append(workload)
+        tenant, rank = workload.tenant, workload.priority_class
+        if rank is not None and may_evict(plan.scheduler, tenant, highest[tenant.name].spec, rank.spec):
+            lower.setdefault((tenant.name, rank.name), []).append(workload)
         else:
             standing.append(workload)
     yield from filter(None, (standing, *lower.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.plan import Allocation, Pool, Tenant, Unit
+from gpuplan.planning.plan import Allocation, Pool, Unit
 
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
@@ -40,13 +40,3 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 def counted_units(pool: Pool) -> tuple[Unit, ...]:
     """The units that Kueue can count."""
     return tuple(unit for unit in pool.units if counted_resource(pool, unit))
-
-
-def evicts_within(tenant: Tenant) -> bool:
-    """Whether one of a tenant's classes may evict another: a queue of Kueue has one answer for all of them."""
-    classes = tenant.priority_classes
-    return any(
-        higher.spec.preempts and lower.spec.preemptible and lower.spec.value < higher.spec.value
-        for higher in classes
-        for lower in classes
-    )

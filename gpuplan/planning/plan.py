@@ -7,7 +7,7 @@ of them for that to show in every start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
@@ -598,6 +598,12 @@ class Plan(Value):
     @property
     def scheduler(self) -> SchedulerTraits:
         return self.cluster.scheduler.traits
+
+    def under(self, scheduler: SchedulerTraits) -> Plan:
+        """The plan with another scheduler, of a release that nobody knows."""
+        spec = self.cluster.scheduler.spec.model_copy(update={"kind": scheduler.kind})
+        settings = self.cluster.scheduler._replace(spec=spec, version="")
+        return replace(self, cluster=self.cluster._replace(scheduler=settings))
 
     @cached_property
     def tree(self) -> Tree:

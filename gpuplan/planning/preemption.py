@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
-from gpuplan.planning.kueue import evicts_within
+from gpuplan.planning.evictions import evicts, may_be_evicted
 from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
-from gpuplan.planning.schedulers import Evicts, Protects
+from gpuplan.planning.schedulers import Evicts, Protects, SchedulerTraits
 
 
 class Mechanism(StrEnum):
@@ -122,11 +122,9 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
     match plan.scheduler.evicts:
         case Evicts.BY_PRIORITY:
             if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
-                yield from _by_priority(place, actors, _fullness(unit, actors))
-        case Evicts.BY_QUEUE:
-            yield from _by_kueue(place, actors)
-        case Evicts.BY_SHARE:
-            yield from _by_queues(place, actors, _protection(plan, pool))
+                yield from _by_priority(plan.scheduler, place, actors, _fullness(unit, actors))
+        case Evicts.BY_QUEUE | Evicts.BY_SHARE:
+            yield from _by_queues(plan.scheduler, place, actors, _protection(plan, pool))
         case unknown:
             assert_never(unknown)
 
@@ -144,11 +142,6 @@ class _Actor(NamedTuple):
     preemptible: bool
     preempts: bool
     has_guarantee: bool
-
-    @property
-    def may_share(self) -> bool:
-        """Whether it has a part in the surplus by weight."""
-        return self.quota.may_borrow and self.tenant.surplus_weight > 0
 
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
@@ -192,10 +185,12 @@ def _fullness(unit: Unit, actors: Sequence[_Actor]) -> Condition:
     return Condition.NODE_FULL if fits else Condition.POOL_FULL
 
 
-def _by_priority(place: tuple[str, str], actors: Sequence[_Actor], when: Condition) -> Iterator[Eviction]:
+def _by_priority(
+    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: Condition
+) -> Iterator[Eviction]:
     """A lower value goes for a higher one whose class preempts, and nothing in a PriorityClass protects it."""
     for value in _values(actors):
-        evictors = [actor for actor in actors if actor.value > value and actor.preempts]
+        evictors = [actor for actor in actors if actor.value > value and evicts(scheduler, actor.tenant, actor)]
         victims = [actor for actor in actors if actor.value == value]
         if evictors:
             yield Eviction(*place, Mechanism.PRIORITY, _parties(evictors), _parties(victims), (when,))
@@ -206,20 +201,7 @@ def _values(actors: Iterable[_Actor]) -> list[int]:
     return sorted({actor.value for actor in actors}, reverse=True)
 
 
-# --- Kueue -------------------------------------------------------------------------------------------------------
-
-
-def _by_kueue(place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
-    """By the policies that gpuplan writes into every ClusterQueue, and with fair sharing.
-
-    A queue has one policy for all its workloads: where one class of a tenant may evict another, each evicts all below
-    it. Other tenants' workloads are taken without regard to priority. The pods' own classes preempt nobody.
-    """
-    ordered = [own for own in _by_tenant(actors) if evicts_within(own[0].tenant)]
-    yield from _within(place, [(own, own, None) for own in ordered])
-    borrowers = [actor for actor in actors if actor.quota.may_borrow]
-    yield from _across(place, [actor for actor in actors if actor.has_guarantee], borrowers, Mechanism.RECLAIM, None)
-    yield from _across(place, borrowers, borrowers, Mechanism.FAIR_SHARE, None)
+# --- By queues and shares ----------------------------------------------------------------------------------------
 
 
 _WHEN = {
@@ -277,7 +259,7 @@ def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> list[_Actor]:
     return [actor for actor in actors if len(names) > 1 or (names and actor.tenant.name not in names)]
 
 
-# --- KAI-Scheduler and Run:ai ------------------------------------------------------------------------------------
+# --- How long pods run before they go ----------------------------------------------------------------------------
 
 
 class _Protection(NamedTuple):
@@ -314,21 +296,28 @@ def _first(stated: Iterable[str | None]) -> str | None:
     return next((value for value in stated if value is not None), None)
 
 
-def _by_queues(place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection) -> Iterator[Eviction]:
-    """Only what is preemptible goes. Within a tenant by priority, whatever the higher class says about preempting.
+def _by_queues(
+    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection
+) -> Iterator[Eviction]:
+    """Within a tenant by priority, across tenants by what is borrowed, without regard to priority.
 
-    Work that is not preemptible stays within the guarantee, and gets from others only what makes that up.
+    Kueue's policies are those that gpuplan writes into every ClusterQueue, with fair sharing; the pods' own classes
+    preempt nobody there. Where only what is preemptible goes, other work stays within the guarantee, and gets from
+    others only what makes that up.
     """
     yield from _within(
         place,
         [
-            (own, [actor for actor in own if actor.preemptible], protection.preempt[own[0].tenant.name])
+            (
+                [actor for actor in own if evicts(scheduler, actor.tenant, actor)],
+                [actor for actor in own if may_be_evicted(scheduler, actor)],
+                protection.preempt[own[0].tenant.name],
+            )
             for own in _by_tenant(actors)
         ],
     )
-    preemptible = [actor for actor in actors if actor.preemptible]
-    borrowers = [actor for actor in preemptible if actor.quota.may_borrow]
-    sharing = [actor for actor in preemptible if actor.may_share]
+    borrowers = [actor for actor in actors if may_be_evicted(scheduler, actor) and actor.quota.may_borrow]
+    sharing = [actor for actor in borrowers if actor.tenant.surplus_weight > 0 or scheduler.leaves_preemption_to_queues]
     guaranteed = [actor for actor in actors if actor.has_guarantee]
     for evictors, mechanism in ((guaranteed, Mechanism.RECLAIM), (sharing, Mechanism.FAIR_SHARE)):
         by_time: dict[str | None, list[_Actor]] = {}

@@ -405,6 +405,16 @@ def test_each_of_several_edits_is_said_of_what_comes_of_it() -> None:
     assert sorted(lines) == [_line(POOLS, "replicas: 3"), _line(POOLS, "example.com/rack")]
 
 
+def test_what_restarts_the_operator_is_said_where_its_files_change() -> None:
+    pools = POLICIES[POOLS].replace("replicas: 3", "replicas: 4").replace("gpu-1", "gpu-3")
+    classes = POLICIES["policies/classes.yaml"].replace("value: 1000", "value: 1001")
+    cluster = POLICIES["overlays/dev/cluster.yaml"].replace("team: platform", "team: gpu")
+    overlay = POLICIES[OVERLAY].replace("duration: 2h", "duration: 3h")
+    edits = {"policies/classes.yaml": classes, "overlays/dev/cluster.yaml": cluster, OVERLAY: overlay, POOLS: pools}
+
+    assert Place("dev", POOLS, _line(POOLS, "replicas: 3"), True) in _places({**POLICIES, **edits})
+
+
 @pytest.mark.parametrize("case", list(_cases()), ids=str)
 def test_a_change_is_said_at_a_line_that_was_edited(case: Case) -> None:
     texts = _edited(case)

@@ -125,7 +125,7 @@ def test_other_ways_are_applied_as_well(variant: tuple[str, ExampleCluster], rec
 
 
 def test_device_classes_and_claims_are_applied(tmp_path: Path, record: Record) -> None:
-    root = make_variant(tmp_path, "nodeLabels: external", CLAIMED, policies=None)
+    root = make_variant(tmp_path, "nodeLabels: external", "".join(CLAIMED), policies=None)
     with ExampleCluster.start(VARIANT, root) as cluster:
         record("DRA: objects changed by a second apply", [], changed_by_second_apply(cluster))
         record("DRA: fields kept in another form", [], rewritten(cluster))

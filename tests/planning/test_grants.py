@@ -7,21 +7,11 @@ import pytest
 from gpuplan.planning.grants import Grant, gpu_resources, grants, has_admission_policies, parameters
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_plan
-
-
-def a_pool(name: str, sharing: str) -> str:
-    return f"""\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {{name: {name}}}
-spec: {{gpu: A100-80GB, nodes: {{count: 2, gpusPerNode: 8}}, sharing: {sharing}}}
----
-"""
+from tests.platforms import a_platform, document, pool
 
 
 def platform(pools: dict[str, str], spec: str) -> Plan:
-    tenant = f"apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: lab}}\nspec: {{{spec}}}\n"
-    return a_plan("".join(a_pool(name, sharing) for name, sharing in pools.items()) + tenant)
+    return a_platform(*(pool(name, sharing) for name, sharing in pools.items()), document("Tenant", "lab", spec))
 
 
 def granted(plan: Plan, namespace: str = "lab") -> tuple[Grant, ...]:
@@ -32,13 +22,13 @@ def granted(plan: Plan, namespace: str = "lab") -> tuple[Grant, ...]:
 @pytest.mark.parametrize(
     ("sharing", "most"),
     [
-        ("{exclusive: {}}", None),
-        ("{timeSlicing: {replicas: 4}}", 1),
-        ("{timeSlicing: {replicas: 4, failRequestsGreaterThanOne: false}}", None),
-        ("{mps: {replicas: 4}}", 1),
-        ("{mig: {instances: {1g.10gb: 7}}}", None),
-        ("{mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}}", 1),
-        ("{mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2, failRequestsGreaterThanOne: false}}}", None),
+        ("exclusive: {}", None),
+        ("timeSlicing: {replicas: 4}", 1),
+        ("timeSlicing: {replicas: 4, failRequestsGreaterThanOne: false}", None),
+        ("mps: {replicas: 4}", 1),
+        ("mig: {instances: {1g.10gb: 7}}", None),
+        ("mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}", 1),
+        ("mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2, failRequestsGreaterThanOne: false}}", None),
     ],
 )
 def test_how_many_one_container_may_ask_for(sharing: str, most: int | None) -> None:
@@ -48,7 +38,7 @@ def test_how_many_one_container_may_ask_for(sharing: str, most: int | None) -> N
 
 def test_the_tenants_own_bound_holds_where_the_pool_has_none() -> None:
     plan = platform(
-        {"shared": "{timeSlicing: {replicas: 4}}", "whole": "{exclusive: {}}"},
+        {"shared": "timeSlicing: {replicas: 4}", "whole": "exclusive: {}"},
         "namespaces: [lab], allow: {unitsPerContainer: 2}, "
         "quotas: [{pool: shared, guaranteed: 4}, {pool: whole, guaranteed: 4}]",
     )
@@ -58,7 +48,7 @@ def test_the_tenants_own_bound_holds_where_the_pool_has_none() -> None:
 def test_gpus_that_stay_whole_beside_sliced_partitions_are_no_shares() -> None:
     partitioned = "{gpus: [0, 1, 2, 3], instances: {1g.10gb: 7}}, {gpus: [4, 5, 6, 7], enabled: false}"
     plan = platform(
-        {"half": f"{{mig: {{devices: [{partitioned}], timeSlicing: {{replicas: 2}}}}}}"},
+        {"half": f"mig: {{devices: [{partitioned}], timeSlicing: {{replicas: 2}}}}"},
         "namespaces: [lab], "
         "quotas: [{pool: half, unit: gpu, guaranteed: 4}, {pool: half, unit: 1g.10gb, guaranteed: 4}]",
     )
@@ -70,7 +60,7 @@ def test_gpus_that_stay_whole_beside_sliced_partitions_are_no_shares() -> None:
 
 def test_a_cap_of_zero_grants_nothing() -> None:
     plan = platform(
-        {"whole": "{exclusive: {}}"},
+        {"whole": "exclusive: {}"},
         "namespaces: [lab, web], quotas: [{pool: whole, guaranteed: 4, split: {lab: 4}}]",
     )
     assert [grant.resource for grant in granted(plan, "lab")] == ["nvidia.com/gpu"]
@@ -79,14 +69,14 @@ def test_a_cap_of_zero_grants_nothing() -> None:
 
 def test_a_guarantee_of_zero_without_bound_grants() -> None:
     plan = platform(
-        {"whole": "{exclusive: {}}"}, "namespaces: [lab], quotas: [{pool: whole, guaranteed: 0, limit: none}]"
+        {"whole": "exclusive: {}"}, "namespaces: [lab], quotas: [{pool: whole, guaranteed: 0, limit: none}]"
     )
     assert [grant.resource for grant in granted(plan)] == ["nvidia.com/gpu"]
 
 
 def test_parameters_are_lists_of_one_item_a_line() -> None:
     plan = platform(
-        {"split": "{mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}", "shared": "{timeSlicing: {replicas: 4}}"},
+        {"split": "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}", "shared": "timeSlicing: {replicas: 4}"},
         "namespaces: [lab], quotas: [{pool: split, unit: 3g.40gb, guaranteed: 4}, "
         "{pool: split, unit: 2g.20gb, guaranteed: 4}, {pool: shared, guaranteed: 4}]",
     )
@@ -101,14 +91,10 @@ def test_parameters_are_lists_of_one_item_a_line() -> None:
 
 
 def test_gpu_resources_hold_what_pools_hand_out_now_and_may_hand_out_later() -> None:
-    layout = """\
-apiVersion: gpuplan.dev/v1
-kind: MigLayout
-metadata: {name: planned}
-spec: {gpu: A100-80GB, instances: {1g.10gb+me: 1}}
----
-"""
-    plan = a_plan(a_pool("split", "{mig: {instances: {2g.20gb: 3}, timeSlicing: {replicas: 2}}}") + layout)
+    plan = a_platform(
+        pool("split", "mig: {instances: {2g.20gb: 3}, timeSlicing: {replicas: 2}}"),
+        document("MigLayout", "planned", "gpu: A100-80GB", "instances: {1g.10gb+me: 1}"),
+    )
     assert gpu_resources(plan) == (
         "nvidia.com/gpu",
         "nvidia.com/gpu.shared",

@@ -6,10 +6,12 @@ import ast
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import gpuplan
+from gpuplan.backends import BACKENDS
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits, traits_of
 from gpuplan.policy.models import SchedulerKind
 
@@ -68,6 +70,12 @@ def test_traits_are_never_half_filled() -> None:
 @pytest.mark.parametrize("name", [field.name for field in fields(SchedulerTraits)])
 def test_a_trait_tells_schedulers_apart(name: str) -> None:
     assert len({str(getattr(traits, name)) for traits in SCHEDULERS.values()}) > 1
+
+
+@EACH
+def test_a_scheduler_that_counts_tenants_has_a_back_end(kind: SchedulerKind) -> None:
+    names = {module.__name__ for module in BACKENDS if isinstance(module, ModuleType)}
+    assert (f"gpuplan.backends.{kind}" in names) == traits_of(kind).counts_tenants
 
 
 @EACH

@@ -5,45 +5,29 @@ from __future__ import annotations
 from decimal import Decimal
 
 from gpuplan.planning.plan import Quota
-from tests.plans import a_plan
+from tests.platforms import a_platform, document, pool, tenant
 
-POOL = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: p}
-spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}
----
-"""
-
-
-def tenant(name: str, quota: str, more: str = "") -> str:
-    return f"""\
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {{name: {name}}}
-spec: {{namespaces: [{name}], quotas: [{quota}]{more}}}
----
-"""
+POOL = pool("p", nodes="count: 1, gpusPerNode: 8, names: [a]")
 
 
 def test_guarantees_and_limits_are_summed() -> None:
-    plan = a_plan(POOL + tenant("a", "{pool: p, guaranteed: 3, limit: 5}") + tenant("b", "{pool: p, guaranteed: 2}"))
+    plan = a_platform(POOL, tenant("a", "pool: p, guaranteed: 3, limit: 5"), tenant("b", "pool: p, guaranteed: 2"))
     (total,) = plan.totals
     assert (total.guaranteed, total.limit, total.free) == (5, 7, 3)
 
 
 def test_one_unbounded_tenant_leaves_the_sum_unbounded() -> None:
-    plan = a_plan(POOL + tenant("a", "{pool: p, guaranteed: 3, limit: none}") + tenant("b", "{pool: p, guaranteed: 2}"))
+    plan = a_platform(POOL, tenant("a", "pool: p, guaranteed: 3, limit: none"), tenant("b", "pool: p, guaranteed: 2"))
     (total,) = plan.totals
     assert (total.guaranteed, total.limit) == (5, None)
 
 
 def test_child_counts_within_a_parent_that_holds_the_unit() -> None:
-    plan = a_plan(
-        POOL
-        + tenant("dept", "{pool: p, guaranteed: 6}")
-        + tenant("a", "{pool: p, guaranteed: 4}", ", parent: dept")
-        + tenant("b", "{pool: p, guaranteed: 1}")
+    plan = a_platform(
+        POOL,
+        tenant("dept", "pool: p, guaranteed: 6"),
+        tenant("a", "pool: p, guaranteed: 4", more="parent: dept"),
+        tenant("b", "pool: p, guaranteed: 1"),
     )
     (total,) = plan.totals
     assert total.guaranteed == 7
@@ -51,34 +35,22 @@ def test_child_counts_within_a_parent_that_holds_the_unit() -> None:
 
 
 def test_child_counts_itself_when_the_parent_holds_nothing() -> None:
-    text = (
-        "apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: dept}\nspec: {}\n---\n"
-        + POOL
-        + tenant("a", "{pool: p, guaranteed: 4}", ", parent: dept")
-    )
-    (total,) = a_plan(text).totals
+    plan = a_platform(document("Tenant", "dept"), POOL, tenant("a", "pool: p, guaranteed: 4", more="parent: dept"))
+    (total,) = plan.totals
     assert total.guaranteed == 4
 
 
 def test_parents_in_a_cycle_end_the_search() -> None:
-    plan = a_plan(
-        POOL
-        + tenant("a", "{pool: p, guaranteed: 1}", ", parent: b")
-        + tenant("b", "{pool: p, guaranteed: 2}", ", parent: a")
+    plan = a_platform(
+        POOL,
+        tenant("a", "pool: p, guaranteed: 1", more="parent: b"),
+        tenant("b", "pool: p, guaranteed: 2", more="parent: a"),
     )
     assert [total.guaranteed for total in plan.totals] == [0]
 
 
 def quota(line: str, namespaces: str = "[one, two]") -> Quota:
-    plan = a_plan(
-        POOL
-        + f"""\
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {{name: t}}
-spec: {{namespaces: {namespaces}, quotas: [{line}]}}
-"""
-    )
+    plan = a_platform(POOL, document("Tenant", "t", f"namespaces: {namespaces}", f"quotas: [{line}]"))
     return plan.tenants[0].quotas[0]
 
 

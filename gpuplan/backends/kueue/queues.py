@@ -21,7 +21,8 @@ from gpuplan.backends.kueue.quotas import (
     shared_cells,
 )
 from gpuplan.manifests import quantity
-from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, evicts_within
+from gpuplan.planning.evictions import evicts_within
+from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource
 from gpuplan.planning.plan import Plan, Tenant
 from gpuplan.planning.tree import Tree
 

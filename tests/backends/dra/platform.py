@@ -7,62 +7,28 @@ from typing import Any
 
 from gpuplan.backends import dra, namespaces
 from gpuplan.planning.plan import Plan
-from tests.plans import CLUSTER, a_plan
+from tests.platforms import a_platform, pool, tenant
 
-POLICIES = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: parts}
-spec:
-  gpu: A100-80GB
-  allocation: dra
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: mixed}
-spec:
-  gpu: A100-80GB
-  allocation: dra
-  nodes: {count: 1, gpusPerNode: 2}
-  sharing: {mig: {devices: [{gpus: [0], instances: {2g.20gb: 3}}, {gpus: [1], enabled: false}]}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: whole}
-spec:
-  gpu: H100-80GB
-  allocation: dra
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {exclusive: {}}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: research}
-spec:
-  namespaces: [research]
-  quotas:
-    - {pool: parts, unit: 2g.20gb, guaranteed: 8}
-    - {pool: mixed, unit: 2g.20gb, guaranteed: 1}
-    - {pool: mixed, unit: gpu, guaranteed: 1}
-    - {pool: whole, guaranteed: 0}
-  allow: {unitsPerContainer: 2}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: serving}
-spec:
-  namespaces: [serving]
-  quotas:
-    - {pool: whole, guaranteed: 4, limit: none}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: web}
-spec:
-  namespaces: [web]
-"""
+POLICIES = (
+    pool("parts", "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}", "allocation: dra"),
+    pool(
+        "mixed",
+        "mig: {devices: [{gpus: [0], instances: {2g.20gb: 3}}, {gpus: [1], enabled: false}]}",
+        "allocation: dra",
+        nodes="count: 1, gpusPerNode: 2",
+    ),
+    pool("whole", "exclusive: {}", "allocation: dra", gpu="H100-80GB"),
+    tenant(
+        "research",
+        "pool: parts, unit: 2g.20gb, guaranteed: 8",
+        "pool: mixed, unit: 2g.20gb, guaranteed: 1",
+        "pool: mixed, unit: gpu, guaranteed: 1",
+        "pool: whole, guaranteed: 0",
+        more="allow: {unitsPerContainer: 2}",
+    ),
+    tenant("serving", "pool: whole, guaranteed: 4, limit: none"),
+    tenant("web"),
+)
 
 SMALL, LARGE, A100, H100 = (
     "gpuplan-a100-80gb-2g.20gb",
@@ -74,7 +40,7 @@ SMALL, LARGE, A100, H100 = (
 
 @cache
 def platform(scheduler: str = "kubernetes") -> Plan:
-    return a_plan(f"{CLUSTER}  scheduler: {{kind: {scheduler}}}\n---\n{POLICIES}")
+    return a_platform(*POLICIES, scheduler=scheduler)
 
 
 def device_classes() -> dict[str, Any]:

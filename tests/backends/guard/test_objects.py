@@ -86,6 +86,25 @@ def test_nothing_is_written_where_nothing_would_run_it_or_nothing_is_to_be_guard
     assert list(guard.render(a_guard(nodes=""))) == []
 
 
+def test_its_account_gives_its_token_to_the_guards_pods_alone() -> None:
+    plan = a_guard()
+
+    assert get(plan, "ServiceAccount") == {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": get(plan, "ConfigMap")["metadata"] | {"name": "gpuplan-guard-p"},
+        "automountServiceAccountToken": False,
+    }
+    assert pod(plan)["serviceAccountName"] == "gpuplan-guard-p"
+    assert pod(plan)["automountServiceAccountToken"] is True
+
+
+def test_its_script_and_settings_are_mounted_to_be_read() -> None:
+    [container] = pod(a_guard())["containers"]
+
+    assert container["volumeMounts"] == [{"name": "script", "mountPath": "/gpuplan", "readOnly": True}]
+
+
 # --- What the script goes by -------------------------------------------------------------------------------------
 
 

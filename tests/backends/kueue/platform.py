@@ -7,42 +7,19 @@ from typing import Any
 from gpuplan.backends import kueue
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Plan
-from tests.plans import a_cluster, a_plan
+from tests import platforms
+from tests.platforms import a_platform, document, pool
 
-POOLS = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: shared}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 1, gpusPerNode: 8}
-  sharing: {timeSlicing: {replicas: 4}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: split}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: whole}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 1, gpusPerNode: 8}
-  sharing: {exclusive: {}}
-"""
+POOLS = (
+    pool("shared", "timeSlicing: {replicas: 4}", nodes="count: 1, gpusPerNode: 8")
+    + pool("split", "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}")
+    + pool("whole", nodes="count: 1, gpusPerNode: 8")
+)
 """`shared` hands out 32 shares, `split` 32 of 2g.20gb and 16 of 3g.40gb, `whole` 8 GPUs."""
 
 
 def platform(*documents: str, pools: str = POOLS) -> Plan:
-    return a_plan("---\n".join((a_cluster("kind: kueue"), pools, *documents)))
-
-
-def document(kind: str, name: str, spec: str) -> str:
-    return f"apiVersion: gpuplan.dev/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+    return a_platform(pools, *documents, scheduler="kueue")
 
 
 def tenant(name: str, spec: str) -> str:
@@ -51,7 +28,7 @@ def tenant(name: str, spec: str) -> str:
 
 def team(name: str, *quotas: str, more: str = "") -> str:
     """A tenant with a namespace of its name."""
-    return tenant(name, f"namespaces: [{name}], quotas: [{', '.join(f'{{{quota}}}' for quota in quotas)}]{more}")
+    return platforms.tenant(name, *quotas, more=more.removeprefix(", "))
 
 
 def manifests(plan: Plan) -> list[Manifest]:

@@ -11,9 +11,10 @@ from gpuplan.backends import namespaces
 from gpuplan.planning.grants import parameters
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
-from tests.backends.kueue.platform import document, manifests, platform, team, tenant
+from tests.backends.kueue.platform import manifests, platform, team, tenant
 from tests.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.plans import a_cluster, a_plan
+from tests.platforms import document
 
 CLASSES = (
     document("PriorityClass", "urgent", "value: 1000"),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from gpuplan.planning.plan import Plan, Quota, Tenant
 from tests.backends.kueue.arithmetic import Key, Node, Tree, a_tree
-from tests.backends.kueue.platform import document, manifests, platform, tenant
+from tests.backends.kueue.platform import manifests, platform, tenant
 from tests.backends.kueue.webhook import refusals
+from tests.platforms import document
 
 CAPACITY = {("whole", "gpu"): 16, ("shared", "shared"): 64, ("split", "2g.20gb"): 32, ("split", "3g.40gb"): 16}
-POOLS = "---\n".join(
+POOLS = "".join(
     document("Pool", name, f"gpu: A100-80GB, nodes: {{count: 2, gpusPerNode: 8}}, sharing: {sharing}")
     for name, sharing in [
         ("whole", "{exclusive: {}}"),

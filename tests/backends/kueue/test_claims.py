@@ -6,10 +6,11 @@ from typing import Any
 
 import yaml
 
-from tests.backends.kueue.platform import cells, document, files, found, platform, team
+from tests.backends.kueue.platform import cells, files, found, platform, team
+from tests.platforms import document
 
 SPEC = "gpu: A100-80GB, allocation: dra, sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}, nodes: "
-POOLS = "---\n".join(
+POOLS = "".join(
     document("Pool", name, f"{SPEC} {{count: {count}, gpusPerNode: 8}}")
     for name, count in [("first", 1), ("second", 2)]
 )

@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from gpuplan.planning.plan import Plan
-from tests.backends.kueue.platform import document, files, found, platform, team
+from tests.backends.kueue.platform import files, found, platform, team
+from tests.platforms import document
 
 
 def configuration(plan: Plan) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gpuplan.planning.plan import Plan
 from tests.backends import crds
-from tests.backends.kueue.platform import document, manifests, platform, team, tenant
+from tests.backends.kueue.platform import manifests, platform, team, tenant
 from tests.backends.kueue.webhook import refusals
+from tests.platforms import document
 
 RACKS = document(
     "Pool",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.backends.kueue.platform import document, found, manifests, platform, team
+from tests.backends.kueue.platform import found, manifests, platform, team
+from tests.platforms import document
 
 
 def pool(more: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backends.kueue.platform import cells, document, found, manifests, platform, team, tenant
+from tests.backends.kueue.platform import cells, found, manifests, platform, team, tenant
 from tests.plans import a_cluster, a_plan
+from tests.platforms import document
 
 # --- What is there -----------------------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ def test_a_tenant_without_quotas_has_no_queue() -> None:
 
 @pytest.mark.parametrize("scheduler", ["kubernetes", "kai", "runai"])
 def test_another_scheduler_has_nothing_of_it(scheduler: str) -> None:
-    plan = a_plan(f"{a_cluster(f'kind: {scheduler}')}---\n{document('PriorityClass', 'urgent', 'value: 1')}")
+    plan = a_plan(f"{a_cluster(f'kind: {scheduler}')}{document('PriorityClass', 'urgent', 'value: 1')}")
     assert manifests(plan) == []
 
 

@@ -376,6 +376,48 @@ def outline_of_console(board: Json) -> Iterator[str]:
             yield f"  {panel['span']:2} {panel['type']}: {panel['title']}"
 
 
+def settings(value: object, *route: str) -> Iterator[tuple[str, object]]:
+    """Each value of a panel by its route, the routes of lists without their indexes."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from settings(part, *route, key)
+    elif isinstance(value, list):
+        for part in value:
+            yield from settings(part, *route)
+    else:
+        yield ".".join(route), value
+
+
+def settings_of(panels: list[Json], *besides: str) -> list[str]:
+    """How panels of each type are shown: all but what is in them."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for panel in panels:
+        shown = {key: part for key, part in panel.items() if key not in ("type", "title", "targets", "id", *besides)}
+        for route, value in settings(shown):
+            found.setdefault((panel["type"], route), set()).add(json.dumps(value))
+    return [f"{kind} {route}: {', '.join(sorted(values))}" for (kind, route), values in sorted(found.items())]
+
+
+def test_how_grafana_shows_panels_of_each_type(snapshot: SnapshotAssertion) -> None:
+    board = for_grafana()
+
+    assert {key: value for key, value in board.items() if key not in ("title", "uid", "panels", "templating")} == {
+        "tags": ["gpuplan", "gpu"],
+        "schemaVersion": 39,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "1m",
+        "time": {"from": "now-6h", "to": "now"},
+        "timezone": "",
+        "annotations": {"list": []},
+    }
+    assert settings_of(board["panels"], "description", "gridPos", "transformations") == snapshot
+
+
+def test_how_the_console_shows_panels_of_each_type(snapshot: SnapshotAssertion) -> None:
+    assert settings_of(panels_of_console(), "span") == snapshot
+
+
 def test_whole_dashboard_in_grafana(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(outline_of_grafana(for_grafana())) == snapshot
 

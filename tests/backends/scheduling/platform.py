@@ -8,79 +8,30 @@ from typing import Any
 from gpuplan.backends import scheduling
 from gpuplan.planning.grants import parameters
 from gpuplan.planning.plan import Plan
-from tests.plans import CLUSTER, a_plan
+from tests.platforms import a_platform, pool, priority_class, tenant
 
-POLICIES = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: shared}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {timeSlicing: {replicas: 4}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: split}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: whole}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 8}
-  sharing: {exclusive: {}}
----
-apiVersion: gpuplan.dev/v1
-kind: PriorityClass
-metadata: {name: research}
-spec: {value: 100}
----
-apiVersion: gpuplan.dev/v1
-kind: PriorityClass
-metadata: {name: training}
-spec: {value: 500}
----
-apiVersion: gpuplan.dev/v1
-kind: PriorityClass
-metadata: {name: production}
-spec: {value: 1000}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: research}
-spec:
-  namespaces: [research]
-  priorityClasses: [research, training]
-  quotas:
-    - {pool: shared, guaranteed: 8}
-    - {pool: split, unit: 2g.20gb, guaranteed: 8}
-    - {pool: split, unit: 3g.40gb, guaranteed: 4}
-  allow: {unitsPerContainer: 4}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: serving}
-spec:
-  namespaces: [serving]
-  quotas:
-    - {pool: whole, guaranteed: 16}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: web}
-spec:
-  namespaces: [web]
-"""
+POLICIES = (
+    pool("shared", "timeSlicing: {replicas: 4}"),
+    pool("split", "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}"),
+    pool("whole"),
+    priority_class("research", 100),
+    priority_class("training", 500),
+    priority_class("production", 1000),
+    tenant(
+        "research",
+        "pool: shared, guaranteed: 8",
+        "pool: split, unit: 2g.20gb, guaranteed: 8",
+        "pool: split, unit: 3g.40gb, guaranteed: 4",
+        more="priorityClasses: [research, training], allow: {unitsPerContainer: 4}",
+    ),
+    tenant("serving", "pool: whole, guaranteed: 16"),
+    tenant("web"),
+)
 
 
 @cache
 def platform(scheduler: str = "kubernetes") -> Plan:
-    return a_plan(f"{CLUSTER}  scheduler: {{kind: {scheduler}}}\n---\n{POLICIES}")
+    return a_platform(*POLICIES, scheduler=scheduler)
 
 
 def policy(name: str, plan: Plan) -> Any:

@@ -91,13 +91,15 @@ $(BIN)/python:
 $(BIN)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@test -e $(BIN)/.dev || { echo "installing into .venv ..." && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt && \
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . ; }
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . && \
+	$(BIN)/python -m compileall -q gpuplan ; }
 	@touch $@
 
 $(BIN)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	@echo "installing into .venv ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q gpuplan
 	@touch $@ $(BIN)/.run
 
 $(BIN)/.bench: requirements/bench.txt $(BIN)/.dev

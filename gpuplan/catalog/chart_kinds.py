@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
+from gpuplan.documents import read_data
 
 KindName = tuple[str, str]
 """Group and kind; the core group is empty."""
@@ -22,5 +22,5 @@ class ChartKinds(NamedTuple):
 @cache
 def chart_kinds() -> ChartKinds:
     text = (Path(__file__).with_name("operator_data") / "chart-kinds.yaml").read_text(encoding="utf-8")
-    data = yaml.load(text, Loader=yaml.CSafeLoader)
+    data = read_data(text)
     return ChartKinds(*(frozenset((row["group"], row["kind"]) for row in data[scope]) for scope in ChartKinds._fields))

@@ -7,10 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gpuplan.catalog.models import Engines, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.documents import read_data
 from gpuplan.wording import listing
 
 _SUFFIX = ".yaml"
@@ -70,7 +69,7 @@ class Catalog:
 
 def read_gpu(text: str) -> Gpu:
     """Make a model of a data file's text."""
-    raw: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    raw: dict[str, Any] = read_data(text)
     mig: dict[str, Any] = raw.get("mig") or {}
     major, minor = raw["compute_capability"].split(".")
     return Gpu(

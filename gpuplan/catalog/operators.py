@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Union
 
-import yaml
-
+from gpuplan.documents import read_data
 from gpuplan.patterns import regex
 from gpuplan.values import Value
 
@@ -280,5 +279,5 @@ def _helm_values() -> Mapping[str, Any]:
 
 def _read(name: str) -> Mapping[str, Any]:
     text = (Path(__file__).with_name("operator_data") / name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    data: Mapping[str, Any] = read_data(text)
     return data

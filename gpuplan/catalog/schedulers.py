@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from gpuplan.documents import read_data
 from gpuplan.values import Value
 
 
@@ -84,7 +83,7 @@ def _by_id() -> Mapping[str, Concept]:
 @cache
 def _matrix() -> Mapping[str, Any]:
     text = (Path(__file__).parent / "scheduler_data" / "capabilities.yaml").read_text(encoding="utf-8")
-    matrix: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    matrix: Mapping[str, Any] = read_data(text)
     return matrix
 
 

@@ -443,19 +443,19 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
             )
         )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = "labels and taints of the pool go from them" + _DISSOLVED * is_partitioned + f"; {mps}" * bool(mps)
+        effect = _told("labels and taints of the pool go from them", (is_partitioned, _DISSOLVED), (mps, f"; {mps}"))
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
         is_partitioned = _is_partitioned_on_arrival(old, to)
         takes_turns = _is_label_gone(before, after, old, to)
         change_class = worst((class_of_arrival(old, to), *[ChangeClass.TWO_STEP] * takes_turns))
         what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
-        effect = (
-            "they get that pool's labels and taints"
-            + f"; {_ordered(old, to)}" * takes_turns
-            + (", and mig-manager sets up their GPUs again: pods that hold them must end first" * is_partitioned)
-            + f"; {mps}" * bool(mps)
-            + _EVICTED * evicts
+        effect = _told(
+            "they get that pool's labels and taints",
+            (takes_turns, f"; {_ordered(old, to)}"),
+            (is_partitioned, ", and mig-manager sets up their GPUs again: pods that hold them must end first"),
+            (mps, f"; {mps}"),
+            (evicts, _EVICTED),
         )
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
     return change_of(after, new, change_class, what, effect, undo)._replace(
@@ -467,6 +467,11 @@ def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departur
         needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
         windows=new.windows,
     )
+
+
+def _told(text: str, *more: tuple[object, str]) -> str:
+    """The text, and what goes with it where that is so."""
+    return text + "".join(phrase for is_so, phrase in more if is_so)
 
 
 _EVICTED: Final = "; pods there that do not tolerate its taints are evicted at once"
@@ -493,12 +498,14 @@ def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arr
         new,
         worst((class_of_arrival(was, coming.to), *[ChangeClass.TWO_STEP] * takes_turns)),
         f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else ""),
-        f"labels and taints come to {nodes_of(nodes)}"
-        + (f"; {_ordered(was, coming.to)}" if was is not None and takes_turns else "")
-        + "; mig-manager partitions the GPUs there, on which nothing may run" * is_partitioned
-        + f"; {mps}" * bool(mps)
-        + _EVICTED * evicts,
-        "reverting takes them out of the pool again" + ", which is destructive" * is_partitioned,
+        _told(
+            f"labels and taints come to {nodes_of(nodes)}",
+            (takes_turns, f"; {_ordered(was, coming.to)}" if was is not None else ""),
+            (is_partitioned, "; mig-manager partitions the GPUs there, on which nothing may run"),
+            (mps, f"; {mps}"),
+            (evicts, _EVICTED),
+        ),
+        _told("reverting takes them out of the pool again", (is_partitioned, ", which is destructive")),
     )._replace(
         nodes=replace(nodes, are_new=was is None),
         capacity=capacities(old, new),

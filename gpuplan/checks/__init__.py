@@ -39,6 +39,7 @@ from gpuplan.checks import (
     workload_sums,
     workloads,
 )
+from gpuplan.checks.handwritten.reading import read
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
@@ -80,11 +81,11 @@ CHECKS: tuple[Check[Plan], ...] = (
         workload_sums,
         workloads,
     ),
-    *handwritten.CHECKS,
+    *handwritten.FILE_CHECKS,
 )
 """A module of checks that is not named here fails a test."""
 
 
 def run(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Every finding of every check on one cluster's plan."""
-    return run_all(CHECKS, plan)
+    """Every finding of every check on one cluster's plan, and on the objects that are written by hand for it."""
+    return (*run_all(CHECKS, plan), *run_all(handwritten.OBJECT_CHECKS, read(plan)))

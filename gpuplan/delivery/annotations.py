@@ -52,7 +52,7 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
 def _with_annotations(manifest: Manifest, annotations: Mapping[str, str]) -> Manifest:
     metadata = manifest.body["metadata"]
     merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
-    return replace(manifest, body={**manifest.body, "metadata": merged})
+    return manifest.with_body({**manifest.body, "metadata": merged})
 
 
 def _holds_variables(value: object) -> bool:

@@ -8,6 +8,7 @@ from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_f
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
+from gpuplan.documents.parse import read_data
 from gpuplan.documents.rules import DUPLICATE_KEY, NOTHING_TO_DELETE, RULES, TOO_LARGE, UNREAD
 from gpuplan.documents.text import MAX_BYTES
 
@@ -35,6 +36,7 @@ __all__ = [
     "has_folder",
     "merge",
     "read_bytes",
+    "read_data",
     "read_folder",
     "read_manifests",
     "read_text",

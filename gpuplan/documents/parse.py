@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -52,6 +52,12 @@ def parse(
     except UnreadableError as stop:
         remarks.add(stop.diagnostic)
     return tuple(documents), remarks.all()
+
+
+def read_data(text: str) -> Any:  # noqa: ANN401 - whoever reads a file of gpuplan's own knows what it holds
+    """The data of a text that is known to hold one document without a fault, such as a file of the catalog."""
+    documents, _ = parse(SourceFile("", text), strict=False)
+    return documents[0].data
 
 
 def _read(file: SourceFile, remarks: Remarks, documents: list[Document]) -> None:

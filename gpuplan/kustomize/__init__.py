@@ -15,7 +15,7 @@ from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.kustomize.confinement import find_confinement
-from gpuplan.kustomize.running import Ended, environment, out_of_time, run
+from gpuplan.kustomize.running import MAX_PRINTED, Ended, Excess, environment, run
 from gpuplan.kustomize.scratch import Scratch, Sources, laid_out
 from gpuplan.patterns import regex
 from gpuplan.values import Value
@@ -23,7 +23,6 @@ from gpuplan.values import Value
 __all__ = [
     "LONGEST_BUILD",
     "MARK",
-    "OUT_OF_TIME",
     "Built",
     "Scratch",
     "Sources",
@@ -37,16 +36,19 @@ __all__ = [
 KNOWN_PROGRAMS: Final = ("kustomize", "kubectl")
 LONGEST_BUILD: Final = 30
 """Seconds of one build. A thousand queues in one folder, which is the largest that gpuplan writes, take eight."""
-OUT_OF_TIME: Final = out_of_time(LONGEST_BUILD)
 
 MARK: Final = "gpuplan.dev/folder"
 
 
 class Built(Value):
-    """What came of a folder: the objects as YAML text, or what kustomize says of there being none."""
+    """What came of a folder: the objects as YAML text, or what kustomize says of there being none.
+
+    ``is_late`` says that it was stopped, since it took longer than `LONGEST_BUILD`.
+    """
 
     text: str = ""
     refusal: str = ""
+    is_late: bool = False
 
 
 def find_program(wanted: str = "") -> tuple[str, ...] | None:
@@ -111,7 +113,7 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[B
             ended = _run((*whole, str(folder)), home, unwanted)
         except OSError as error:
             raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
-        if ended.excess == OUT_OF_TIME:
+        if ended.excess is Excess.TIME:
             late.set()
         return _built(ended)
 
@@ -129,8 +131,13 @@ def _run(command: Sequence[str], home: Path, unwanted: threading.Event) -> Ended
 
 
 def _built(ended: Ended) -> Built:
-    if ended.excess:
-        return Built(refusal=ended.excess)
+    match ended.excess:
+        case Excess.TIME:
+            return Built(refusal=f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
+        case Excess.OUTPUT:
+            return Built(refusal=f"more than {MAX_PRINTED // 2**20} MiB")
+        case None:
+            pass
     if ended.status:
         said = _refusal(_shortened(ended.said.decode(errors="replace")))
         return Built(refusal=said or f"nothing, and ends with {ended.status}")

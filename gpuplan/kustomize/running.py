@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,13 +22,20 @@ _PATIENCE: Final = 0.25
 """Seconds until a run notices that it is not wanted any more."""
 
 
+class Excess(Enum):
+    """Why a program was stopped."""
+
+    TIME = auto()
+    OUTPUT = auto()
+
+
 class Ended(NamedTuple):
-    """How a program ended: ``status`` is its exit code, or None where it was stopped for what ``excess`` says."""
+    """How a program ended: ``status`` is its exit code, or None where it was stopped for its ``excess``."""
 
     status: int | None
     printed: bytes = b""
     said: bytes = b""
-    excess: str = ""
+    excess: Excess | None = None
 
 
 def environment(home: Path) -> Mapping[str, str]:
@@ -67,13 +75,13 @@ def run(
         start_new_session=True,
     ) as process:
         try:
-            return _follow(process, time.monotonic() + seconds, seconds, unwanted)
+            return _follow(process, time.monotonic() + seconds, unwanted)
         finally:
             with suppress(ProcessLookupError, PermissionError):  # macOS: of a group that has ended
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _follow(process: subprocess.Popen[bytes], end: float, seconds: float, unwanted: threading.Event) -> Ended:
+def _follow(process: subprocess.Popen[bytes], end: float, unwanted: threading.Event) -> Ended:
     printed, said = bytearray(), bytearray()
     with selectors.DefaultSelector() as waiting:
         for stream, kept in ((process.stdout, printed), (process.stderr, said)):
@@ -82,20 +90,16 @@ def _follow(process: subprocess.Popen[bytes], end: float, seconds: float, unwant
         while waiting.get_map():
             rest = end - time.monotonic()
             if rest <= 0 or unwanted.is_set():
-                return Ended(None, excess=out_of_time(seconds))
+                return Ended(None, excess=Excess.TIME)
             for key, _ in waiting.select(min(rest, _PATIENCE)):
                 part = os.read(key.fd, _CHUNK)
                 key.data.extend(part)
                 if not part:
                     waiting.unregister(key.fileobj)
             if len(printed) > MAX_PRINTED:
-                return Ended(None, excess=f"more than {MAX_PRINTED // 2**20} MiB")
+                return Ended(None, excess=Excess.OUTPUT)
             del said[_MAX_SAID:]
     try:
         return Ended(process.wait(max(0, end - time.monotonic())), bytes(printed), bytes(said))
     except subprocess.TimeoutExpired:
-        return Ended(None, excess=out_of_time(seconds))
-
-
-def out_of_time(seconds: float) -> str:
-    return f"nothing within {seconds:g} seconds"
+        return Ended(None, excess=Excess.TIME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Any, Final
 
 import yaml
 
+from gpuplan.patterns import regex
+
 Row = Mapping[str, Any]
 """Something that a data file lists; ``if`` and ``unless`` name facts, one or several of which one is enough."""
 
-_PLACE: Final = re.compile("<([a-z_]+)>")
+_PLACE: Final = regex("<([a-z_]+)>")
 
 
 @cache

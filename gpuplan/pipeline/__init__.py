@@ -177,9 +177,10 @@ def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
     from gpuplan.changes import checks as step_checks
-    from gpuplan.checks.handwritten import PATCHED_CHECKS
+    from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
 
+    known = {id(check.rule) for check in checks.CHECKS}  # one rule may be found by reading and in the result
     found: Iterable[Rule] = (
         *documents.RULES,
         *policy.RULES,
@@ -187,7 +188,8 @@ def rules() -> tuple[Rule, ...]:
         *RULES,
         *(check.rule for check in checks.CHECKS),
         *(check.rule for check in step_checks.CHECKS),
-        *(check.rule for check in PATCHED_CHECKS),
+        *(check.rule for check in OBJECT_CHECKS),
+        *(check.rule for check in PATCHED_CHECKS if id(check.rule) not in known),
         *manifests.RULES,
         *outtree.RULES,
     )

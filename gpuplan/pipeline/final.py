@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import Any
 
 from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
-from gpuplan.checks.handwritten.components import content_under_old_name, remote_references, remote_resource
-from gpuplan.checks.handwritten.objects import label_selects_nothing, unprotected_node
-from gpuplan.checks.handwritten.patched import ECHOES, Folder, Patched, content_changed, origin_of
-from gpuplan.checks.handwritten.reading import AfterPatching, mapping, text
+from gpuplan.checks.handwritten.components import origin_of, remote_references, remote_resource
+from gpuplan.checks.handwritten.patched import Folder, Patched
+from gpuplan.checks.handwritten.reading import Object, mapping, text
 from gpuplan.checks.handwritten.references import find_doubt
-from gpuplan.checks.registry import Check
+from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Scratch
@@ -26,8 +24,7 @@ from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
-from gpuplan.planning.plan import Component, HandWritten, Plan
-from gpuplan.planning.sync_names import SYNC_OPTIONS
+from gpuplan.planning.plan import Component, Plan
 from gpuplan.wording import count, misspelling
 
 OFF = "off"
@@ -74,10 +71,9 @@ def judge(
         judged.diagnostics += obstacles
         if command is None or judged.is_late:
             continue
-        patched, refusals = _build(patched, cluster, sound, root, out, command)
-        judged.is_late = any(item.finding.help == _HELP_FOR_TIME for item in refusals)
+        patched, refusals, judged.is_late = _build(patched, cluster, sound, root, out, command)
         judged.is_complete = judged.is_complete and not judged.is_late
-        found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, _Said(cluster.plan, earlier))]
+        found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, earlier)]
         judged.diagnostics += _gather(found)
     return judged
 
@@ -154,8 +150,8 @@ def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
 
 def _build(
     patched: Patched, cluster: RenderedCluster, sound: Mapping[str, Needs], root: Path, out: str, command: Sequence[str]
-) -> tuple[Patched, list[Diagnostic]]:
-    """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt."""
+) -> tuple[Patched, list[Diagnostic], bool]:
+    """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt, and may be late."""
     name = patched.plan.cluster.name
     folders = [item for item in patched.folders if item.components and all(c.folder in sound for c in item.components)]
     inside = tuple(f"{name}/{folder.path}/" for folder in folders)
@@ -167,12 +163,22 @@ def _build(
         results = _run(command, scratch, {item.path: scratch.path(f"{out}/{name}/{item.path}") for item in folders})
     for folder in folders:
         result = results.get(folder.path)
-        if isinstance(result, str):
-            said = result.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
-            refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, _refusal(patched, folder, said), clusters=(name,)))
+        if isinstance(result, Refusal):
+            said = result.said.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
+            finding = _refusal(patched, folder, replace(result, said=said))
+            refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, finding, clusters=(name,)))
         elif result is not None:
             built[folder.path] = replace(folder, after=tuple(_made(folder.path, body) for body in result))
-    return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals
+    is_late = any(isinstance(result, Refusal) and result.is_late for result in results.values())
+    return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_late
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there are no objects, as a program says it; ``is_late`` is one that was not waited for any longer."""
+
+    said: str
+    is_late: bool = False
 
 
 def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
@@ -183,7 +189,7 @@ def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
 _Bodies = list[Mapping[str, Any]]
 
 
-def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) -> dict[str, _Bodies | str]:
+def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) -> dict[str, _Bodies | Refusal]:
     """The objects of each folder, or why it was refused; some folders are left out beside one that was."""
     groups = _groups(folders)
     paths = [
@@ -192,7 +198,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
         else kustomize.bundle(scratch.bundles / str(index), {name: folders[name] for name in group})
         for index, group in enumerate(groups)
     ]
-    results: dict[str, _Bodies | str] = {}
+    results: dict[str, _Bodies | Refusal] = {}
     refused: list[list[str]] = []
     for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
         if built is None:
@@ -201,7 +207,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
             results[group[0]] = read_objects(built)
             continue
         bodies = read_objects(built)
-        if isinstance(bodies, str) or not all(_mark(body) in group for body in bodies):
+        if isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
             refused.append(group)
         else:
             results |= _sort_out(group, bodies)
@@ -209,7 +215,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
         singly = kustomize.build(command, [folders[name] for name in group], scratch.home)
         found = {name: read_objects(one) for name, one in zip(group, singly, strict=True) if one is not None}
         results |= found
-        if any(isinstance(one, str) for one in found.values()):
+        if any(isinstance(one, Refusal) for one in found.values()):
             break
     return results
 
@@ -230,15 +236,17 @@ def _groups(folders: Iterable[str]) -> list[list[str]]:
     ]
 
 
-def read_objects(built: kustomize.Built) -> list[Mapping[str, Any]] | str:
+def read_objects(built: kustomize.Built) -> list[Mapping[str, Any]] | Refusal:
     """The objects that came of a folder, or why there are none: another program may print anything."""
     if built.refusal:
-        return built.refusal
+        return Refusal(built.refusal, built.is_late)
     documents, unreadable = read_text("", built.text, strict=False)
     bodies = [document.data for document in documents]
     strange = next((body for body in bodies if not _is_object(body)), None)
-    if unreadable or strange is not None:
-        return "what are no objects" if unreadable else f"what is no object: `{json.dumps(strange, default=str)[:60]}`"
+    if unreadable:
+        return Refusal("what are no objects")
+    if strange is not None:
+        return Refusal(f"what is no object: `{json.dumps(strange, default=str)[:60]}`")
     return bodies
 
 
@@ -252,7 +260,7 @@ def _mark(body: Mapping[str, Any]) -> str:
     return text(mapping(body["metadata"].get("annotations")).get(kustomize.MARK))
 
 
-def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies | str]:
+def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies]:
     """The objects of a bundle by the members that they are marked with, without the marks."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in group}
     for body in bodies:
@@ -261,7 +269,7 @@ def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies | str]
         del annotations[kustomize.MARK]
         if not annotations:
             del body["metadata"]["annotations"]
-    return {**found}
+    return found
 
 
 _ID = regex(
@@ -273,8 +281,9 @@ _ADDRESS = regex(r" &\{0x[0-9a-f]+ <nil>\}")  # of something in memory, another 
 _FILE = regex(r"[\w./-]+\.(?:ya?ml|json)")
 
 
-def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
+def _refusal(patched: Patched, folder: Folder, refusal: Refusal) -> Finding:
     """A finding at what kustomize names: an object, a file, a Component, or else the last Component."""
+    said = refusal.said
     found = _ID.search(said)
     if found:
         namespace = found["namespace"].replace("[noNs]", "")
@@ -283,7 +292,7 @@ def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
         known = [item.name for item in folder.generated if item.kind == identity.kind]
         close = misspelling(identity.name, known) if is_patch else None
         return Finding(
-            patched.place(folder, identity) / "metadata" / "name",
+            patched.place(folder, identity, "metadata", "name"),
             f"{identity} is not in `{folder.path}`, for a patch to change it"
             if is_patch
             else f"{identity} is in `{folder.path}` twice",
@@ -296,20 +305,19 @@ def _refusal(patched: Patched, folder: Folder, said: str) -> Finding:
         f"kustomize does not build `{folder.path}` with its Components",
         label="refused",
         notes=(f"kustomize says: {_innermost(said)}",),
-        help=_help(said),
+        help=_help(refusal),
     )
 
 
-def _help(said: str) -> str:
-    if said == kustomize.OUT_OF_TIME:
-        return _HELP_FOR_TIME
-    if _NO_NETWORK.search(said):
+def _help(refusal: Refusal) -> str:
+    if refusal.is_late:
+        return "make the Component smaller, or look with `kustomize build` what takes so long"
+    if _NO_NETWORK.search(refusal.said):
         return "copy what it would fetch into the folder, and name the copy"
     return "repair what kustomize names"
 
 
 _NO_NETWORK = regex("(?:socket|connect): operation not permitted|transport '[^']*' not allowed")
-_HELP_FOR_TIME = "make the Component smaller, or look with `kustomize build` what takes so long"
 
 
 def _innermost(said: str) -> str:
@@ -340,94 +348,34 @@ def _place_named(patched: Patched, folder: Folder, said: str) -> Origin:
 # --- Judging -----------------------------------------------------------------------------------------------------
 
 
-class _Said:
-    """What was found in a cluster's hand-written files, ignored or not."""
-
-    def __init__(self, plan: Plan, diagnostics: Iterable[Diagnostic]) -> None:
-        self._components = sorted((item.folder for item in plan.components), key=len, reverse=True)
-        self._findings: dict[tuple[str, str], list[Finding]] = {}
-        for item in diagnostics:
-            if plan.cluster.name in item.clusters:
-                self._findings.setdefault((item.code, self._component(item)), []).append(item.finding)
-
-    def has(self, item: Diagnostic, code: str) -> bool:
-        """Whether a rule was broken in the Component that a finding is in."""
-        return (code, self._component(item)) in self._findings
-
-    def has_same(self, item: Diagnostic) -> bool:
-        """Whether as much was said of a patch there, which need not name the object."""
-        names = _names(item.finding)
-        return any(
-            earlier.label == item.finding.label and _names(earlier) <= names
-            for earlier in self._findings.get((item.code, self._component(item)), ())
-        )
-
-    def _component(self, item: Diagnostic) -> str:
-        path = item.finding.at.locate().file.path
-        return next((folder for folder in self._components if path.startswith(f"{folder}/")), "")
-
-
-def _names(finding: Finding) -> set[str]:
-    return set(re.findall("`[^`]*`", finding.message))
-
-
-def _judge_objects(patched: Patched, crds: Path | None, unchecked: set[str], said: _Said) -> Iterator[Diagnostic]:
-    changes: set[Origin] = set()
-    for check in (*PATCHED_CHECKS, Check(content_under_old_name.rule, content_changed)):
-        for item in check.run(patched):
-            if not (item.rule in ECHOES and said.has(item, ECHOES[item.rule].code)):
-                changes.add(_document(item))
-                yield item
-    results = [(folder, manifest) for folder in patched.built_folders for manifest in _results(folder)]
+def _judge_objects(
+    patched: Patched, crds: Path | None, unchecked: set[str], earlier: Iterable[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """What was found at a place of a file, ignored or not, is not said again of what came of it."""
+    yield from run_all(PATCHED_CHECKS, patched)
+    results = list(patched.results())
     yield from _misfits(patched, results, crds, unchecked)
-    plan = patched.plan
-    built = tuple(
-        HandWritten(folder.path.partition("/")[0], patched.place(folder, manifest.identity), manifest.body)
-        for folder, manifest in results
-    )
-    plan = replace(plan, hand_written=(*plan.hand_written, *built))
-    for object_check in OBJECT_CHECKS:
-        for item in object_check.run(plan):
-            is_of_result = isinstance(item.finding.at.source, AfterPatching)
-            follows = item.rule in _OF_NODES and _document(item) in changes
-            if is_of_result and not follows and not said.has_same(item):
-                yield item
+    said = {_what_and_where(item) for item in earlier if set(item.clusters) & set(patched.cluster_names)}
+    made = replace(patched.files, objects=tuple(found for _, _, found in results))
+    yield from (item for item in run_all(OBJECT_CHECKS, made) if _what_and_where(item) not in said)
 
 
-_OF_NODES = (unprotected_node.rule, label_selects_nothing.rule)
-"""Protection and labels of nodes: where patching changed what was generated, that is said of the change."""
-
-
-def _document(item: Diagnostic) -> Origin:
-    source = item.finding.at.source
-    return source.at if isinstance(source, AfterPatching) else item.finding.at
-
-
-def _results(folder: Folder) -> Iterator[Manifest]:
-    """The objects of a built folder that are not as gpuplan generated them."""
-    for before, after in folder.changed:
-        yield replace(after, is_partial=before.is_partial)
-    for manifest in folder.added:
-        yield replace(manifest, is_partial=_is_partial(manifest))
-
-
-def _is_partial(manifest: Manifest) -> bool:
-    """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
-    annotations = mapping(manifest.body["metadata"].get("annotations"))
-    return "ServerSideApply=true" in str(annotations.get(SYNC_OPTIONS, ""))
+def _what_and_where(item: Diagnostic) -> object:
+    return item.code, item.finding.at.locate().sort_key
 
 
 def _misfits(
-    patched: Patched, results: Sequence[tuple[Folder, Manifest]], crds: Path | None, unchecked: set[str]
+    patched: Patched, results: Sequence[tuple[Folder, Manifest, Object]], crds: Path | None, unchecked: set[str]
 ) -> Iterator[Diagnostic]:
-    folders = {id(manifest): folder for folder, manifest in results}
-    checked = check_schemas((manifest for _, manifest in results), patched.plan.cluster.spec.kubernetes, crds)
+    folders = {id(manifest): folder for folder, manifest, _ in results}
+    checked = check_schemas((manifest for _, manifest, _ in results), patched.plan.cluster.spec.kubernetes, crds)
     unchecked.update(checked.unchecked_kinds)
     for problem in checked.problems:
-        at = patched.place(folders[id(problem.manifest)], problem.manifest.identity) / problem.path
+        folder, identity = folders[id(problem.manifest)], problem.manifest.identity
         unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
+        at = patched.place(folder, identity, *problem.path, *(unknown.groups() if unknown else ()))
         finding = Finding(
-            (at / unknown[1]).key if unknown else at,
+            at.key if unknown else at,
             f"{problem.manifest.identity} does not fit its schema: {problem.text}",
             label=problem.message,
             notes=(

@@ -55,7 +55,7 @@ def _built(
 ) -> list[bytes]:
     """What kustomize makes of each folder; of those with generated objects it must be something."""
     from gpuplan import kustomize
-    from gpuplan.pipeline.final import OFF, read_objects
+    from gpuplan.pipeline.final import OFF, Refusal, read_objects
 
     command = None if program == OFF else kustomize.find_program(program)
     if command is None:
@@ -69,8 +69,8 @@ def _built(
     built = [(folder, result) for folder, result in zip(patched, results, strict=True) if result is not None]
     for folder, result in sorted(built, key=lambda item: not item[1].refusal):
         objects = read_objects(result)
-        if isinstance(objects, str):
-            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects}")
+        if isinstance(objects, Refusal):
+            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.said}")
         if not objects and folder in generated:
             raise GpuplanError(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",

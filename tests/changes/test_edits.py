@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from gpuplan.changes import ChangeClass, Comparison, worst
+from gpuplan.delivery import TOOLS
 from tests.changes.edits import CASES, Case
 from tests.changes.platform import State, between, between_trees, loaded, original, state
 
@@ -55,7 +56,7 @@ def test_a_change_names_only_folders_in_which_something_differs(case: Case) -> N
     paths = {path for path in {*before, *after} if before.get(path) != after.get(path)}
     for change in _comparison(case).changes:
         named = [
-            f"{folder}/{change.cluster}" if folder == "argocd" else f"{change.cluster}/{folder}"
+            f"{folder}/{change.cluster}" if folder in TOOLS else f"{change.cluster}/{folder}"
             for folder in change.folders
             if change.folders != ("gpu-operator",)
         ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gpuplan.checks import handwritten
 from gpuplan.checks.handwritten import components, objects
 from gpuplan.checks.handwritten.reading import read
+from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Finding, Origin, SourceFile, WholeFile
 from gpuplan.planning.plan import Component, HandWritten, Plan
 from tests.plans import a_plan
@@ -48,24 +49,24 @@ def keys(findings: list[Finding]) -> list[str]:
     ],
 )
 def test_a_json_patch_in_a_file_is_judged_by_what_it_sets(path: str, value: object, found: list[str]) -> None:
-    assert keys(list(objects.inert_quota_key.find(a_patch(path, value)))) == found
+    assert keys(list(objects.inert_quota_key.find(read(a_patch(path, value))))) == found
 
 
 def test_a_finding_on_a_json_patch_stands_at_the_operation() -> None:
-    [finding] = objects.inert_quota_key.find(a_patch("/spec/hard/limits.nvidia.com~1gpu"))
+    [finding] = objects.inert_quota_key.find(read(a_patch("/spec/hard/limits.nvidia.com~1gpu")))
     assert str(finding.at) == "[0].path"
 
 
 def test_items_of_a_list_are_objects_too() -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"nvidia.com/gpu": 1}}}
-    [finding] = objects.inert_quota_key.find(with_files(all={"kind": "List", "items": [quota]}))
+    [finding] = objects.inert_quota_key.find(read(with_files(all={"kind": "List", "items": [quota]})))
     assert str(finding.at) == "items[0].spec.hard.nvidia.com/gpu"
 
 
 def test_a_strategic_merge_patch_may_stand_in_the_kustomization() -> None:
     text = "kind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 1}}\n"
     plan = with_files(kustomization={"kind": "Component", "patchesStrategicMerge": [text]})
-    [finding] = objects.inert_quota_key.find(plan)
+    [finding] = objects.inert_quota_key.find(read(plan))
     assert str(finding.at) == "patchesStrategicMerge[0]"
 
 
@@ -73,14 +74,14 @@ def test_a_strategic_merge_patch_may_stand_in_a_file() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}}
     listed = with_files(node=node, kustomization={"kind": "Component", "resources": ["node.yaml"]})
     patched = with_files(node=node, kustomization={"kind": "Component", "patchesStrategicMerge": ["node.yaml"]})
-    assert len(list(objects.unprotected_node.find(listed))) == 1
-    assert list(objects.unprotected_node.find(patched)) == []
+    assert len(list(objects.unprotected_node.find(read(listed)))) == 1
+    assert list(objects.unprotected_node.find(read(patched))) == []
 
 
 def test_a_removed_key_is_not_a_set_key() -> None:
     operation = {"op": "remove", "path": "/spec/hard/limits.nvidia.com~1gpu"}
     plan = with_files(patch=[operation], kustomization={"patches": [{"path": "patch.yaml"}]})
-    assert list(objects.inert_quota_key.find(plan)) == []
+    assert list(objects.inert_quota_key.find(read(plan))) == []
 
 
 @pytest.mark.parametrize("value", ["https://example.com/x.yaml", "git@example.com:x/y", "ssh://x", "x.git//y?ref=1"])
@@ -130,6 +131,19 @@ BODIES = st.recursive(
 def test_no_shape_makes_a_check_fail(bodies: list[object], kustomization: object) -> None:
     plan = with_files(kustomization=kustomization, **{f"f{index}": body for index, body in enumerate(bodies)})
     component = Component("workloads", None, f"{FOLDER}/workloads", "Component", plan.hand_written[0].at)
-    for check in handwritten.CHECKS:
-        for finding in check.find(replace(plan, components=(component,))):
-            assert finding.message
+    plan = replace(plan, components=(component,))
+    found = (*run_all(handwritten.FILE_CHECKS, plan), *run_all(handwritten.OBJECT_CHECKS, read(plan)))
+    assert all(item.finding.message for item in found)
+
+
+@settings(max_examples=50)
+@given(BODIES, BODIES)
+def test_no_shape_makes_a_check_fail_without_a_plan(body: object, kustomization: object) -> None:
+    files = replace(read(with_files(file=body, kustomization=kustomization)), plan=None)
+    assert all(item.finding.message for item in run_all(handwritten.OBJECT_CHECKS, files))
+
+
+def test_objects_can_be_judged_without_a_plan() -> None:
+    files = replace(read(a_patch("/spec/hard/limits.nvidia.com~1gpu")), plan=None)
+    [found] = run_all(handwritten.OBJECT_CHECKS, files)
+    assert (found.code, found.clusters) == ("GPU620", ())

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from gpuplan.backends import partitions
 from gpuplan.catalog import load
 from gpuplan.checks.handwritten.configs import device_plugin_config_refused, mig_config_refused
+from gpuplan.checks.handwritten.reading import HandFiles, read
 from gpuplan.checks.operator_releases import suffix_profile_needs_newer_plugin
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Origin, SourceFile, WholeFile
@@ -457,18 +458,18 @@ def test_a_mig_manager_file_that_parsers_take_fails_later(text: str, part: str) 
     assert any(part in message for message in _messages(mig_config_refused, "config.yaml", text, EMPTY))
 
 
-def _is_refused(check: Check[Plan], key: str, text: str, plan: Plan = EMPTY) -> bool:
+def _is_refused(check: Check[HandFiles], key: str, text: str, plan: Plan = EMPTY) -> bool:
     """Whether the check refuses it for something that is the parsers' business."""
     messages = _messages(check, key, text, plan)
     return any(not any(part in message for part in NO_BUSINESS_OF_PARSERS) for message in messages)
 
 
-def _messages(check: Check[Plan], key: str, text: str, plan: Plan) -> list[str]:
+def _messages(check: Check[HandFiles], key: str, text: str, plan: Plan) -> list[str]:
     """What the check says of a hand-written ConfigMap."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {key: text}}
     at = Origin(WholeFile(SourceFile("overlays/test/kustomize/gpu-operator/configmap.yaml", "")))
     written = (HandWritten("gpu-operator", at, body),)
-    return [finding.message for finding in check.find(replace(plan, hand_written=written))]
+    return [finding.message for finding in check.find(read(replace(plan, hand_written=written)))]
 
 
 # --- Anything ----------------------------------------------------------------------------------------------------
@@ -543,7 +544,7 @@ def test_mig_manager_files_of_any_shape_are_refused_here_and_there(files: list[d
 
 
 def _compare(
-    check: Check[Plan], key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]
+    check: Check[HandFiles], key: str, files: Iterable[dict[str, Any]], question: Callable[[str], Question]
 ) -> None:
     texts = [yaml.safe_dump(file) for file in files]
     verdicts = judge(question(text) for text in texts)

@@ -273,6 +273,49 @@ def test_a_comment_that_nothing_needs_is_found_where_results_are_known(root: Pat
     assert codes(validate(root, kustomize="off")) == []
 
 
+IGNORED = {
+    "GPU642": ("workloads", "# gpuplan: ignore[GPU642] agreed\nnamePrefix: x-\nresources: [notes.yaml]\n"),
+    "GPU647": ("namespaces", "# gpuplan: ignore[GPU647] agreed\nresources: [notes.yaml]\n"),
+}
+
+
+@needs_kustomize
+@pytest.mark.parametrize("code", IGNORED)
+def test_what_follows_from_what_a_comment_ignores_is_not_said_of_the_result(root: Path, code: str) -> None:
+    folder, rest = IGNORED[code]
+    component(root, folder, rest, notes=NOTES)
+    assert codes(validate(root)) == []
+
+
+@needs_kustomize
+def test_an_ignored_prefix_renames_what_it_says_it_does(root: Path) -> None:
+    component(root, "namespaces/research", "# gpuplan: ignore[GPU642] agreed\nnamePrefix: x-\n")
+    assert codes(validate(root)) == []
+
+
+@needs_kustomize
+def test_a_file_of_a_generator_is_judged_in_the_file(root: Path) -> None:
+    config = "version: v1\nsharing:\n  timeSlicing:\n    resources:\n      - {name: nvidia.com/gpu, replicas: 1}\n"
+    comment = "      # gpuplan: ignore[GPU630] switched off\n      - {name"
+    generator = "configMapGenerator:\n  - {name: shares, files: [any=shares.yaml]}\n"
+    component(root, "gpu-operator", generator, shares=config)
+    found = only(validate(root), "GPU630").finding.at.locate()
+    assert (found.file.path.rpartition("/")[2], found.span.start.line) == ("shares.yaml", 5)
+    component(root, "gpu-operator", generator, shares=config.replace("      - {name", comment))
+    assert codes(validate(root)) == []
+
+
+@needs_kustomize
+def test_a_container_that_a_patch_adds_is_judged_once(root: Path) -> None:
+    """It comes to stand behind the others."""
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: other}\nspec:\n  containers:\n"
+    pod = f"{head}    - {{name: a, image: a:1}}\n"
+    limits = "{nvidia.com/other: 1, nvidia.com/mig-9g.1gb: 1}"
+    patch = f"{head}    - {{name: b, image: b:1, resources: {{limits: {limits}}}}}\n"
+    component(root, "workloads", "resources: [pod.yaml]\npatches: [{path: patch.yaml}]\n", pod=pod, patch=patch)
+    assert codes(validate(root)) == ["GPU635"]
+
+
 # --- What a build needs ------------------------------------------------------------------------------------------
 
 

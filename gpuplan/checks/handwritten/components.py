@@ -1,16 +1,37 @@
-"""Checks on how hand-written files join the generated ones (GPU626, GPU640-647)."""
+"""Checks on how hand-written files join the generated ones (GPU625-627, GPU640-647)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import HandFiles, Kustomization, entries, mapping, path_in, read, text
+from gpuplan.checks.handwritten.reading import (
+    HandFiles,
+    Kustomization,
+    Object,
+    entries,
+    mapping,
+    path_in,
+    read,
+    text,
+    value_at,
+)
 from gpuplan.checks.handwritten.references import Files, charts, references
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Component, NodeLabels, Plan, Stage
+from gpuplan.planning.plan import (
+    ClusterMigStrategy,
+    Component,
+    Install,
+    Mig,
+    NodeLabels,
+    Plan,
+    Stage,
+)
+from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.wording import listing, misspelling
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
@@ -77,7 +98,7 @@ def component_unusable(plan: Plan) -> Iterator[Finding]:
         problem = _problem(component, bodies.get(component.folder, {}))
         if problem:
             field, message, label = problem
-            at = component.at / field if component.at and field else _component_origin(component)
+            at = component.at / field if component.at and field else origin_of(component)
             yield Finding(
                 at,
                 message,
@@ -112,7 +133,8 @@ def _problem(component: Component, body: Mapping[str, object]) -> tuple[str, str
     return None
 
 
-def _component_origin(component: Component) -> Origin:
+def origin_of(component: Component) -> Origin:
+    """A Component as such: where its kustomization begins."""
     return component.at or Origin(WholeFile(SourceFile(component.folder, "")))
 
 
@@ -132,13 +154,13 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
     for component in plan.components:
         if component.stage not in stages:
             message = f"`{component.folder}` is not the folder of a stage"
-            yield _homeless(_component_origin(component), message, component.stage, stages)
+            yield _homeless(origin_of(component), message, component.stage, stages)
         elif component.part is not None and not _is_unsure(plan, component.stage):
             parts = _parts(plan, component.stage)
             if component.part not in parts:
                 what = "a pool that does not exist" if Stage(component.stage).is_by_pool else "a namespace of no tenant"
                 message = f"`{component.folder}` is for {what}"
-                yield _homeless(_component_origin(component), message, component.part, parts, Severity.WARNING)
+                yield _homeless(origin_of(component), message, component.part, parts, Severity.WARNING)
     folder = f"overlays/{plan.cluster.name}/kustomize/"
     for written in plan.hand_written:
         path = written.at.locate().file.path
@@ -170,6 +192,113 @@ def _homeless(at: Origin, message: str, name: str, known: list[str], severity: S
     )
 
 
+# --- Objects that gpuplan writes, too ----------------------------------------------------------------------------
+
+
+@check("GPU625", "object-written-by-gpuplan")
+def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
+    """A hand-written object is one that gpuplan writes itself.
+
+    ## Why
+    kustomize refuses a build with two objects of one kind and name: "may not add resource with an already registered
+    id". The whole folder then fails to sync.
+
+    ## Instead
+    Write a patch that changes the generated object, or say it in the policy.
+    """
+    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
+    classes = {found.name: found for found in plan.priority_classes}
+    for found in read(plan).of_kind("Namespace", "PriorityClass"):
+        if found.is_patch:
+            continue
+        if found.kind == "PriorityClass" and found.name in classes:
+            yield _written_twice(found, Label(name_of(classes[found.name].at), "generated from here"))
+        elif found.kind == "Namespace" and found.name in namespaces:
+            yield _written_twice(found, Label((namespaces[found.name].at / "namespaces").key, "generated from here"))
+        elif found.kind == "Namespace" and found.name == SYSTEM_NAMESPACE:
+            yield _written_twice(found)
+
+
+def _written_twice(found: Object, *related: Label) -> Finding:
+    return Finding(
+        found.place("metadata", "name"),
+        f"{found.title} is written by gpuplan, too",
+        label="the build would have two",
+        related=related,
+        notes=("kustomize refuses two objects of one kind and name",),
+        help="move it from `resources` to `patches`",
+    )
+
+
+@check("GPU627", "cluster-policy-contradicted")
+def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
+    """A hand-written patch of the ClusterPolicy takes back what follows from the policy.
+
+    ## Why
+    The two ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. `mig.strategy`
+    overrides every pool's own; another `config.name` takes away the configurations that node labels choose from;
+    `migManager.config.default` can be `all-disabled` or empty, and the CRD refuses a layout there. With `install: helm`
+    there is no ClusterPolicy to patch: the chart makes it from the values.
+
+    ## Instead
+    Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
+    of the chart: `gpuOperator.values`.
+    """
+    if plan.cluster.gpu_operator.spec.install is Install.HELM:
+        yield from (_nothing_to_patch(plan, found) for found in _cluster_policy_patches(plan))
+        return
+    for found, route in contradictions(plan):
+        yield Finding(
+            found.place("spec", *route),
+            f"`{'.'.join(route)}: {value_at(found.body, ('spec', *route))}` in {found.title} contradicts the policy",
+            label="gpuplan decides this one",
+            notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
+            help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
+        )
+
+
+def _cluster_policy_patches(plan: Plan) -> Iterator[Object]:
+    """The patches of the GPU Operator's ClusterPolicy; Kyverno has a kind of this name, too."""
+    for found in read(plan).of_kind("ClusterPolicy"):
+        is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
+        if found.is_patch and is_operators:
+            yield found
+
+
+def contradictions(plan: Plan) -> Iterator[tuple[Object, tuple[str, ...]]]:
+    """The patches of the ClusterPolicy that contradict the policy, and by which fields below `spec`."""
+    decided = decided_fields(plan)
+    for found in _cluster_policy_patches(plan):
+        for route, allowed in decided.items():
+            if value_at(found.body, ("spec", *route)) not in (None, *allowed):
+                yield found, route
+
+
+def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
+    return Finding(
+        found.place("kind"),
+        "there is no ClusterPolicy to patch: the Helm chart makes it",
+        label="patches nothing",
+        related=(Label(plan.cluster.gpu_operator.at / "install", "not in this folder"),),
+        help="write the chart's values for it under `gpuOperator.values`",
+    )
+
+
+def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
+    """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
+    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
+    return {
+        ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),
+        ("migManager", "config", "name"): (),
+        ("migManager", "config", "default"): (ALL_DISABLED,),
+        ("devicePlugin", "config", "name"): (),
+        ("devicePlugin", "config", "default"): ("",),
+        ("devicePlugin", "enabled"): (True,) if plan.pools else (True, False),
+        ("migManager", "enabled"): (True,) if has_mig else (True, False),
+    }
+
+
 # --- How hand-written files reach generated ones -----------------------------------------------------------------
 
 _TRANSFORMERS = {
@@ -193,19 +322,20 @@ def transformer_reaches_generated_objects(plan: Plan) -> Iterator[Finding]:
     Write the namespace and the name into each hand-written object. What must be transformed can be a Kustomization in a
     sub-folder, listed under the Component's `resources`.
     """
-    for kustomization in read(plan).kustomizations:
-        if kustomization.is_component:
-            for key, effect in _TRANSFORMERS.items():
-                if kustomization.body.get(key):
-                    yield Finding(
-                        (kustomization.at / key).key,
-                        f"`{key}` in a Component {effect}",
-                        label="not only what the Component adds",
-                        notes=(
-                            "transformers of a Component run over all that the including kustomization has gathered",
-                        ),
-                        help="remove it, and write names and namespaces into the hand-written objects",
-                    )
+    for kustomization, key in transformers(plan):
+        yield Finding(
+            (kustomization.at / key).key,
+            f"`{key}` in a Component {_TRANSFORMERS[key]}",
+            label="not only what the Component adds",
+            notes=("transformers of a Component run over all that the including kustomization has gathered",),
+            help="remove it, and write names and namespaces into the hand-written objects",
+        )
+
+
+def transformers(plan: Plan) -> Iterator[tuple[Kustomization, str]]:
+    """The Components that rename what gpuplan writes, or move it, and by which field."""
+    components = (kustomization for kustomization in read(plan).kustomizations if kustomization.is_component)
+    return ((found, key) for found in components for key in _TRANSFORMERS if found.body.get(key))
 
 
 @check("GPU643", "patch-target-without-group", Severity.WARNING)
@@ -282,6 +412,11 @@ def content_under_old_name(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Say it in the policy: pools and layouts are what these files are made of.
     """
+    yield from (changed_content(at, name) for at, name in changed_contents(plan))
+
+
+def changed_contents(plan: Plan) -> Iterator[tuple[Origin, str]]:
+    """Where generated ConfigMaps of the GPU Operator get other content, with their name, or a pattern for it."""
     files = read(plan)
     own = {found.name for found in files.objects if found.kind == "ConfigMap" and not found.is_patch}
     for kustomization in files.kustomizations:
@@ -291,15 +426,15 @@ def content_under_old_name(plan: Plan) -> Iterator[Finding]:
             for at, generator in generators:
                 name = text(generator.get("name"))
                 if not _creates(generator) and name not in own:
-                    yield _changed_content(at / "behavior", name)
+                    yield at / "behavior", name
             for at, entry in entries(kustomization, "patches", "patchesJson6902"):
                 target = mapping(mapping(entry).get("target"))
                 name = text(target.get("name"))
                 if target.get("kind") == "ConfigMap" and name not in own and _may_be_generated(name):
-                    yield _changed_content(at / "target", name)
+                    yield at / "target", name
     for found in files.of_kind("ConfigMap"):
         if found.stage == Stage.GPU_OPERATOR and found.is_patch and found.name and found.name not in own:
-            yield _changed_content(found.place("metadata", "name"), found.name)
+            yield found.place("metadata", "name"), found.name
 
 
 def _may_be_generated(name: str) -> bool:
@@ -311,7 +446,7 @@ def _creates(generator: Mapping[str, object]) -> bool:
     return generator.get("behavior") not in ("merge", "replace")
 
 
-def _changed_content(at: Origin, name: str) -> Finding:
+def changed_content(at: Origin, name: str) -> Finding:
     what = f"ConfigMap `{name}` gets" if name else "ConfigMaps get"
     return Finding(
         at,
@@ -382,21 +517,25 @@ def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
     Use `patches` there, which change what each folder has, and add objects in `namespaces/<namespace>/` or
     `partitions/<pool>/`.
     """
-    stages = {
-        item.folder: item.stage for item in plan.components if item.part is None and item.stage in _WORDS_FOR_PARTS
-    }
+    for kustomization, key, names in added_to_all(plan):
+        stage = kustomization.stage
+        yield Finding(
+            (kustomization.at / key).key,
+            f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
+            label=f"in {listing(names, 3)}",
+            notes=("kustomize refuses two objects of one kind, namespace and name",),
+            help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
+        )
+
+
+def added_to_all(plan: Plan) -> Iterator[tuple[Kustomization, str, list[str]]]:
+    """The Components that add objects to several folders, by which field, and the folders."""
+    stages = {item.folder: item.stage for item in plan.components if item.part is None}
     for kustomization in read(plan).kustomizations:
-        stage = stages.get(kustomization.folder, "")
-        names = _included_by(plan, stage)
+        names = _included_by(plan, stages.get(kustomization.folder, ""))
         for key in ("resources", "configMapGenerator", "secretGenerator") if len(names) > 1 else ():
             if kustomization.body.get(key):
-                yield Finding(
-                    (kustomization.at / key).key,
-                    f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
-                    label=f"in {listing(names, 3)}",
-                    notes=("kustomize refuses two objects of one kind, namespace and name",),
-                    help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
-                )
+                yield kustomization, key, names
 
 
 _WORDS_FOR_PARTS = {
@@ -415,4 +554,4 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
         return sorted({queue.pool.name for queue in queues(plan)})
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
-    return _parts(plan, stage) if stage else []
+    return _parts(plan, stage) if stage in _WORDS_FOR_PARTS else []

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem, find_problems
-from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, mapping, read, read_text, sequence, text
+from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, HandFiles, mapping, read_text, sequence, text
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
-from gpuplan.planning.plan import ClusterMigStrategy, Plan
+from gpuplan.planning.plan import ClusterMigStrategy
 from gpuplan.values import Value
 
 MOST_MPS_CLIENTS = 48
@@ -22,44 +23,56 @@ _MARKS = ("mig-configs", "sharing", "migStrategy")
 
 
 class _Config(Value):
-    """A file's content. That of a ConfigMap is text, and has one place for all that is in it."""
+    """A file's content, with the key that it has in a ConfigMap; text in one has one place for all that is in it."""
 
     at: Origin
     body: Mapping[str, object]
-    key: str
-    is_inline: bool
+    key: str = ""
+    is_inline: bool = False
 
     def place(self, route: Path) -> Origin:
         return self.at if self.is_inline else self.at / route
 
 
-def _configs(plan: Plan) -> Iterator[_Config]:
+def _configs(files: HandFiles) -> Iterator[_Config]:
     """Files that look like the device plugin's or the MIG manager's, in ConfigMaps and beside a generator."""
-    for found in read(plan).of_kind("ConfigMap"):
+    alone = list(_files_alone(files))
+    yield from alone
+    for found in files.of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             if isinstance(value, str) and any(mark in value for mark in _MARKS):
                 for body in read_text(value):
-                    yield _Config(found.place("data", key), mapping(body), key, is_inline=True)
-    for written in plan.hand_written:
-        body = mapping(written.body)
-        if "kind" not in body and any(mark in body for mark in ("mig-configs", "sharing", "flags")):
-            name = written.at.locate().file.path.rpartition("/")[2]
-            if name not in KUSTOMIZATION_FILES:
-                yield _Config(written.at, body, name, is_inline=False)
+                    file = next((item for item in alone if item.body == body), None)
+                    inline = _Config(found.place("data", key), mapping(body), key, is_inline=True)
+                    yield replace(file, key=key) if file else inline
 
 
-def _findings(config: _Config, problems: Iterator[Problem], fact: str) -> Iterator[Finding]:
+def _files_alone(files: HandFiles) -> Iterator[_Config]:
+    for path, documents in files.documents.items():
+        if path.rpartition("/")[2] not in KUSTOMIZATION_FILES:
+            for at, document in documents:
+                body = mapping(document)
+                if "kind" not in body and any(mark in body for mark in ("mig-configs", "sharing", "flags")):
+                    yield _Config(at, body)
+
+
+def _findings(config: _Config, problems: Iterable[Problem], fact: str) -> Iterator[Finding]:
     for problem in problems:
         where = f"`{config.key}`: " if config.is_inline else ""
         place = config.place(problem.route)
         yield Finding(place, where + problem.message, label=problem.label, notes=(fact,), help=problem.help)
 
 
+def _strategy(files: HandFiles) -> ClusterMigStrategy:
+    """The cluster's, which each file may have where there is no cluster."""
+    return files.plan.cluster.gpu_operator.spec.mig_strategy if files.plan else ClusterMigStrategy.PER_POOL
+
+
 # --- The device plugin -------------------------------------------------------------------------------------------
 
 
 @check("GPU630", "device-plugin-config-refused")
-def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
+def device_plugin_config_refused(files: HandFiles) -> Iterator[Finding]:
     """A hand-written configuration of the device plugin is one that it cannot read.
 
     ## Why
@@ -71,9 +84,9 @@ def device_plugin_config_refused(plan: Plan) -> Iterator[Finding]:
     Describe the pool in the policy. Where an entry must be written by hand, switch sharing off by leaving `sharing`
     out.
     """
-    for config in _configs(plan):
+    for config in _configs(files):
         if _is_plugin(config.body):
-            problems = plugin_errors(config.body, plan.cluster.gpu_operator.spec.mig_strategy)
+            problems = plugin_errors(config.body, _strategy(files))
             yield from _findings(config, problems, "nodes with this entry hand out no GPUs")
 
 
@@ -128,7 +141,7 @@ def _mps_errors(route: Path, resource: Mapping[str, object]) -> Iterator[Problem
 
 
 @check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
-def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
+def device_plugin_config_ignored(files: HandFiles) -> Iterator[Finding]:
     """A hand-written configuration of the device plugin has fields that it ignores.
 
     ## Why
@@ -141,11 +154,11 @@ def device_plugin_config_ignored(plan: Plan) -> Iterator[Finding]:
     `renameByDefault` and `failRequestsGreaterThanOne` belong right under `timeSlicing` or `mps`. Sharing is the same
     for all GPUs of a node: GPUs to be shared in another way need another pool.
     """
-    for config in _configs(plan):
+    for config in _configs(files):
         if _is_plugin(config.body):
-            overriding = plan.cluster.gpu_operator.spec.mig_strategy
+            overriding = _strategy(files)
             problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
-            yield from _findings(config, iter(problems), "the device plugin starts without it")
+            yield from _findings(config, problems, "the device plugin starts without it")
 
 
 _METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
@@ -200,7 +213,7 @@ def _misplaced(fields: Mapping[str, object], route: Path, method: str) -> Iterat
 
 
 @check("GPU632", "mig-config-refused")
-def mig_config_refused(plan: Plan) -> Iterator[Finding]:
+def mig_config_refused(files: HandFiles) -> Iterator[Finding]:
     """A hand-written file of the MIG manager is one that it cannot read or cannot fulfil.
 
     ## Why
@@ -211,7 +224,7 @@ def mig_config_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a MigLayout: gpuplan writes the file, and proves that the instances fit.
     """
-    for config in _configs(plan):
+    for config in _configs(files):
         if "mig-configs" in config.body:
             yield from _findings(
                 config, _mig_errors(config.body), "one bad entry fails the file, and with it all nodes"
@@ -307,7 +320,7 @@ def _spell(counts: Mapping[str, int]) -> str:
 
 
 @check("GPU633", "mig-config-incomplete")
-def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
+def mig_config_incomplete(files: HandFiles) -> Iterator[Finding]:
     """A hand-written file of the MIG manager lacks what every cluster needs of it.
 
     ## Why
@@ -318,7 +331,7 @@ def mig_config_incomplete(plan: Plan) -> Iterator[Finding]:
     Write a MigLayout: the generated file has the key and the entry. By hand, add `all-disabled` with `devices: all` and
     `mig-enabled: false`.
     """
-    for config in _configs(plan):
+    for config in _configs(files):
         if "mig-configs" in config.body:
             yield from _findings(
                 config, _mig_gaps(config), "this file replaces the one that the MIG manager makes itself"
@@ -329,5 +342,5 @@ def _mig_gaps(config: _Config) -> Iterator[Problem]:
     if "all-disabled" not in mapping(config.body.get("mig-configs")):
         message, help_ = "entry `all-disabled` is missing", "add `all-disabled: [{devices: all, mig-enabled: false}]`"
         yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
-    if config.is_inline and config.key != "config.yaml":
+    if config.key not in ("", "config.yaml"):
         yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")

@@ -1,25 +1,18 @@
-"""Checks on hand-written objects (GPU620-625, GPU627, GPU628)."""
+"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import Object, inside, mapping, read, read_text, sequence, text, value_at
+from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, read_text, sequence, text, value_at
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
-    ClusterMigStrategy,
-    Install,
-    Mig,
-    Plan,
-    Stage,
 )
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import SYNC_OPTIONS
@@ -30,7 +23,7 @@ _HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
 
 
 @check("GPU620", "inert-quota-key")
-def inert_quota_key(plan: Plan) -> Iterator[Finding]:
+def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
     """A ResourceQuota has a key for GPUs that the API server accepts and never counts.
 
     ## Why
@@ -42,7 +35,7 @@ def inert_quota_key(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write `requests.<resource>`: extended resources have equal requests and limits, so that one number caps both.
     """
-    for quota in read(plan).of_kind("ResourceQuota", "ClusterResourceQuota", ""):
+    for quota in files.of_kind("ResourceQuota", "ClusterResourceQuota", ""):
         route = ("spec", "quota", "hard") if quota.kind == "ClusterResourceQuota" else ("spec", "hard")
         hard = inside(quota.body, *route)
         if any(_HAMI_KEYS.fullmatch(key) for key in hard):
@@ -69,7 +62,7 @@ def _is_extended(resource: str) -> bool:
 
 
 @check("GPU621", "gpus-in-limit-range")
-def gpus_in_limit_range(plan: Plan) -> Iterator[Finding]:
+def gpus_in_limit_range(files: HandFiles) -> Iterator[Finding]:
     """A LimitRange has GPUs in it.
 
     ## Why
@@ -80,7 +73,7 @@ def gpus_in_limit_range(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write `allow: {unitsPerContainer: 2}` in the tenant: the admission policy refuses more and gives nobody GPUs.
     """
-    for found in read(plan).of_kind("LimitRange", ""):
+    for found in files.of_kind("LimitRange", ""):
         for index, item in enumerate(sequence(mapping(found.body.get("spec")).get("limits"))):
             limit = mapping(item)
             for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
@@ -109,7 +102,7 @@ _ADMISSION_PLUGINS = {
 
 
 @check("GPU622", "inert-namespace-annotation", Severity.WARNING)
-def inert_namespace_annotation(plan: Plan) -> Iterator[Finding]:
+def inert_namespace_annotation(files: HandFiles) -> Iterator[Finding]:
     """A Namespace has an annotation that only an admission plugin reads which is off by default.
 
     ## Why
@@ -120,15 +113,16 @@ def inert_namespace_annotation(plan: Plan) -> Iterator[Finding]:
     Leave it to the tenant's quotas: the admission policy keeps pods to the pools that the tenant has a quota on. Where
     the plugin is on, ignore the finding with a comment.
     """
-    files = read(plan)
+    common = [
+        (key, (item.at / "commonAnnotations" / key).key)
+        for item in files.kustomizations
+        for key in mapping(item.body.get("commonAnnotations"))
+    ]
+    yield from (_inert_annotation(at, key, "all objects") for key, at in common if key in _ADMISSION_PLUGINS)
     for found in files.of_kind("Namespace", ""):
         for key in mapping(found.metadata.get("annotations")):
-            if key in _ADMISSION_PLUGINS:
+            if key in _ADMISSION_PLUGINS and key not in dict(common):
                 yield _inert_annotation(found.place("metadata", "annotations", key).key, key, found.title)
-    for kustomization in files.kustomizations:
-        for key in mapping(kustomization.body.get("commonAnnotations")):
-            if key in _ADMISSION_PLUGINS:
-                yield _inert_annotation((kustomization.at / "commonAnnotations" / key).key, key, "all objects")
 
 
 def _inert_annotation(at: Origin, key: str, what: str) -> Finding:
@@ -142,7 +136,7 @@ def _inert_annotation(at: Origin, key: str, what: str) -> Finding:
 
 
 @check("GPU623", "unprotected-node")
-def unprotected_node(plan: Plan) -> Iterator[Finding]:
+def unprotected_node(files: HandFiles) -> Iterator[Finding]:
     """A hand-written Node may be deleted by Argo CD.
 
     ## Why
@@ -153,7 +147,7 @@ def unprotected_node(plan: Plan) -> Iterator[Finding]:
     Protect it by annotation, and apply it on the server's side so that only the labels are owned; or let gpuplan put
     the labels there: `nodeLabels: nfd` needs no Node objects.
     """
-    for node in read(plan).of_kind("Node"):
+    for node in files.of_kind("Node"):
         if node.is_patch or node.group:
             continue
         given = text(mapping(node.metadata.get("annotations")).get(SYNC_OPTIONS))
@@ -173,7 +167,7 @@ def unprotected_node(plan: Plan) -> Iterator[Finding]:
 
 
 @check("GPU624", "priority-class-refused")
-def priority_class_refused(plan: Plan) -> Iterator[Finding]:
+def priority_class_refused(files: HandFiles) -> Iterator[Finding]:
     """A hand-written PriorityClass is one that the API server refuses.
 
     ## Why
@@ -183,8 +177,9 @@ def priority_class_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a PriorityClass document in the policy: it is checked, and tenants can be allowed to use it.
     """
-    default = next((found for found in plan.priority_classes if found.spec.default), None)
-    for found in read(plan).of_kind("PriorityClass"):
+    classes = files.plan.priority_classes if files.plan else ()
+    default = next((found for found in classes if found.spec.default), None)
+    for found in files.of_kind("PriorityClass"):
         value = found.body.get("value")
         if found.name.startswith(SYSTEM_PREFIX):
             at = found.place("metadata", "name")
@@ -202,106 +197,8 @@ def _refused(at: Origin, message: str, help_: str, *related: Label) -> Finding:
     return Finding(at, message, label="refused by the API server", related=related, help=help_)
 
 
-@check("GPU625", "object-written-by-gpuplan")
-def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
-    """A hand-written object is one that gpuplan writes itself.
-
-    ## Why
-    kustomize refuses a build with two objects of one kind and name: "may not add resource with an already registered
-    id". The whole folder then fails to sync.
-
-    ## Instead
-    Write a patch that changes the generated object, or say it in the policy.
-    """
-    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
-    classes = {found.name: found for found in plan.priority_classes}
-    for found in read(plan).of_kind("Namespace", "PriorityClass"):
-        if found.is_patch:
-            continue
-        if found.kind == "PriorityClass" and found.name in classes:
-            yield _written_twice(found, Label(name_of(classes[found.name].at), "generated from here"))
-        elif found.kind == "Namespace" and found.name in namespaces:
-            yield _written_twice(found, Label((namespaces[found.name].at / "namespaces").key, "generated from here"))
-        elif found.kind == "Namespace" and found.name == SYSTEM_NAMESPACE:
-            yield _written_twice(found)
-
-
-def _written_twice(found: Object, *related: Label) -> Finding:
-    return Finding(
-        found.place("metadata", "name"),
-        f"{found.title} is written by gpuplan, too",
-        label="the build would have two",
-        related=related,
-        notes=("kustomize refuses two objects of one kind and name",),
-        help="move it from `resources` to `patches`",
-    )
-
-
-# --- Contradictions to what gpuplan writes -----------------------------------------------------------------------
-
-
-@check("GPU627", "cluster-policy-contradicted")
-def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
-    """A hand-written patch of the ClusterPolicy takes back what follows from the policy.
-
-    ## Why
-    The two ConfigMaps and the MIG strategy of the ClusterPolicy are what makes nodes do as planned. `mig.strategy`
-    overrides every pool's own; another `config.name` takes away the configurations that node labels choose from;
-    `migManager.config.default` can be `all-disabled` or empty, and the CRD refuses a layout there. With `install: helm`
-    there is no ClusterPolicy to patch: the chart makes it from the values.
-
-    ## Instead
-    Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
-    of the chart: `gpuOperator.values`.
-    """
-    install = plan.cluster.gpu_operator.spec.install
-    for found in read(plan).of_kind("ClusterPolicy"):
-        # Kyverno has a kind ClusterPolicy, too.
-        is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
-        if not found.is_patch or not is_operators:
-            continue
-        if install is Install.HELM:
-            yield _nothing_to_patch(plan, found)
-            continue
-        for route, allowed in decided_fields(plan).items():
-            value = value_at(found.body, ("spec", *route))
-            if value is not None and value not in allowed:
-                yield Finding(
-                    found.place("spec", *route),
-                    f"`{'.'.join(route)}: {value}` in {found.title} contradicts the policy",
-                    label="gpuplan decides this one",
-                    notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
-                    help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
-                )
-
-
-def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
-    return Finding(
-        found.place("kind"),
-        "there is no ClusterPolicy to patch: the Helm chart makes it",
-        label="patches nothing",
-        related=(Label(plan.cluster.gpu_operator.at / "install", "not in this folder"),),
-        help="write the chart's values for it under `gpuOperator.values`",
-    )
-
-
-def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
-    """Fields of a ClusterPolicy below `spec` that gpuplan decides, with the values that contradict nothing."""
-    strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
-    return {
-        ("mig", "strategy"): () if strategy is ClusterMigStrategy.PER_POOL else (strategy.value,),
-        ("migManager", "config", "name"): (),
-        ("migManager", "config", "default"): (ALL_DISABLED,),
-        ("devicePlugin", "config", "name"): (),
-        ("devicePlugin", "config", "default"): ("",),
-        ("devicePlugin", "enabled"): (True,) if plan.pools else (True, False),
-        ("migManager", "enabled"): (True,) if has_mig else (True, False),
-    }
-
-
 @check("GPU628", "label-selects-nothing")
-def label_selects_nothing(plan: Plan) -> Iterator[Finding]:
+def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
     """A hand-written node label chooses a configuration or a pool that does not exist.
 
     ## Why
@@ -314,13 +211,15 @@ def label_selects_nothing(plan: Plan) -> Iterator[Finding]:
     Let gpuplan label the nodes of pools, or write a value that the finding names. Layouts carry a hash: `gpuplan show`
     prints their full names.
     """
-    values = _label_values(plan)
-    for found in read(plan).of_kind("Node", "NodeFeatureRule"):
+    values = _label_values(files)
+    for found in files.of_kind("Node", "NodeFeatureRule"):
         for route, labels in _labels(found):
             for key, known in values.items():
                 value = labels.get(key)
                 # NFD fills in values that begin with `@`.
-                if isinstance(value, str) and value not in known and not value.startswith("@"):
+                if not isinstance(value, str) or value in known or value.startswith("@"):
+                    continue
+                if value_at(found.before, (*route, key)) is None:  # else GPU686 tells of another value
                     close = _with_another_hash(value, known) or misspelling(value, known)
                     yield Finding(
                         found.place(*route, key),
@@ -339,13 +238,16 @@ def _with_another_hash(value: str, known: Iterable[str]) -> str | None:
     return next((item for item in known if item.rpartition("-")[0] in stems), None)
 
 
-def _label_values(plan: Plan) -> dict[str, set[str]]:
+def _label_values(files: HandFiles) -> dict[str, set[str]]:
     """The values that choose something, by label, those of hand-written ConfigMaps included."""
+    plan = files.plan
+    if plan is None:
+        return {}
     pools = {pool.name for pool in plan.pools}
     keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
     keys.update(retained.spec.key for retained in plan.retained_plugin_configs)
     entries.update(retained.spec.config_name for retained in plan.retained_layouts)
-    for found in read(plan).of_kind("ConfigMap"):
+    for found in files.of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             keys.add(key)
             for body in read_text(value) if "mig-configs" in text(value) else ():

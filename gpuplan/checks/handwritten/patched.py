@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
 
 from gpuplan.checks.handwritten.components import (
-    component_adds_objects_to_all,
+    added_to_all,
+    changed_content,
+    changed_contents,
     content_under_old_name,
-    transformer_reaches_generated_objects,
+    contradictions,
+    decided_fields,
+    origin_of,
+    transformers,
 )
-from gpuplan.checks.handwritten.objects import cluster_policy_contradicted, decided_fields
 from gpuplan.checks.handwritten.reading import (
-    AfterPatching,
     HandFiles,
     Kustomization,
     Object,
@@ -26,9 +30,9 @@ from gpuplan.checks.handwritten.reading import (
     text,
     value_at,
 )
-from gpuplan.checks.registry import check
+from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import in_yaml
-from gpuplan.diagnostics import Family, Finding, Origin, Rule, Severity, SourceFile, WholeFile
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
@@ -69,6 +73,11 @@ class Folder(Value):
         pairs = ((before, self.built.get(identity)) for identity, before in self.generated.items())
         return tuple((before, after) for before, after in pairs if after and _plain(before.body) != after.body)
 
+    def holds(self, at: Origin) -> bool:
+        """Whether a place is in a file of its Components."""
+        path = at.locate().file.path
+        return any(path.startswith(f"{component.folder}/") for component in self.components)
+
     @property
     def added(self) -> tuple[Manifest, ...]:
         return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
@@ -83,14 +92,6 @@ class Patched(Value):
     @cached_property
     def files(self) -> HandFiles:
         return read(self.plan)
-
-    @cached_property
-    def _objects_by_name(self) -> Mapping[tuple[str, str], list[tuple[Object, str]]]:
-        """What is written by hand of an object, with the files that it is in."""
-        found: dict[tuple[str, str], list[tuple[Object, str]]] = {}
-        for item in self.files.objects:
-            found.setdefault((item.kind, item.name), []).append((item, item.at.locate().file.path))
-        return found
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
@@ -107,19 +108,56 @@ class Patched(Value):
                 if not kinds or before.kind in kinds:
                     yield folder, before, after
 
-    def place(self, folder: Folder, identity: Identity) -> Origin:
+    def place(self, folder: Folder, identity: Identity, *route: str | int) -> Origin:
         """Where a folder's Components add or change an object; the last Component as such where that cannot be told."""
-        homes = tuple(component.folder for component in folder.components)
-        for item, path in self._objects_by_name.get((identity.kind, identity.name), ()):
-            if _is_about(item, identity) and _is_below(path, homes):
-                return Origin(AfterPatching(item.at, is_exact=not item.is_inline))
+        return self._home(folder, identity).place(*route)
+
+    def results(self) -> Iterator[tuple[Folder, Manifest, Object]]:
+        """The objects of built folders that are not as gpuplan generated them."""
+        for folder in self.built_folders:
+            for before, after in folder.changed:
+                manifest = replace(after, is_partial=before.is_partial)
+                yield folder, manifest, self._made(folder, manifest, _plain(before.body))
+            for manifest in folder.added:
+                yield folder, replace(manifest, is_partial=_is_partial(manifest)), self._made(folder, manifest, None)
+
+    def _made(self, folder: Folder, manifest: Manifest, before: Mapping[str, object] | None) -> Object:
+        """An object as kustomize built it, with the parts of files that it was made of."""
+        identity = manifest.identity
+        aimed = (item for item in self.files.objects if item.target and selects(item.target, identity))
+        parts = (*self._named(folder, identity), *(item for item in aimed if folder.holds(item.at)))
+        home = self._home(folder, identity)
+        return replace(home, body=manifest.body, is_patch=before is not None, parts=parts, before=before)
+
+    def _home(self, folder: Folder, identity: Identity) -> Object:
+        """The part of a file that is about an object, or else the patch that is for it as such."""
+        named = next(self._named(folder, identity), None)
+        at = named.at if named else next(self._patches(folder, identity), origin_of(folder.components[-1]))
+        return named or Object(at, {}, "", "", is_inline=True)
+
+    def _named(self, folder: Folder, identity: Identity) -> Iterator[Object]:
+        found = self._objects_by_name.get((identity.kind, identity.name), ())
+        return (item for item in found if _is_about(item, identity) and folder.holds(item.at))
+
+    @cached_property
+    def _objects_by_name(self) -> Mapping[tuple[str, str], list[Object]]:
+        found: dict[tuple[str, str], list[Object]] = {}
+        for item in self.files.objects:
+            found.setdefault((item.kind, item.name), []).append(item)
+        return found
+
+    def _patches(self, folder: Folder, identity: Identity) -> Iterator[Origin]:
         for kustomization in self.files.kustomizations:
-            if _is_below(kustomization.folder, homes):
-                for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-                    target = mapping(mapping(entry).get("target"))
-                    if target and selects(target, identity):
-                        return Origin(AfterPatching(at, is_exact=False))
-        return Origin(AfterPatching(origin_of(folder.components[-1]), is_exact=False))
+            for at, entry in entries(kustomization, "patches", "patchesJson6902"):
+                target = mapping(mapping(entry).get("target"))
+                if target and selects(target, identity) and folder.holds(at):
+                    yield at
+
+    def component_of(self, at: Origin) -> str:
+        """The folder of the innermost Component that a place is in."""
+        path = at.locate().file.path
+        folders = (component.folder for component in self.plan.components)
+        return max((folder for folder in folders if path.startswith(f"{folder}/")), key=len, default="")
 
 
 def _is_about(item: Object, identity: Identity) -> bool:
@@ -127,13 +165,10 @@ def _is_about(item: Object, identity: Identity) -> bool:
     return text(item.metadata.get("namespace")) in ("", identity.namespace)
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
-
-
-def origin_of(component: Component) -> Origin:
-    """A Component as such: where its kustomization begins."""
-    return component.at or Origin(WholeFile(SourceFile(component.folder, "")))
+def _is_partial(manifest: Manifest) -> bool:
+    """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
+    annotations = mapping(manifest.body["metadata"].get("annotations"))
+    return "ServerSideApply=true" in str(annotations.get(SYNC_OPTIONS, ""))
 
 
 def selects(target: Mapping[str, object], identity: Identity) -> bool:
@@ -173,16 +208,18 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Put the object into one Component: of one namespace, of one pool, or of the stage `workloads`.
     """
+    told = {kustomization.folder for kustomization, *_ in added_to_all(patched.plan)}
     homes: dict[Identity, list[Folder]] = {}
     for folder in patched.folders:
         for identity in folder.generated if folder.after is None else folder.built:
             homes.setdefault(identity, []).append(folder)
     for identity, folders in homes.items():
         adding = [item for item in folders if item.after is not None and identity not in item.generated]
-        if len(folders) > 1 and adding:
+        at = patched.place(adding[0], identity, "metadata", "name") if len(folders) > 1 and adding else None
+        if at and patched.component_of(at) not in told:
             paths = [item.path for item in folders]
             yield Finding(
-                patched.place(adding[0], identity) / "metadata" / "name",
+                at,
                 f"{identity} is in {len(paths)} folders",
                 label=f"in {listing(paths, 3)}",
                 notes=("each folder is delivered by itself, and an object can be in one of them only",),
@@ -209,12 +246,14 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
     """
+    told = {kustomization.folder for kustomization, _ in transformers(patched.plan)}
     for folder in patched.built_folders:
         for identity in folder.generated:
-            if identity not in folder.built:
+            at = patched.place(folder, identity) if identity not in folder.built else None
+            if at and patched.component_of(at) not in told:
                 labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
                 yield Finding(
-                    patched.place(folder, identity),
+                    at,
                     f"generated {identity} is no longer in `{folder.path}`",
                     label="removed or renamed here",
                     notes=_new_name(folder, identity),
@@ -255,7 +294,7 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
         ]
         if lost:
             yield Finding(
-                patched.place(folder, before.identity) / "metadata" / "annotations" / lost[0][0],
+                patched.place(folder, before.identity, "metadata", "annotations", lost[0][0]),
                 f"generated {before.identity} loses its protection {listing([what for _, what in lost])}",
                 label="weaker than generated",
                 notes=(f"the generated options are `{old[SYNC_OPTIONS]}`",) if SYNC_OPTIONS in old else (),
@@ -277,6 +316,9 @@ def _options(written: str) -> dict[str, str]:
     return dict(option.strip().partition("=")[::2] for option in written.split(",") if option.strip())
 
 
+_Place = Callable[..., Origin]
+"""Where an object has what is at a route."""
+
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 _OTHER_PARTS = (("taints", "other taints", "taints"), ("matchFeatures", "another choice of nodes", "nodes"))
@@ -297,7 +339,7 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
     Change the pool in the policy: `sharing`, `nodeLabels`, `taints`, `nodes`. More labels can be patched in.
     """
     for folder, before, after in patched.changed("Node", "NodeFeatureRule"):
-        place = patched.place(folder, before.identity)
+        place = partial(patched.place, folder, before.identity)
         old, new = _labels(before), _labels(after)
         for key, value in old.items():
             if new.get(key) != value:
@@ -306,7 +348,7 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
             planned, found = ([mapping(rule).get(part) for rule in _rules(item)] for item in (before, after))
             if planned != found:
                 yield Finding(
-                    place / "spec" / "rules",
+                    place("spec", "rules"),
                     f"generated {before.identity} has {what} than planned",
                     label="changed here",
                     notes=("the plan follows what the policy says of the pool",),
@@ -315,11 +357,11 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
                 )
 
 
-def _changed_label(place: Origin, before: Manifest, key: str, old: object, new: object) -> Finding:
+def _changed_label(place: _Place, before: Manifest, key: str, old: object, new: object) -> Finding:
     route = ("metadata", "labels", key) if before.kind == "Node" else ("spec", "rules", 0, "labels", key)
     disturbs = key == MIG_CONFIG_LABEL
     return Finding(
-        place / route,
+        place(*route),
         f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
         label=f"`{key}` is gone" if new is None else f"`{key}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
         notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
@@ -356,11 +398,10 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
     """
     for folder, before, after in patched.changed("ResourceQuota"):
         old, new = inside(before.body, "spec", "hard"), inside(after.body, "spec", "hard")
-        place = patched.place(folder, before.identity) / "spec" / "hard"
         for key, value in old.items():
             if str(new.get(key)) != str(value):
                 yield Finding(
-                    place / key,
+                    patched.place(folder, before.identity, "spec", "hard", key),
                     f"generated {before.identity} {'loses' if key not in new else 'gets another'} `{key}`",
                     label=f"`{key}` is gone"
                     if key not in new
@@ -378,7 +419,7 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
         for key in old if before.kind == "ConfigMap" else sorted({*old, *new}):
             if not _keeps(key, old.get(key), new.get(key)):
                 yield Finding(
-                    patched.place(folder, before.identity) / field / key,
+                    patched.place(folder, before.identity, field, key),
                     f"generated {before.identity} {'loses' if key not in new else 'gets other'} `{key}`",
                     label=f"`{key}` is not what the policy says",
                     notes=("what a tenant may use follows from the policy",),
@@ -408,23 +449,28 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy: `migStrategy` in the cluster, layouts and pools.
     """
+    told = {(patched.component_of(found.at), route) for found, route in contradictions(patched.plan)}
     for folder in patched.built_folders:
         maps = {item.name for item in folder.built if item.kind == "ConfigMap"}
         for identity, before in folder.generated.items():
             after = folder.built.get(identity)
             if identity.kind == "ClusterPolicy" and after is not None:
-                place = patched.place(folder, identity)
-                yield from _contradictions(patched.plan, before, after, place)
+                place = partial(patched.place, folder, identity)
+                known = {route for home, route in told if home == patched.component_of(place())}
+                yield from _contradictions(patched.plan, before, after, place, known)
                 yield from _missing_maps(folder, after, maps, place)
 
 
-def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin) -> Iterator[Finding]:
+def _contradictions(
+    plan: Plan, before: Manifest, after: Manifest, place: _Place, known: Collection[tuple[str, ...]]
+) -> Iterator[Finding]:
+    """Fields that were decided and are no more so, but for those of which a patch itself says it."""
     for route in decided_fields(plan):
         old, new = (value_at(item.body, ("spec", *route)) for item in (before, after))
-        if old is not None and old != new:
+        if old is not None and old != new and route not in known:
             field = ".".join(route)
             yield Finding(
-                place / "spec" / route,
+                place("spec", *route),
                 f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
                 label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
                 notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
@@ -432,14 +478,14 @@ def _contradictions(plan: Plan, before: Manifest, after: Manifest, place: Origin
             )
 
 
-def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: Origin) -> Iterator[Finding]:
+def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: _Place) -> Iterator[Finding]:
     generated = {item.name for item in folder.generated if item.kind == "ConfigMap"}
     for part in ("migManager", "devicePlugin", "dcgmExporter"):
         route = (part, "config", "name")
         name = text(value_at(after.body, ("spec", *route)))
         if name in generated - maps:
             yield Finding(
-                place / "spec" / route,
+                place("spec", *route),
                 f"{after.identity} names ConfigMap `{name}`, which is no longer in `{folder.path}`",
                 label="removed or renamed by a Component",
                 help=f"leave ConfigMap `{name}` as it is",
@@ -495,23 +541,14 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------
 
 
-def content_changed(patched: Patched) -> Iterator[Finding]:
-    """The other half of GPU645."""
+def _content_changed(patched: Patched) -> Iterator[Finding]:
+    told = {patched.component_of(at) for at, _ in changed_contents(patched.plan)}
     for folder, before, after in patched.changed("ConfigMap"):
-        if folder.path == Stage.GPU_OPERATOR and _plain(before.body).get("data") != after.body.get("data"):
-            yield Finding(
-                patched.place(folder, before.identity) / "data",
-                f"generated ConfigMap `{before.name}` gets other content under the old name",
-                label="the operator does not notice",
-                notes=("the hash in the name is of the generated content; pods roll when the name changes",),
-                help="change the policy's pools and layouts instead",
-            )
+        at = patched.place(folder, before.identity, "data")
+        is_said = folder.path != Stage.GPU_OPERATOR or patched.component_of(at) in told
+        if not is_said and _plain(before.body).get("data") != after.body.get("data"):
+            yield changed_content(at, before.name)
 
 
-ECHOES: Mapping[Rule, Rule] = {
-    object_in_two_folders.rule: component_adds_objects_to_all.rule,
-    generated_object_gone.rule: transformer_reaches_generated_objects.rule,
-    cluster_policy_changed.rule: cluster_policy_contradicted.rule,
-    content_under_old_name.rule: content_under_old_name.rule,
-}
-"""Rules on the same matter in what is written by hand, whose findings make those of the first idle."""
+content_changed = Check(content_under_old_name.rule, _content_changed)
+"""What cannot be read from patches is found in what they come to."""

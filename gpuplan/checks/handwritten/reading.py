@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from posixpath import dirname, normpath
 
-from gpuplan.diagnostics import Location, Origin, Path
+from gpuplan.diagnostics import Origin, Path
 from gpuplan.planning.plan import Plan
 from gpuplan.values import Value
 
@@ -31,7 +31,8 @@ class Object(Value):
     """A Kubernetes object, or the part of one that a patch sets.
 
     A patch inside a kustomization's text has no places of its own: all of it ``is_inline``, at that text. The kind of a
-    JSON patch is its target's, and empty where that is not said.
+    JSON patch is its target's, and empty where that is not said. An object that kustomize built has the places of the
+    ``parts`` that it was made of; ``before`` is what gpuplan had generated, where it is one that Components changed.
     """
 
     at: Origin
@@ -40,6 +41,9 @@ class Object(Value):
     stage: str
     is_patch: bool = False
     is_inline: bool = False
+    target: Mapping[str, object] = field(default_factory=dict)
+    parts: tuple[Object, ...] = ()
+    before: Mapping[str, object] | None = None
 
     @property
     def kind(self) -> str:
@@ -63,16 +67,44 @@ class Object(Value):
         kind = self.kind or "object"
         return f"{kind} `{self.name}`" if self.name else f"patch of a {kind}" if self.is_patch else kind
 
-    def place(self, *parts: str | int) -> Origin:
-        return self.at if self.is_inline else self.at / parts
+    def place(self, *route: str | int) -> Origin:
+        """Where a value was written: in the last part that has it, or where the object as such is."""
+        for part in reversed(self.parts):
+            found = _find_route(part.body, route)
+            if found is not None:
+                return part.place(*found)
+        return self.at if self.is_inline else self.at / route
+
+
+def _find_route(body: object, route: Path) -> Path | None:
+    """A route to a part of a body, with other indexes where lists of it are longer in what was made of it."""
+    if not route:
+        return ()
+    first, rest = route[0], route[1:]
+    steps: list[tuple[str | int, object]] = []
+    if isinstance(first, int):
+        items = enumerate(sequence(body))
+        steps += sorted(items, key=lambda item: item[0] != first)
+    elif first in mapping(body):
+        steps.append((first, mapping(body)[first]))
+    found = ((step, _find_route(value, rest)) for step, value in steps)
+    return next(((step, *inner) for step, inner in found if inner is not None), None)
 
 
 class HandFiles(Value):
-    """All that was written by hand for one cluster; ``documents`` are those of each file with their places."""
+    """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
+
+    ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves.
+    """
 
     kustomizations: tuple[Kustomization, ...] = ()
     objects: tuple[Object, ...] = ()
     documents: Mapping[str, Sequence[tuple[Origin, object]]] = field(default_factory=dict)
+    plan: Plan | None = None
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return self.plan.cluster_names if self.plan else ()
 
     def of_kind(self, *kinds: str) -> Iterator[Object]:
         return (item for item in self.objects if item.kind in kinds)
@@ -84,40 +116,14 @@ class HandFiles(Value):
         return next((item for item in self.kustomizations if item.folder == folder), None)
 
 
-class AfterPatching(Value):
-    """The source of an object as kustomize built it: places in it are those in what was written by hand.
-
-    That is a document which adds or patches it, or else, not being ``is_exact``, one place for all that is in it.
-    """
-
-    at: Origin
-    is_exact: bool
-
-    @property
-    def title(self) -> str:
-        return self.at.source.title
-
-    def locate(self, path: Path, *, on_key: bool = False) -> Location:
-        if not self.is_exact:
-            return self.at.locate()
-        return self.at.source.locate((*self.at.path, *path), on_key=on_key)
-
-
-_NOTHING = HandFiles()
-
-
 def read(plan: Plan) -> HandFiles:
     """Sort the documents out. Bodies may have any shape: what fits nowhere is passed over."""
     if not plan.hand_written:
-        return _NOTHING
+        return HandFiles(plan=plan)
     kustomizations: list[Kustomization] = []
     files: list[tuple[str, str, Origin, object]] = []
-    built: list[Object] = []
     documents: dict[str, list[tuple[Origin, object]]] = {}
     for written in plan.hand_written:
-        if isinstance(written.at.source, AfterPatching):
-            built.append(Object(written.at, mapping(written.body), "", written.stage))
-            continue
         path = written.at.locate().file.path
         documents.setdefault(path, []).append((written.at, written.body))
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
@@ -127,8 +133,7 @@ def read(plan: Plan) -> HandFiles:
     targets = _patch_files(kustomizations)
     objects = [item for file in files for item in _objects(*file, targets)]
     objects += (item for kustomization in kustomizations for item in _inline_patches(kustomization))
-    objects += built
-    return HandFiles(tuple(kustomizations), tuple(objects), documents)
+    return HandFiles(tuple(kustomizations), tuple(objects), documents, plan)
 
 
 def entries(kustomization: Kustomization, *keys: str) -> Iterator[tuple[Origin, object]]:
@@ -146,57 +151,56 @@ def path_in(kustomization: Kustomization, path: str) -> str:
 # --- Patches -----------------------------------------------------------------------------------------------------
 
 
-def _patch_files(kustomizations: Iterable[Kustomization]) -> dict[str, str]:
-    """The files that are patches, with the kind that they are to change, where that is said."""
-    found: dict[str, str] = {}
+_Target = Mapping[str, object]
+"""What a patch is for, as far as its entry says so."""
+
+
+def _patch_files(kustomizations: Iterable[Kustomization]) -> dict[str, _Target]:
+    """The files that are patches, with what they are to change."""
+    found: dict[str, _Target] = {}
     for kustomization in kustomizations:
         for _, entry in entries(kustomization, "patches", "patchesJson6902"):
             path = text(mapping(entry).get("path"))
             if path:
-                found[path_in(kustomization, path)] = text(mapping(mapping(entry).get("target")).get("kind"))
+                found[path_in(kustomization, path)] = mapping(mapping(entry).get("target"))
         for _, entry in entries(kustomization, "patchesStrategicMerge"):
             if isinstance(entry, str) and "\n" not in entry:
-                found[path_in(kustomization, entry)] = ""
+                found[path_in(kustomization, entry)] = {}
     return found
 
 
 def _inline_patches(kustomization: Kustomization) -> Iterator[Object]:
     for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-        patch = mapping(entry)
-        kind = text(mapping(patch.get("target")).get("kind"))
-        for body in read_text(patch.get("patch")):
-            for item in _objects("", kustomization.stage, at / "patch", body, {"": kind}):
-                yield _inline(item)
+        target = mapping(mapping(entry).get("target"))
+        for body in read_text(mapping(entry).get("patch")):
+            for item in _objects("", kustomization.stage, at / "patch", body, {"": target}):
+                yield replace(item, at=at / "patch", is_inline=True)
     for at, entry in entries(kustomization, "patchesStrategicMerge"):
         if isinstance(entry, str) and "\n" in entry:
             for body in read_text(entry):
-                for item in _objects("", kustomization.stage, at, body, {"": ""}):
-                    yield _inline(item)
+                for item in _objects("", kustomization.stage, at, body, {"": {}}):
+                    yield replace(item, at=at, is_inline=True)
 
 
-def _inline(item: Object) -> Object:
-    """All at the text itself: what is inside of it has no place."""
-    return Object(item.at, item.body, item.path, item.stage, is_patch=True, is_inline=True)
-
-
-def _objects(path: str, stage: str, at: Origin, body: object, targets: Mapping[str, str]) -> Iterator[Object]:
+def _objects(path: str, stage: str, at: Origin, body: object, targets: Mapping[str, _Target]) -> Iterator[Object]:
     """The object of a document, those of a List, or the parts that a JSON patch sets."""
-    is_patch = path in targets
+    is_patch, target = path in targets, targets.get(path, {})
+    kind = text(target.get("kind"))
     if isinstance(body, list):
         for index, operation in enumerate(body):
-            part = _part(mapping(operation), targets.get(path, ""))
+            part = _part(mapping(operation), kind)
             if part is not None:
                 place = at if path == "" else at / index / "path"
-                yield Object(place, part, path, stage, is_patch=True, is_inline=True)
+                yield Object(place, part, path, stage, is_patch=True, is_inline=True, target=target)
         return
     found = mapping(body)
     if text(found.get("kind")) == "List":
         for index, item in enumerate(sequence(found.get("items"))):
             yield Object(at / "items" / index, mapping(item), path, stage, is_patch)
     elif "kind" in found:
-        yield Object(at, found, path, stage, is_patch)
+        yield Object(at, found, path, stage, is_patch, target=target)
     elif is_patch:
-        yield Object(at, {**found, "kind": targets[path]}, path, stage, is_patch)
+        yield Object(at, {**found, "kind": kind}, path, stage, is_patch, target=target)
 
 
 def _part(operation: Mapping[str, object], kind: str) -> Mapping[str, object] | None:
@@ -227,9 +231,9 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def value_at(body: object, route: Iterable[str]) -> object:
+def value_at(body: object, route: Iterable[str | int]) -> object:
     for part in route:
-        body = mapping(body).get(part)
+        body = next(iter(sequence(body)[part : part + 1]), None) if isinstance(part, int) else mapping(body).get(part)
     return body
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import Object, mapping, read, sequence
+from gpuplan.checks.handwritten.reading import HandFiles, Object, mapping, sequence, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Plan, Tenant
+from gpuplan.planning.plan import Tenant
 from gpuplan.values import Value
 from gpuplan.wording import listing
 
@@ -30,7 +30,7 @@ class _Ask(Value):
 
 
 @check("GPU634", "gpu-request-without-limit")
-def gpu_request_without_limit(plan: Plan) -> Iterator[Finding]:
+def gpu_request_without_limit(files: HandFiles) -> Iterator[Finding]:
     """A hand-written workload requests GPUs without an equal limit.
 
     ## Why
@@ -41,7 +41,7 @@ def gpu_request_without_limit(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the resource in `limits`, and leave it out of `requests`.
     """
-    for ask in _asks(plan):
+    for ask in _asks(files):
         if not ask.is_limit and str(ask.limits.get(ask.resource)) != str(ask.amount):
             limit = ask.limits.get(ask.resource)
             yield Finding(
@@ -54,7 +54,7 @@ def gpu_request_without_limit(plan: Plan) -> Iterator[Finding]:
 
 
 @check("GPU635", "resource-not-handed-out", Severity.WARNING)
-def resource_not_handed_out(plan: Plan) -> Iterator[Finding]:
+def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
     """A hand-written workload asks for a GPU resource that it cannot get.
 
     ## Why
@@ -65,11 +65,12 @@ def resource_not_handed_out(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Ask for one of the resources that the finding names, or grant the tenant the unit.
     """
-    if plan.broken.pools or plan.broken.incomplete_tenants:
+    plan = files.plan
+    if plan is None or plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
     tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
-    for ask in _asks(plan):
+    for ask in _asks(files):
         namespace = ask.of.metadata.get("namespace")
         tenant = tenants.get(namespace) if isinstance(namespace, str) else None
         granted = offered if tenant is None else _granted(tenant, str(namespace))
@@ -95,13 +96,10 @@ def _not_handed_out(ask: _Ask, tenant: Tenant | None, granted: list[str]) -> Fin
     )
 
 
-def _asks(plan: Plan) -> Iterator[_Ask]:
-    for found in read(plan).objects:
+def _asks(files: HandFiles) -> Iterator[_Ask]:
+    for found in files.objects:
         for route in _POD_SPECS:
-            spec: object = found.body
-            for part in route:
-                spec = mapping(spec).get(part)
-            yield from _asks_of(found, route, mapping(spec))
+            yield from _asks_of(found, route, mapping(value_at(found.body, route)))
 
 
 def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) -> Iterator[_Ask]:

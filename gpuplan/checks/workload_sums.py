@@ -29,7 +29,7 @@ from gpuplan.planning.plan import (
 from gpuplan.wording import count, joined
 
 
-class _Use(NamedTuple):
+class _Load(NamedTuple):
     """A tenant's quota and the workloads that count within it, those of its children included."""
 
     holder: Tenant
@@ -62,7 +62,7 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
             if tenant.name not in plan.broken.incomplete_tenants:
                 yield _without_quota(workload)
         elif quota.caps.get(workload.namespace) == 0:
-            field = "split" if quota.split else _cap_field(plan, quota)
+            field = "split" if quota.split else _written_cap(plan, quota)
             yield Finding(
                 workload.at / "pool",
                 f"namespace `{workload.namespace}` may use no `{workload.unit.name}` of pool `{workload.pool.name}`",
@@ -105,12 +105,12 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     Ask for less, or raise the quota; where the pool itself is too small, add nodes.
     """
     reported: set[str] = set()
-    for use in _uses(plan):
-        if not reported.isdisjoint(workload.name for workload in use.workloads):
+    for load in _loads(plan):
+        if not reported.isdisjoint(workload.name for workload in load.workloads):
             continue
-        finding = _over_quota(plan, use)
+        finding = _over_quota(plan, load)
         if finding:
-            reported.update(workload.name for workload in use.workloads)
+            reported.update(workload.name for workload in load.workloads)
             yield finding
 
 
@@ -123,40 +123,40 @@ class _Bound(NamedTuple):
     help: str
 
 
-def _over_quota(plan: Plan, use: _Use) -> Finding | None:
+def _over_quota(plan: Plan, load: _Load) -> Finding | None:
     waiting: Finding | None = None
-    for workloads, bound in _bounded(plan, use):
+    for workloads, bound in _bounded(plan, load):
         for group in _counted_together(plan, workloads):
             if _total(_at_once(group)) > bound.amount:
-                return _asks_too_much(use, _at_once(group), bound)
+                return _asks_too_much(load, _at_once(group), bound)
             if _total(group) > bound.amount and waiting is None:
-                waiting = _take_turns(use, group, bound)
+                waiting = _take_turns(load, group, bound)
     return waiting
 
 
-def _bounded(plan: Plan, use: _Use) -> Iterator[tuple[Sequence[Workload], _Bound]]:
+def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:
     """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size."""
-    holder, quota, pool = use.holder, use.quota, use.quota.pool
-    more_nodes = f"raise `nodes.count` of pool `{pool.name}` to {ceil(use.total / max(quota.unit.per_node, 1))}"
-    also = f" and {more_nodes}" if use.total > quota.unit.capacity > 0 else ""
+    holder, quota, pool = load.holder, load.quota, load.quota.pool
+    more_nodes = f"raise `nodes.count` of pool `{pool.name}` to {ceil(load.total / max(quota.unit.per_node, 1))}"
+    also = f" and {more_nodes}" if load.total > quota.unit.capacity > 0 else ""
     if quota.limit is not None:
         field = "guaranteed" if quota.limit is quota.guaranteed else "limit"
-        told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(use.total)
-        yield use.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
+        told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(load.total)
+        yield load.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
     if not isinstance(pool.part_with(quota.unit).sharing, Fraction) or quota.split:
-        field = _cap_field(plan, quota)
+        field = _written_cap(plan, quota)
         for namespace, cap in quota.caps.items():
-            inside = [workload for workload in use.workloads if workload.namespace == namespace]
+            inside = [workload for workload in load.workloads if workload.namespace == namespace]
             at, name = (quota.at / "split" / namespace, namespace) if quota.split else (quota.at / field, field)
             if cap:
                 told, raised = f"namespace `{namespace}` may use {number(cap)}", number(_total(inside))
                 yield inside, _Bound(cap, told, at, f"raise `{name}` to {raised}")
     if quota.unit.capacity:
         told, at = f"the pool has {quota.unit.capacity}", pool.nodes.at / "count"
-        yield use.workloads, _Bound(quota.unit.capacity, told, at, more_nodes)
+        yield load.workloads, _Bound(quota.unit.capacity, told, at, more_nodes)
 
 
-def _asks_too_much(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
+def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Finding:
     workload = group[_crossing(group, bound.amount)]
     wanted = _total(group)
     room = bound.amount - (wanted - _amount(workload))
@@ -164,7 +164,7 @@ def _asks_too_much(use: _Use, group: Sequence[Workload], bound: _Bound) -> Findi
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
         _pods_at(workload),
-        f"{_asks(use, group)}, and {bound.told}",
+        f"{_asks(load, group)}, and {bound.told}",
         label=f"{number(wanted - bound.amount)} too much",
         related=(Label(bound.at, number(bound.amount)),),
         notes=(*_each(group), *((f"{_sum_text(group)} of {number(bound.amount)}",) if len(group) > 1 else ())),
@@ -172,11 +172,11 @@ def _asks_too_much(use: _Use, group: Sequence[Workload], bound: _Bound) -> Findi
     )
 
 
-def _take_turns(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
+def _take_turns(load: _Load, group: Sequence[Workload], bound: _Bound) -> Finding:
     jobs = [workload for workload in group if isinstance(workload.work, Training)]
     return Finding(
         _pods_at(jobs[-1]),
-        f"{_asks(use, group)}, and {bound.told}: jobs take turns",
+        f"{_asks(load, group)}, and {bound.told}: jobs take turns",
         label="waits while others run",
         related=(Label(bound.at, number(bound.amount)),),
         notes=(f"{_sum_text(group)} of {number(bound.amount)}",),
@@ -185,9 +185,9 @@ def _take_turns(use: _Use, group: Sequence[Workload], bound: _Bound) -> Finding:
     )
 
 
-def _asks(use: _Use, group: Sequence[Workload]) -> str:
+def _asks(load: _Load, group: Sequence[Workload]) -> str:
     who = f"`{group[0].name}` asks" if len(group) == 1 else f"{len(group)} workloads ask"
-    return f"{who} for up to {number(_total(group))} `{use.quota.unit.name}` of pool `{use.quota.pool.name}`"
+    return f"{who} for up to {number(_total(group))} `{load.quota.unit.name}` of pool `{load.quota.pool.name}`"
 
 
 @check("GPU572", "lasting-work-over-guarantee")
@@ -205,11 +205,11 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     if not plan.scheduler.reclaims:
         return
     starts = not plan.scheduler.evicts_preemptible_alone
-    for use in _uses(plan):
+    for load in _loads(plan):
         # Parents: guarantees of children lie within theirs, so what fits into those fits there.
-        own = _at_once(_lasting(_own(use)))
-        if _total(own) > use.quota.guaranteed:
-            yield _over_guarantee(plan, use.quota, own, starts=starts)
+        own = _at_once(_lasting(_own(load)))
+        if _total(own) > load.quota.guaranteed:
+            yield _over_guarantee(plan, load.quota, own, starts=starts)
 
 
 def _over_guarantee(plan: Plan, quota: Quota, lasting: Sequence[Workload], *, starts: bool) -> Finding:
@@ -248,28 +248,28 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     if not plan.scheduler.reclaims:
         return
     promised = {total.key: total.guaranteed for total in plan.totals}
-    for use in _uses(plan):
-        quota = use.quota
-        own = _own(use)
-        used = min(_total(own), _reach(use))
+    for load in _loads(plan):
+        quota = load.quota
+        own = _own(load)
+        used = min(_total(own), _reach(load))
         safe = max(quota.unit.capacity - (promised[quota.key] - quota.guaranteed), quota.guaranteed)
         is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
         if used > safe and not is_reported:
-            yield _borrowed(plan, use, used, safe)
+            yield _borrowed(plan, load, used, safe)
 
 
-def _borrowed(plan: Plan, use: _Use, used: Amount, safe: Amount) -> Finding:
-    quota, own = use.quota, _own(use)
+def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
+    quota, own = load.quota, _own(load)
     owners = [
         Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
         for tenant in plan.tenants
         for other in tenant.quotas
-        if tenant is not use.holder and other.guaranteed and other.key == quota.key
+        if tenant is not load.holder and other.guaranteed and other.key == quota.key
     ]
     return Finding(
         _pods_at(own[_crossing(own, safe)]),
         f"{number(used - safe)} of {number(used)} `{quota.unit.name}` of pool `{quota.pool.name}` that workloads of "
-        f"tenant `{use.holder.name}` ask for are borrowed",
+        f"tenant `{load.holder.name}` ask for are borrowed",
         label="evicted when their owners want them",
         related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
         notes=(*_each(own), f"the pool has {quota.unit.capacity}; {number(safe)} of them can be counted on"),
@@ -366,10 +366,10 @@ def workload_makes_room(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Nothing, where that is meant. To have fewer pods evicted, ask for no more than what one of them leaves behind.
     """
-    for use in _uses(plan):
-        if use.total > _reach(use):
-            for workload in use.workloads:
-                found = [evicted for evicted in _evicted_by(plan, workload, use.workloads) if evicted.leaving]
+    for load in _loads(plan):
+        if load.total > _reach(load):
+            for workload in load.workloads:
+                found = [evicted for evicted in _evicted_by(plan, workload, load.workloads) if evicted.leaving]
                 if workload.fraction is not None and found:
                     yield _makes_room(workload, workload.fraction, found)
 
@@ -458,7 +458,7 @@ def _counted_together(plan: Plan, workloads: Sequence[Workload]) -> Iterator[Seq
 # --- Sums --------------------------------------------------------------------------------------------------------
 
 
-def _uses(plan: Plan) -> Iterator[_Use]:
+def _loads(plan: Plan) -> Iterator[_Load]:
     """Every quota that workloads count within, children before their parents."""
     if not plan.workloads:
         return
@@ -471,24 +471,24 @@ def _uses(plan: Plan) -> Iterator[_Use]:
     holders = {tenant.name: tenant for tenant in plan.tenants}
     for name, key in sorted(found, key=lambda held: -len(tree.path(holders[held[0]]))):
         if quota := tree.find_quota(holders[name], key):
-            yield _Use(holders[name], quota, found[name, key])
+            yield _Load(holders[name], quota, found[name, key])
 
 
-def _reach(use: _Use) -> Amount:
+def _reach(load: _Load) -> Amount:
     """How much of the unit the tenant can have at most."""
-    capacity = use.quota.unit.capacity
-    return capacity if use.quota.limit is None else min(use.quota.limit, capacity)
+    capacity = load.quota.unit.capacity
+    return capacity if load.quota.limit is None else min(load.quota.limit, capacity)
 
 
-def _cap_field(plan: Plan, quota: Quota) -> str:
+def _written_cap(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
     is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 
-def _own(use: _Use) -> list[Workload]:
+def _own(load: _Load) -> list[Workload]:
     """The workloads of the tenant itself, without those of its children."""
-    return [workload for workload in use.workloads if workload.tenant is use.holder]
+    return [workload for workload in load.workloads if workload.tenant is load.holder]
 
 
 def _at_once(workloads: Iterable[Workload]) -> list[Workload]:

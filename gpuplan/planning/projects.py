@@ -7,9 +7,10 @@ of its tenant's department and has the namespace's own name, for a project has o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
+from functools import partial
 from math import ceil
 from typing import NamedTuple
 
@@ -46,10 +47,7 @@ class Project(NamedTuple):
 def departments(plan: Plan) -> tuple[Department, ...]:
     """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
     return tuple(
-        Department(
-            tenant, {pool.name: _together(_in_pool(plan.tree.together[tenant.name], pool)) for pool in plan.pools}
-        )
-        for tenant in plan.tree.roots
+        Department(tenant, _grants(plan, plan.tree.together[tenant.name], _whole)) for tenant in plan.tree.roots
     )
 
 
@@ -60,7 +58,7 @@ def projects(plan: Plan) -> tuple[Project, ...]:
             namespace,
             tenant,
             plan.tree.path(tenant)[-1].name,
-            {pool.name: _of_namespace(plan.tree, tenant, namespace, pool) for pool in plan.pools},
+            _grants(plan, tenant.quotas, partial(_of_namespace, plan.tree, tenant, namespace)),
         )
         for tenant in plan.tenants
         for namespace in tenant.spec.namespaces
@@ -70,20 +68,23 @@ def projects(plan: Plan) -> tuple[Project, ...]:
 # --- Numbers -----------------------------------------------------------------------------------------------------
 
 
-def _together(quotas: Iterable[Quota]) -> Grant:
-    return _sum(_grant(quota, quota.guaranteed, quota.limit) for quota in quotas)
+def _grants(plan: Plan, quotas: Iterable[Quota], grant_of: Callable[[Quota], Grant]) -> Mapping[str, Grant]:
+    """What some quotas amount to in each pool."""
+    found: dict[str, list[Grant]] = {}
+    for quota in quotas:
+        found.setdefault(quota.pool.name, []).append(grant_of(quota))
+    return {pool.name: _sum(found[pool.name]) if pool.name in found else NOTHING for pool in plan.pools}
 
 
-def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, pool: Pool) -> Grant:
+def _whole(quota: Quota) -> Grant:
+    return _grant(quota, quota.guaranteed, quota.limit)
+
+
+def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> Grant:
     """A namespace's part of what its tenant leaves to none of those that are part of it."""
-    return _sum(
-        _grant(
-            quota,
-            portion(quota, tenant.spec.namespaces, namespace, tree.left_over(tenant, quota.key)),
-            None if quota.limit is None else portion(quota, tenant.spec.namespaces, namespace, quota.limit),
-        )
-        for quota in _in_pool(tenant.quotas, pool)
-    )
+    names = tenant.spec.namespaces
+    guaranteed = portion(quota, names, namespace, tree.left_over(tenant, quota.key))
+    return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
 
 
 def _in_pool(quotas: Iterable[Quota], pool: Pool) -> list[Quota]:

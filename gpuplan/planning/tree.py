@@ -60,8 +60,21 @@ class Tree(Value, eq=False):
         """Whether others are part of it."""
         return tenant.name in self._children
 
-    def above(self, tenant: Tenant) -> Iterator[Tenant]:
+    def above(self, tenant: Tenant) -> Sequence[Tenant]:
         """The parent, its parent and so on."""
+        route = self._routes.get(tenant.name)
+        return tuple(self._walk(tenant)) if route is None else route
+
+    @cached_property
+    def _routes(self) -> Mapping[str, Sequence[Tenant]]:
+        """Of all that hang from no circle."""
+        found: dict[str, Sequence[Tenant]] = {}
+        for tenant in self.downward:
+            parent = self.find(tenant.parent)
+            found[tenant.name] = (parent, *found[parent.name]) if parent else ()
+        return found
+
+    def _walk(self, tenant: Tenant) -> Iterator[Tenant]:
         seen = {tenant.name}
         found = self.find(tenant.parent)
         while found is not None and found.name not in seen:
@@ -87,16 +100,16 @@ class Tree(Value, eq=False):
     # --- Whose guarantee lies within whose
 
     @cached_property
-    def _quotas(self) -> Mapping[_Place, Quota]:
-        """The first that a tenant has on a unit; a second one is reported for itself."""
-        found: dict[_Place, Quota] = {}
+    def _holders(self) -> Mapping[UnitKey, Mapping[str, Quota]]:
+        """By unit, who has a quota on it. The first of a tenant's counts; a second one is reported for itself."""
+        found: dict[UnitKey, dict[str, Quota]] = {}
         for tenant in self.tenants:
             for quota in tenant.quotas:
-                found.setdefault((tenant.name, quota.key), quota)
+                found.setdefault(quota.key, {}).setdefault(tenant.name, quota)
         return found
 
     def find_quota(self, tenant: Tenant, unit: UnitKey) -> Quota | None:
-        return self._quotas.get((tenant.name, unit))
+        return self._holders.get(unit, {}).get(tenant.name)
 
     @cached_property
     def parts(self) -> Sequence[Part]:
@@ -110,10 +123,10 @@ class Tree(Value, eq=False):
         )
 
     def _holder_above(self, tenant: Tenant, unit: UnitKey) -> tuple[Tenant, Quota] | None:
-        for above in self.above(tenant):
-            if quota := self.find_quota(above, unit):
-                return above, quota
-        return None
+        holders = self._holders[unit]
+        if len(holders) == 1:
+            return None
+        return next(((above, holders[above.name]) for above in self.above(tenant) if above.name in holders), None)
 
     @cached_property
     def outermost(self) -> Sequence[tuple[Tenant, Quota]]:

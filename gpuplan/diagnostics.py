@@ -225,7 +225,7 @@ class Finding(Value):
 
 
 class RulePage(NamedTuple):
-    """What is said of a rule: a kebab-case name and the page that explains it.
+    """What a rule says of itself: a kebab-case name and the page that explains it.
 
     ``docs`` is Markdown: a first line that says what the finding means, then ``## Why`` and ``## Instead``.
     A rule that is not ``ignorable`` stands for something that no plan can be made of.

@@ -75,6 +75,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
     options = parser.parse_args(arguments)
+    for name in options.packages:
+        if not (SOURCES / name).exists():
+            parser.error(f"there is no gpuplan/{name}")
     chosen = sample(options.packages, options.seed, options.count)
     outcomes = run_all(chosen, Coverage(measured()), options.workers)
     print(report(outcomes))  # noqa: T201 - a script

@@ -79,7 +79,7 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
 
 
 def _told(before: ClusterState | None, after: ClusterState | None, found: Sequence[ObjectChange]) -> Iterator[Change]:
-    """What the rules say, whether or not anything is written of it."""
+    """What the rules tell of, whether or not an object shows it."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []
         yield from [clusters.removed(before.plan)] if before else []

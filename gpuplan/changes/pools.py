@@ -478,7 +478,7 @@ _EVICTED: Final = "; pods there that do not tolerate its taints are evicted at o
 
 
 def _coming(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    """What comes from a pool that stays is said of that one."""
+    """Nodes that arrive; those from a pool that stays are told with that pool."""
     became = list(pairs(before, after))
     others = [pool for pool, successor in became if pool and successor and pool is not old]
     removed = [pool for pool, successor in became if pool and successor is None]

@@ -89,7 +89,7 @@ def _preempts(plan: Plan, priority: PriorityClass) -> bool:
 
 
 def _obeys_preemptible(before: Plan, after: Plan, name: str) -> bool:
-    """Whether anything that is applied says so: a queue that evicts for all, or a label of work."""
+    """Whether an applied object obeys `preemptible`: a queue that evicts for all, or a label of work."""
     if after.scheduler.leaves_preemption_to_queues:
         old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
         return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)

@@ -79,7 +79,7 @@ def shortfalls(grants: Sequence[Grant], capacity: int) -> Iterator[Shortfall]:
 
 
 def is_bounded(plan: Plan, quota: Quota) -> bool:
-    """Whether the cap keeps the tenant from a part of the pool; one of all that there is has nothing to tell apart."""
+    """Whether the cap keeps the tenant from a part of the pool; a cap on the whole pool tells no part from another."""
     cap = cap_of(plan, quota)
     return cap is not None and cap < quota.unit.capacity
 

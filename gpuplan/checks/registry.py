@@ -29,7 +29,7 @@ class Check(Value, Generic[C]):
     rule: Rule
     find: Callable[[C], Iterable[Finding]]
     applies: Callable[[C], bool] | None = None
-    """What a context must be for the rule to say anything of it."""
+    """What a context must be for the rule to judge it."""
 
     def run(self, context: C) -> Iterator[Diagnostic]:
         if self.applies is not None and not self.applies(context):

@@ -156,7 +156,7 @@ _IN_LOG: Final = regex(r'err=("(?:[^"\\]|\\.)*")')
 
 
 def _refusal(said: str) -> str:
-    """What it said, in one line, out of the log entry that some builds of kubectl make of it; no stack traces."""
+    """Its message in one line, taken from the log entry that some builds of kubectl write; no stack traces."""
     lines = takewhile(lambda line: not line.startswith("goroutine "), said.splitlines())
     text = " ".join(line for line in lines if not line.startswith("# Warning"))
     logged = _IN_LOG.search(text)

@@ -188,7 +188,7 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
 
 
 def _value_rules(schema: Schema) -> dict[str, Any]:
-    """What is said about values by combining rules; which fields there are is never said there."""
+    """What combined rules say about values; they never say which fields there are."""
     rules: dict[str, Any] = {
         keyword: [_strict(part, is_closed=False) for part in schema[keyword]]
         for keyword in ("allOf", "anyOf", "oneOf")

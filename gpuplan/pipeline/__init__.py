@@ -152,7 +152,7 @@ def report_on(repository: Repository) -> Report:
 
 
 def _with_output(report: Report, repository: Repository, root: Path) -> Report:
-    """What is said of the output comes after what is said of the policies, and not beside an error."""
+    """Findings on the output come after findings on the policies, and not beside an error."""
     if not report.is_valid or not os.path.lexists(root / _OUT):
         return report
     from gpuplan.pipeline.freshness import judge_output

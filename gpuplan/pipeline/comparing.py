@@ -301,7 +301,7 @@ def _is_path(name: str) -> bool:
 
 
 def _has_git(root: Path, name: str) -> bool:
-    """Whether to ask git at all: a folder can be compared with where there is none."""
+    """Whether to ask git at all: a folder can be compared without it."""
     try:
         return is_in_git(root)
     except GpuplanError:

@@ -163,7 +163,7 @@ class _Loader:
         return documents
 
     def _lacks_some(self, documents: Iterable[Document], folders: Iterable[str]) -> bool:
-        """Whether a cluster should have more documents than these; there is an error on why they could not be read."""
+        """Whether a cluster should have more documents than these; an error says why they could not be read."""
         return not self.unread.isdisjoint(folders) or any(
             document.kind not in KINDS or not document.name for document in documents
         )

@@ -466,7 +466,7 @@ def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
 
 
 def find_uncommitted(root: Path, proposal: Proposal) -> bool:
-    """Whether the step that the policies say is in no commit yet, so that nothing can have come of it."""
+    """Whether no commit has the step of the policies yet, so that no node can have taken it."""
     if shutil.which("git") is None or not is_in_git(root):
         return False
     head = find_revision(root, "HEAD")

@@ -331,7 +331,7 @@ class Pool(NamedTuple):
 
     @property
     def runs_mps(self) -> bool:
-        """Whether an MPS control daemon runs on nodes of the pool, of one part of it at least."""
+        """Whether an MPS control daemon runs on nodes of at least one part of the pool."""
         return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)
 
     @property

@@ -74,7 +74,7 @@ def unknown_kind(document: Document) -> Diagnostic:
 
 
 def _way_of(document: Document) -> str:
-    """Where to go with a document of another kind: what it configures may be said by a policy."""
+    """Where a document of another kind belongs: a policy may say what it configures."""
     text = str(document.data.get("data")) if document.kind == "ConfigMap" else ""
     if "mig-configs" in text:
         return "write its entries as `MigLayout` documents: `gpuplan explain MigLayout.spec`"

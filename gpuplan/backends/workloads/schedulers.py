@@ -64,7 +64,7 @@ def _kueue(workload: Workload) -> Terms:
 
 
 def _kueue_topology(workload: Workload) -> dict[str, str]:
-    """Where in the pool's Topology the pods should be; what does not matter has to be said too."""
+    """Where in the pool's Topology the pods should be; an annotation is needed even where it does not matter."""
     if not workload.pool.spec.topology:
         return {}
     level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""

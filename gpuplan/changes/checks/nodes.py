@@ -257,7 +257,7 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
 
 
 def _loses_nfd(old: Cluster, new: Cluster) -> bool:
-    """Whether it goes while the operator stays; where that moves, more goes than labels."""
+    """Whether it is removed while the operator stays; where the operator moves, more than labels is removed."""
     stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
     return stays and writes_nfd(old) and not writes_nfd(new)
 

@@ -146,7 +146,7 @@ def _per_node(found: Transition, name: str) -> int:
 
 
 def by_rollout(step: Step, pool: Pool) -> str:
-    """What makes steps of it, in this cluster; only a layout with a name can be gone to."""
+    """The command that makes steps of it, in this cluster; a rollout can only lead to a layout with a name."""
     is_inline = isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline
     command = f"`gpuplan rollout {pool.name} --to {_target(pool)} --cluster {step.after.cluster.name}`"
     return f"make the division a MigLayout, and run {command}" if is_inline else f"and run {command}"

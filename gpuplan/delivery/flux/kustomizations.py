@@ -198,7 +198,7 @@ _WATCHING: Final = frozenset(("ConfigMap", "PodMonitor", "PrometheusRule", "Serv
 
 
 def _deletion_policy(folder: Folder) -> str:
-    """What becomes of the objects when the Kustomization goes: alerts go too, since nobody would answer them.
+    """What happens to the objects when the Kustomization is deleted: alerts go too, since nobody would answer them.
 
     What else a hand-written Component may have added to them, such as a Namespace or a volume, could hold data.
     """

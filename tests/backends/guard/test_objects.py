@@ -123,6 +123,10 @@ def test_nodes_by_name() -> None:
     }
 
 
+def test_settings_can_be_read_by_people() -> None:
+    assert get(a_guard(), "ConfigMap")["data"]["settings.json"].startswith('{\n  "pool": "p",\n')
+
+
 def test_nodes_by_pattern() -> None:
     plan = a_guard("namePattern: 'gpu-[0-9]'", sharing="exclusive: {}")
     assert settings(plan)["targets"] == [{"config": "all-disabled", "pattern": "gpu-[0-9]"}]

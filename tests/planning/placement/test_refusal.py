@@ -82,6 +82,12 @@ def test_all_media_engines_in_one_instance() -> None:
     assert refusal.profiles == ("1g.24gb", "1g.24gb+me.all")
 
 
+def test_an_instance_that_takes_some_of_the_engines_in_question_has_its_part() -> None:
+    refusal = refusal_of("RTX-PRO-6000-96GB", **{"1g.24gb+me.all": 1, "1g.24gb+me": 1, "1g.24gb": 1})
+    assert refusal.rule is RefusedBy.ENGINES
+    assert refusal.profiles == ("1g.24gb", "1g.24gb+me", "1g.24gb+me.all")
+
+
 def test_instances_that_have_one_arrangement_without_the_last() -> None:
     refusal = refusal_of("A100-80GB", **{"4g.40gb": 1, "1g.10gb": 4})
     assert refusal.summary == "no placement is left for another `1g.10gb` beside `4g.40gb` and 3x `1g.10gb`"

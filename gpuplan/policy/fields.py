@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from pydantic import BaseModel
@@ -13,20 +13,27 @@ from pydantic.fields import FieldInfo
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
 from gpuplan.policy.documentation import document
+from gpuplan.policy.marks import Judged, marks_of
 from gpuplan.policy.models import KINDS, Model
+from gpuplan.policy.names import Naming, Reference, Titled
+from gpuplan.policy.texts import GENERAL, Form, form_of
 from gpuplan.values import Value
 
 _INDEX = regex(r"\[[0-9]*\]")
 
 
 class FieldDoc(Value):
-    """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`."""
+    """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`.
+
+    ``form`` is a sentence on what a text or a number must be; empty where the type says it all.
+    """
 
     path: str
     type: str
     required: bool
     default: str
     description: str
+    form: str
     values: tuple[str, ...]
     children: tuple[FieldDoc, ...]
 
@@ -87,6 +94,7 @@ def _document_kind(model: type[Model]) -> FieldDoc:
         required=True,
         default="",
         description=_summary(model),
+        form="",
         values=(),
         children=_children(model, name),
     )
@@ -105,6 +113,7 @@ def _document_field(field: FieldInfo, path: str) -> FieldDoc:
         required=field.is_required(),
         default=_default_text(field),
         description=field.description or "",
+        form=_form(field),
         values=_values_in(field.annotation),
         children=_children(nested, path) if nested else (),
     )
@@ -174,6 +183,37 @@ _PLAIN_TYPES: dict[object, str] = {
 
 def _is_enum(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Enum)
+
+
+def _form(field: FieldInfo) -> str:
+    """What findings hold the field to, as a sentence."""
+    form = _words_of_form(field)
+    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
+    return f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else ""
+
+
+def _words_of_form(field: FieldInfo) -> str:
+    marks = tuple(marks_of(field))
+    patterns = (str(pattern) for mark in marks if (pattern := getattr(mark, "pattern", None)))
+    for mark in marks:
+        match mark:
+            case Naming() | Reference(naming=_) | Titled(naming=_):
+                naming = mark if isinstance(mark, Naming) else mark.naming
+                what = f"a {naming.form} of at most {naming.longest} characters: {naming.carrier}"
+                return f"the name is {what}" if isinstance(mark, Titled) else what
+            case Judged():
+                return f"checked by {mark.code}"
+            case Form():
+                return mark.words
+            case _:
+                continue
+    return next((form_of(pattern).words for pattern in patterns if pattern not in GENERAL), "") or _bounds(marks)
+
+
+def _bounds(marks: Iterable[object]) -> str:
+    words = (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below"))
+    found = ((word, getattr(mark, name, None)) for name, word in words for mark in marks)
+    return " and ".join(f"{word} {bound}" for word, bound in found if bound is not None)
 
 
 def _default_text(field: FieldInfo) -> str:

@@ -60,7 +60,14 @@ INDEPENDENT: Final = Independent()
 
 def find_mark(field: FieldInfo, kind: type[T]) -> T | None:
     """The field's mark of a kind: its own, or that of what it may hold."""
-    return next((mark for mark in (*field.metadata, *_inner(field.annotation)) if isinstance(mark, kind)), None)
+    return next((mark for mark in marks_of(field) if isinstance(mark, kind)), None)
+
+
+def marks_of(field: FieldInfo) -> Iterator[object]:
+    """All that is said of a field beside its type: its own first, then what is said of what it may hold."""
+    for mark in (*field.metadata, *_inner(field.annotation)):
+        yield mark
+        yield from getattr(mark, "metadata", ())  # a nested `Field` has its own
 
 
 def _inner(annotation: object) -> Iterator[object]:

@@ -61,6 +61,9 @@ _WORDS: Final = "without control characters and marks that turn the reading dire
 Line = Annotated[str, _matching(_LINE, f"one line of text {_WORDS}")]
 Lines = Annotated[str, _matching(_LINES, f"text {_WORDS}")]
 
+GENERAL: Final = frozenset((_LINE, _LINES))
+"""Patterns that nearly all texts match: nobody has to be told of them before."""
+
 # --- Versions and durations ----------------------------------------------------------------------------------------
 
 
@@ -128,4 +131,5 @@ _REFERENCE: Final = "a branch or tag as Git names them, such as `main` or `v1.2.
 GitReference = Annotated[
     Line,
     AfterValidator(_check_reference),
+    Form(_REFERENCE),
 ]

@@ -14,7 +14,7 @@ WIDEST = 100
 
 def field_page(field: FieldDoc, theme: Theme) -> str:
     """What a field means, what it may hold, and the fields in it."""
-    parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(field.description, theme)}\n"]
+    parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(meaning(field), theme)}\n"]
     if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
     if field.children:
@@ -31,12 +31,17 @@ def holds(field: FieldDoc) -> str:
     return f"{field.type}, default {field.default}" if field.default else f"{field.type}, optional"
 
 
+def meaning(field: FieldDoc) -> str:
+    """What a field is for, and what a text or a number must be."""
+    return f"{field.description} {field.form}".rstrip()
+
+
 def name(field: FieldDoc) -> str:
     return field.path.rpartition(".")[2]
 
 
 def _child(field: FieldDoc, theme: Theme) -> str:
-    return f"  {theme.paint(name(field), Style.NOTE)}  {holds(field)}\n{_prose(field.description, theme, '    ')}\n"
+    return f"  {theme.paint(name(field), Style.NOTE)}  {holds(field)}\n{_prose(meaning(field), theme, '    ')}\n"
 
 
 def _prose(text: str, theme: Theme, indentation: str = "") -> str:

@@ -13,7 +13,7 @@ from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.policy.fields import FieldDoc
 from gpuplan.values import Value
 from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
-from gpuplan.views.fields import name
+from gpuplan.views.fields import meaning, name
 from gpuplan.views.rules import how_to_ignore
 from gpuplan.views.schedulers import facts_of
 from gpuplan.wording import listing
@@ -174,7 +174,7 @@ def _presence(field: FieldDoc) -> str:
 
 def _field_text(field: FieldDoc) -> str:
     values = listing(field.values, None, "or")
-    return f"{field.description} One of {values}." if len(field.values) > 1 else field.description
+    return f"{meaning(field)} One of {values}." if len(field.values) > 1 else meaning(field)
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

@@ -52,3 +52,31 @@ def test_model_below_a_list_is_found() -> None:
 
 def test_plain_mapping_has_no_model() -> None:
     assert nested_model(Pool, ("spec", "nodeLabels")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("Cluster.spec.flux.interval", "A duration, such as 30s, 10m or 4h."),
+        ("Cluster.spec.argocd.revision", "A branch or tag as Git names them, such as `main` or `v1.2.3`."),
+        ("Tenant.spec.namespaces", "Each a DNS label of at most 63 characters: the Namespace is called so."),
+        ("Workload.spec.priorityClass", "A DNS subdomain of at most 253 characters: the PriorityClass is called so."),
+        ("Tenant.metadata", "The name is a DNS label of at most 63 characters: namespaces carry it as the label "),
+        ("Pool.spec.nodes.names", "Each checked by GPU147."),
+        ("Pool.spec.nodes.count", "At least 1 and at most 1000000."),
+        ("Workload.spec.fraction.max", "Above 0 and at most 1."),
+    ],
+)
+def test_the_form_is_that_which_findings_ask_for(path: str, form: str) -> None:
+    field = find_field(path)
+
+    assert field is not None
+    assert field.form.startswith(form)
+
+
+@pytest.mark.parametrize("path", ["Workload.spec.cpu", "Pool.spec.sharing.mig.strategy", "Cluster.spec.gpuOperator"])
+def test_no_form_is_told_of_what_the_type_says_or_nearly_all_texts_match(path: str) -> None:
+    field = find_field(path)
+
+    assert field is not None
+    assert field.form == ""

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := .
 # One below what was measured; raise it with that.
-COVERAGE_FLOOR := 95
+COVERAGE_FLOOR := 98
 
 .PHONY: help demo test coverage test-lowest test-cluster mutants check generate docs docs-serve bench dist sbom lock clean
 

@@ -36,7 +36,7 @@ def test_deep_nesting_is_a_finding(text: str, loader: str, monkeypatch: pytest.M
     monkeypatch.setattr(events, "_Loader", getattr(yaml, loader))
     start = time.process_time()
     _, findings = read(text)
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < (4 if sys.gettrace() is None else 12)  # measuring coverage slows each line
     assert [finding.split(" ", 1)[1] for finding in findings] == ["GPU003 values are nested more than 64 levels deep"]
 
 
@@ -134,7 +134,7 @@ def test_a_mebibyte_of_anything_is_read_in_seconds(text: str) -> None:
     find_ignores(SourceFile("policy.yaml", text))
     for diagnostic in diagnostics:
         diagnostic.finding.at.locate()
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < (4 if sys.gettrace() is None else 12)  # measuring coverage slows each line
     assert len(diagnostics) <= 1001
     assert len(documents) <= 100_000
 

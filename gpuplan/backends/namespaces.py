@@ -22,7 +22,7 @@ from gpuplan.planning.grants import (
 )
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.planning.subjects import about, resources_of
+from gpuplan.planning.subjects import RESOURCES, about
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -37,13 +37,12 @@ def render(plan: Plan) -> Iterator[Manifest]:
     banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
     scheduler = plan.scheduler
-    resources = resources_of(plan)
     for tenant in plan.tenants:
         whose = about(tenant)
         for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
             yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose)
-            yield Manifest(folder, _resource_quota(tenant, namespace, banned), about=(*whose, *resources))
+            yield Manifest(folder, _resource_quota(tenant, namespace, banned), about=(*whose, *RESOURCES))
             for role, groups in _groups_by_role(tenant).items():
                 yield Manifest(folder, _role_binding(namespace, role, groups), about=whose)
             if is_guarded:

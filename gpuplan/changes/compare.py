@@ -157,5 +157,6 @@ def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
 
 
 def _is_about(change: Change, item: ObjectChange) -> bool:
-    is_named = not item.about.isdisjoint((change.subject, *change.also)) and change.subject.kind != "Cluster"
+    subjects = (change.subject, *change.also, change.subject._replace(name=""))
+    is_named = not item.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
     return is_named or _stage(item.folder) in change.stages

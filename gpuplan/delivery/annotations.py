@@ -51,7 +51,8 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
 
 def _with_annotations(manifest: Manifest, annotations: Mapping[str, str]) -> Manifest:
     metadata = manifest.body["metadata"]
-    merged = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
+    own = metadata.get("annotations")
+    merged = {**metadata, "annotations": {**own, **annotations} if own else annotations}
     return manifest.with_body({**manifest.body, "metadata": merged})
 
 

@@ -46,7 +46,7 @@ def identity_of(body: object) -> Identity:
 
 
 class Subject(NamedTuple):
-    """What an object is about, in the words of the policy: a document's kind and name."""
+    """What an object is about, in the words of the policy: a document's kind and name; empty for all of the kind."""
 
     kind: str
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.manifests import Subject
-from gpuplan.planning.plan import Cluster, Layout, Plan, Pool, PriorityClass, Retained, Tenant, Workload
+from gpuplan.planning.plan import Cluster, Layout, Pool, PriorityClass, Retained, Tenant, Workload
 from gpuplan.planning.tree import Tree
 
 Part = Cluster | Layout | Pool | PriorityClass | Retained | Tenant | Workload
@@ -31,9 +31,13 @@ def about(*parts: Part) -> tuple[Subject, ...]:
     return tuple(dict.fromkeys(map(subject_of, parts)))
 
 
-def resources_of(plan: Plan) -> tuple[Subject, ...]:
-    """What says which resources and devices a cluster hands out, or may hand out: pools, layouts, what is retained."""
-    return about(*plan.pools, *plan.layouts, *plan.retained)
+def every(*kinds: type[Part]) -> tuple[Subject, ...]:
+    """All documents of these kinds, where thousands of objects follow from hundreds of documents."""
+    return tuple(Subject(_KINDS[kind], "") for kind in kinds)
+
+
+RESOURCES: Final = every(Pool, Layout, Retained)
+"""What says which resources and devices a cluster hands out, or may hand out."""
 
 
 def families(tree: Tree) -> Mapping[str, tuple[Tenant, ...]]:

@@ -11,6 +11,7 @@ from gpuplan.planning.subjects import about
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, original, state
 
+KINDS = {"Cluster", "MigLayout", "Pool", "PriorityClass", "Retained", "Tenant", "Workload"}
 A_BODY = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
 
 
@@ -26,6 +27,11 @@ def documents(plan: Plan) -> set[Subject]:
     """All documents that a plan is made of."""
     named = about(*plan.pools, *plan.layouts, *plan.priority_classes)
     return {*about(plan.cluster, *plan.tenants, *plan.workloads, *plan.retained), *named}
+
+
+def named(subject: Subject, known: set[Subject]) -> set[Subject]:
+    """The documents that a subject stands for."""
+    return {document for document in known if subject in (document, document._replace(name=""))}
 
 
 @pytest.mark.parametrize(
@@ -47,12 +53,15 @@ def test_all_that_is_written_is_about_documents_of_the_policy(edit: Edit) -> Non
     for plan in state(edit).plans:
         for _, artifact in artifacts(plan):
             assert artifact.about
-            assert set(artifact.about) <= documents(plan)
+            assert all(named(subject, documents(plan)) for subject in artifact.about if subject.name)
+            assert {subject.kind for subject in artifact.about} <= KINDS
 
 
 def test_every_document_has_something_written_about_it() -> None:
     for plan in state(edits.edit_a_layout_and_retain_the_old_one).plans:
-        assert {subject for _, artifact in artifacts(plan) for subject in artifact.about} == documents(plan)
+        told = {subject for _, artifact in artifacts(plan) for subject in artifact.about}
+
+        assert set().union(*(named(subject, documents(plan)) for subject in told)) == documents(plan)
 
 
 def test_nothing_is_made_that_is_about_nothing() -> None:

@@ -16,7 +16,7 @@ from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Install, Plan, Stage
-from gpuplan.planning.subjects import about, resources_of
+from gpuplan.planning.subjects import RESOURCES, about
 
 _FOLDER = Stage.GPU_OPERATOR.value
 
@@ -27,7 +27,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     if operator.spec.install is not Install.EXTERNAL:
         yield Manifest(_FOLDER, namespace(plan), about=about(plan.cluster))
     config_maps = _config_maps(plan)
-    everything = (*about(plan.cluster), *resources_of(plan))
+    everything = (*about(plan.cluster), *RESOURCES)
     yield from (Manifest(_FOLDER, body, about=everything) for body in config_maps.values())
     names = _names(config_maps)
     match operator.spec.install:

@@ -17,7 +17,7 @@ from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Stage
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.planning.subjects import about, resources_of
+from gpuplan.planning.subjects import RESOURCES, about, every
 
 _FOLDER = Stage.SCHEDULING.value
 
@@ -30,7 +30,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
         cluster = about(plan.cluster)
         yield Manifest(_FOLDER, _system_namespace(), about=cluster)
         for body in pod_policies(plan):
-            yield Manifest(_FOLDER, body, about=(*cluster, *resources_of(plan), *about(*plan.priority_classes)))
+            yield Manifest(_FOLDER, body, about=(*cluster, *RESOURCES, *every(PriorityClass)))
         for body in fixed_objects(plan):
             yield Manifest(_FOLDER, body, about=cluster)
 

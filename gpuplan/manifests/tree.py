@@ -26,37 +26,41 @@ _LONGEST_STEM: Final = 132
 class Tree(Value):
     """The files of a cluster by path below the output folder.
 
-    ``objects`` are the paths of the files that a kustomization applies, in the order in which they were given.
+    ``objects`` are what the files hold that a kustomization applies, by path and in the order in which they were given.
     """
 
     files: Mapping[str, bytes]
-    objects: tuple[str, ...]
+    objects: Mapping[str, Identity]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def render_tree(
     cluster: str,
-    manifests: Iterable[Manifest],
-    files: Iterable[File],
+    artifacts: Iterable[Manifest | File],
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
     root: str = "/",
 ) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
+    Artifacts are taken one by one, and none is needed once its text is made. Plain files come after all objects.
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
     repository's ``root``, and so is ``out``. Where two things claim one name the first keeps it, and a finding names
     both.
     """
     tree = _Files(cluster, out)
-    for manifest in manifests:
-        tree.add_manifest(manifest)
+    files: list[File] = []
+    for artifact in artifacts:
+        if isinstance(artifact, Manifest):
+            tree.add_manifest(artifact)
+        else:
+            files.append(artifact)
     for file in files:
         tree.add_file(file)
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
-        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root)
+        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
-    objects = tuple(f"{cluster}/{path}" for path in tree.applied)
+    objects = {f"{cluster}/{path}": identity for path, identity in tree.applied.items()}
     return Tree(tree.files, objects, tuple(tree.diagnostics))
 
 
@@ -87,13 +91,12 @@ class _Files:
 
     def __init__(self, cluster: str, out: str) -> None:
         self.files: dict[str, bytes] = {}
-        self.applied: list[str] = []
+        self.applied: dict[str, Identity] = {}
         self.folders: set[str] = set()
         self.diagnostics: list[Diagnostic] = []
         self._cluster = cluster
         self._out = out
         self._paths: dict[Identity, str] = {}
-        self._writers: dict[str, Identity | str] = {}
 
     def add_manifest(self, manifest: Manifest) -> None:
         identity = manifest.identity
@@ -103,19 +106,19 @@ class _Files:
             return
         self._paths[identity] = path
         if self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
-            self.applied.append(path)
+            self.applied[path] = identity
 
     def add_file(self, file: File) -> None:
         if self.add(file.path, file.data, file.path):
             self.folders.add(file.path.rpartition("/")[0])
 
     def add(self, path: str, data: bytes, writer: Identity | str) -> bool:
-        """Keep a file, unless another writer had its path before."""
-        if path in self._writers:
-            self._report(FILE_WRITTEN_TWICE, f"{self._writers[path]} and {writer} claim one file", path)
+        """Keep a file, unless another writer had its path before: an object, or a file of that name."""
+        whole = f"{self._cluster}/{path}"
+        if whole in self.files:
+            self._report(FILE_WRITTEN_TWICE, f"{self.applied.get(path, path)} and {writer} claim one file", path)
             return False
-        self._writers[path] = writer
-        self.files[f"{self._cluster}/{path}"] = data
+        self.files[whole] = data
         return True
 
     def _report(self, rule: Rule, message: str, path: str, other: str = "") -> None:

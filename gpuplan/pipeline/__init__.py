@@ -116,7 +116,7 @@ def build(
     report = _report(repository, found)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
+    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
     unchecked = rendered.unchecked_kinds
     if any(cluster.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
         from gpuplan.pipeline.final import judge

@@ -13,7 +13,7 @@ from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import entries, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
+from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, Tree, render_index, render_tree
 from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan, Stage
@@ -23,23 +23,27 @@ Components = Mapping[str, tuple[str, ...]]
 
 
 class RenderedCluster(NamedTuple):
-    """A cluster's own objects, where they lie; ``files`` are by path below the output folder.
+    """A cluster, rendered; ``files`` are its own, by path below the output folder.
 
     ``artifacts`` are all that is written of it, each with the tool that it is for, empty for the cluster's own.
     """
 
     plan: Plan
-    manifests: Sequence[Manifest]
     components: Components
     files: Mapping[str, bytes]
     artifacts: Sequence[tuple[str, Manifest | File]]
+
+    @property
+    def manifests(self) -> Iterator[Manifest]:
+        return _manifests(artifact for tool, artifact in self.artifacts if not tool)
 
 
 @dataclass(slots=True)
 class Rendered:
     """The files of all clusters, by path below the output folder.
 
-    ``objects`` are the paths of the clusters' own objects; those of Argo CD and Flux are not among them.
+    ``objects`` are the paths of the clusters' own objects; those of Argo CD and Flux are not among them. ``clusters``
+    are those whose artifacts were to be kept.
     """
 
     tree: dict[str, bytes] = field(default_factory=dict)
@@ -49,30 +53,31 @@ class Rendered:
     clusters: list[RenderedCluster] = field(default_factory=list)
 
 
-def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is_whole: bool) -> Rendered:
-    """Render the plans; ``is_whole`` says that they are all there are, so that a list of clusters can be written."""
+def render(
+    plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is_whole: bool, keeps_all: bool = True
+) -> Rendered:
+    """Render the plans; ``is_whole`` says that they are all there are, so that a list of clusters can be written.
+
+    The artifacts of clusters with Components are kept; those of others take more memory than all the rest, and are gone
+    as soon as their texts are made, unless it ``keeps_all``.
+    """
     rendered = Rendered()
     delivered: defaultdict[str, list[str]] = defaultdict(list)
     for plan in plans:
         name = plan.cluster.name
-        manifests, files = _artifacts(plan)
-        _check(rendered, plan, manifests, crds)
-        components = _components(plan, manifests)
-        tree = render_tree(name, manifests, files, components, out, str(root))
-        rendered.tree.update(tree.files)
-        rendered.diagnostics += tree.diagnostics
+        kept = list(_artifacts(plan)) if keeps_all or plan.components else []
+        components = _components(plan, kept)
+        tree = _write(rendered, plan, name, kept or _artifacts(plan), components, crds, out, root)
         rendered.objects += tree.objects
-        written = _of("", manifests, files)
-        rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files, written))
-        if found := delivery.render(plan, _folders(plan, manifests, components), out):
-            tool, delivering = found
-            manifests, files = _sort_out(delivering)
-            written += _of(tool, manifests, files)
-            _check(rendered, plan, manifests, crds)
-            tree = render_tree(f"{tool}/{name}", manifests, files, {}, out, str(root))
-            rendered.tree.update(tree.files)
-            rendered.diagnostics += tree.diagnostics
+        objects = ((path[len(name) + 1 :].rpartition("/")[0], found) for path, found in tree.objects.items())
+        tool, delivering = _delivering(plan, objects, components, out)
+        if tool:
+            delivering = list(delivering)
+            _write(rendered, plan, f"{tool}/{name}", delivering, {}, crds, out, root)
             delivered[tool].append(name)
+        if kept:
+            written = [*(("", artifact) for artifact in kept), *((tool, artifact) for artifact in delivering)]
+            rendered.clusters.append(RenderedCluster(plan, components, tree.files, written))
     if is_whole:
         rendered.tree.update(
             (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
@@ -80,17 +85,13 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
     return rendered
 
 
-def _of(tool: str, manifests: Sequence[Manifest], files: Sequence[File]) -> list[tuple[str, Manifest | File]]:
-    return [*((tool, manifest) for manifest in manifests), *((tool, file) for file in files)]
-
-
 def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
     """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
-    manifests, files = _artifacts(plan)
-    yield from _of("", manifests, files)
-    if found := delivery.render(plan, _folders(plan, manifests, _components(plan, manifests)), out):
-        tool, delivering = found
-        yield from ((tool, artifact) for artifact in delivering)
+    own = list(_artifacts(plan))
+    yield from (("", artifact) for artifact in own)
+    objects = ((manifest.folder, manifest.identity) for manifest in _manifests(own))
+    tool, delivering = _delivering(plan, objects, _components(plan, own), out)
+    yield from ((tool, artifact) for artifact in delivering)
 
 
 def scope(clusters: Iterable[str]) -> tuple[str, ...]:
@@ -98,26 +99,41 @@ def scope(clusters: Iterable[str]) -> tuple[str, ...]:
     return tuple(folder for name in clusters for folder in (name, *(f"{tool}/{name}" for tool in delivery.TOOLS)))
 
 
-def _artifacts(plan: Plan) -> tuple[list[Manifest], list[File]]:
-    manifests, files = _sort_out(artifact for backend in BACKENDS for artifact in backend.render(plan))
-    return [annotate(manifest, plan.cluster) for manifest in manifests], files
+def _artifacts(plan: Plan) -> Iterator[Manifest | File]:
+    for backend in BACKENDS:
+        for artifact in backend.render(plan):
+            yield annotate(artifact, plan.cluster) if isinstance(artifact, Manifest) else artifact
 
 
-def _sort_out(artifacts: Iterable[Manifest | File]) -> tuple[list[Manifest], list[File]]:
-    manifests: list[Manifest] = []
-    files: list[File] = []
+def _manifests(artifacts: Iterable[Manifest | File]) -> Iterator[Manifest]:
+    return (artifact for artifact in artifacts if isinstance(artifact, Manifest))
+
+
+def _write(
+    rendered: Rendered,
+    plan: Plan,
+    folder: str,
+    artifacts: Iterable[Manifest | File],
+    components: Components,
+    crds: Path | None,
+    out: str,
+    root: Path,
+) -> Tree:
+    """Check artifacts and make their texts, one by one."""
+    schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
+    tree = render_tree(folder, _checked(artifacts, schemas), components, out, str(root))
+    rendered.tree.update(tree.files)
+    rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in schemas.problems)
+    rendered.diagnostics += tree.diagnostics
+    rendered.unchecked_kinds.update(schemas.unchecked_kinds)
+    return tree
+
+
+def _checked(artifacts: Iterable[Manifest | File], schemas: SchemaCheck) -> Iterator[Manifest | File]:
     for artifact in artifacts:
         if isinstance(artifact, Manifest):
-            manifests.append(artifact)
-        else:
-            files.append(artifact)
-    return manifests, files
-
-
-def _check(rendered: Rendered, plan: Plan, manifests: Sequence[Manifest], crds: Path | None) -> None:
-    checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
-    rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
-    rendered.unchecked_kinds.update(checked.unchecked_kinds)
+            schemas.check(artifact)
+        yield artifact
 
 
 def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
@@ -128,36 +144,47 @@ def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
 # --- Hand-written Components -------------------------------------------------------------------------------------
 
 
-def _components(plan: Plan, manifests: Sequence[Manifest]) -> Components:
+def _components(plan: Plan, artifacts: Sequence[Manifest | File]) -> Components:
     """The hand-written Components by the folder that includes them.
 
     A Component for all namespaces or pools is included by the folder of each, since that is what is synced; where a
     stage has no such folders, by the stage's own.
     """
-    parts = {stage.value: _parts(stage, manifests) for stage in Stage if stage.has_parts}
     found: dict[str, tuple[str, ...]] = {}
+    if not plan.components:
+        return found
+    folders = sorted({manifest.folder for manifest in _manifests(artifacts)})
     for component in plan.components:
         if component.kind == COMPONENT_KIND:
-            for folder in _included_by(component, parts):
+            for folder in _included_by(component, folders):
                 found[folder] = (*found.get(folder, ()), component.folder)
     return found
 
 
-def _parts(stage: Stage, manifests: Sequence[Manifest]) -> list[str]:
-    return sorted({manifest.folder for manifest in manifests if manifest.folder.startswith(f"{stage}/")})
-
-
-def _included_by(component: Component, parts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _included_by(component: Component, folders: Sequence[str]) -> Sequence[str]:
     if component.part is not None:
         return [f"{component.stage}/{component.part}"]
-    return parts.get(component.stage) or [component.stage]
+    has_parts = any(stage.value == component.stage and stage.has_parts for stage in Stage)
+    parts = [folder for folder in folders if has_parts and folder.startswith(f"{component.stage}/")]
+    return parts or [component.stage]
 
 
-def _folders(plan: Plan, manifests: Iterable[Manifest], components: Components) -> tuple[delivery.Folder, ...]:
-    """The folders that apply objects, with all of them."""
+def _delivering(
+    plan: Plan, objects: Iterable[tuple[str, Identity]], components: Components, out: str
+) -> tuple[str, Iterable[Manifest | File]]:
+    """The tool that syncs the cluster, and what makes it do so."""
+    if plan.cluster.argocd is None and plan.cluster.flux is None:
+        return "", ()
+    return delivery.render(plan, _folders(plan, objects, components), out)
+
+
+def _folders(
+    plan: Plan, objects: Iterable[tuple[str, Identity]], components: Components
+) -> tuple[delivery.Folder, ...]:
+    """The folders that apply objects, with all of them; ``objects`` are the cluster's own, with their folders."""
     found: defaultdict[str, set[Identity]] = defaultdict(set)
-    for manifest in manifests:
-        found[manifest.folder].add(identity_of(manifest.body))
+    for folder, identity in objects:
+        found[folder].add(identity)
     if components:
         written = _hand_written(plan)
         for folder, included in components.items():

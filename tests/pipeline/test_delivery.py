@@ -46,8 +46,9 @@ def folders(platform: Path, cluster: str) -> dict[str, Folder]:
     report = validate(platform, [cluster])
     assert report.is_valid
     (plan,) = report.plans
-    manifests, _ = rendering._artifacts(plan)
-    found = rendering._folders(plan, manifests, rendering._components(plan, manifests))
+    own = list(rendering._artifacts(plan))
+    objects = [(manifest.folder, manifest.identity) for manifest in rendering._manifests(own)]
+    found = rendering._folders(plan, objects, rendering._components(plan, own))
     return {folder.path: folder for folder in found}
 
 

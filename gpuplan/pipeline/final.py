@@ -18,7 +18,7 @@ from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
-from gpuplan.kustomize import Scratch
+from gpuplan.kustomize import Refusal, Scratch
 from gpuplan.manifests import Identity, Manifest, Subject, check_schemas
 from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
@@ -178,14 +178,6 @@ def _build(
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_late
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why there are no objects, as a program says it; ``is_late`` is one that was not waited for any longer."""
-
-    said: str
-    is_late: bool = False
-
-
 def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
     """An object as kustomize made it, of ours or of a Component's."""
     return Manifest(folder, body, is_foreign=True, about=(Subject("Component", folder),))
@@ -208,11 +200,10 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
     for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
         if built is None:
             continue
-        if len(group) == 1:
-            results[group[0]] = read_objects(built)
-            continue
         bodies = read_objects(built)
-        if isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
+        if len(group) == 1:
+            results[group[0]] = bodies
+        elif isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
             refused.append(group)
         else:
             results |= _sort_out(group, bodies)
@@ -241,11 +232,11 @@ def _groups(folders: Iterable[str]) -> list[list[str]]:
     ]
 
 
-def read_objects(built: kustomize.Built) -> list[Mapping[str, Any]] | Refusal:
+def read_objects(built: str | Refusal) -> list[Mapping[str, Any]] | Refusal:
     """The objects that came of a folder, or why there are none: another program may print anything."""
-    if built.refusal:
-        return Refusal(built.refusal, built.is_late)
-    documents, unreadable = read_text("", built.text, strict=False)
+    if isinstance(built, Refusal):
+        return built
+    documents, unreadable = read_text("", built, strict=False)
     bodies = [document.data for document in documents]
     strange = next((body for body in bodies if not _is_object(body)), None)
     if unreadable:

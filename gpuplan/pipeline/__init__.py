@@ -212,7 +212,7 @@ def _check(repository: Repository) -> list[Diagnostic]:
         found += (*_unknown_kubernetes(plan), *checks.run(plan))
     found += check_together(repository.plans)
     if any(plan.retained for plan in repository.plans) and not has_errors(found):
-        from gpuplan.pipeline.retained import judge_retained
+        from gpuplan.pipeline.retaining import judge_retained
 
         found += (diagnostic for plan in repository.plans if plan.retained for diagnostic in judge_retained(plan))
     return found

@@ -6,8 +6,7 @@ import pytest
 
 from gpuplan.catalog.schedulers import Support, capability, concepts
 from gpuplan.checks import run
-from gpuplan.checks.losses import PLACES, contended, losses
-from gpuplan.checks.uses import uses
+from gpuplan.checks.losses import PLACES, contended, losses, uses
 from gpuplan.planning.schedulers import SCHEDULERS
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from gpuplan.catalog.chart_kinds import KindName, chart_kinds
+from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery.appliers import get_applier
 from gpuplan.delivery.argocd.sources import chart_repo, destination
 from gpuplan.manifests import Identity, identity_of

@@ -21,22 +21,11 @@ from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
 from gpuplan.patterns import regex
 from gpuplan.planning.evictions import pairs_within
-from gpuplan.planning.plan import (
-    Allocation,
-    Amount,
-    Cap,
-    Mig,
-    Plan,
-    Pool,
-    Quota,
-    Tenant,
-    Training,
-    Unit,
-    UnitKey,
-)
+from gpuplan.planning.plan import Amount, Mig, Plan, Pool, Quota, Tenant, Unit, UnitKey
 from gpuplan.planning.preemption import Party, evictions
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.policy.models import Allocation, Cap, Training
 from gpuplan.wording import listing
 
 

@@ -14,8 +14,9 @@ from gpuplan.checks.uses import Use, uses
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.plan import Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.planning.schedulers import keepers
+from gpuplan.policy.models import Cap
 from gpuplan.wording import joined, listing
 
 # --- What is kept in part, or not at all -------------------------------------------------------------------------

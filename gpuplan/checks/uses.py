@@ -7,21 +7,8 @@ from typing import NamedTuple
 
 from gpuplan.checks.wording import number
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.plan import (
-    Allocation,
-    Fraction,
-    FractionRequest,
-    Inference,
-    Mig,
-    Mps,
-    Plan,
-    Pool,
-    Quota,
-    Sharing,
-    Tenant,
-    TimeSlicing,
-    Training,
-)
+from gpuplan.planning.plan import Fraction, FractionRequest, Mig, Mps, Plan, Pool, Quota, Sharing, Tenant, TimeSlicing
+from gpuplan.policy.models import Allocation, Inference, Training
 from gpuplan.wording import listing
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.plan import Amount, OnLoss, Plan
+from gpuplan.planning.plan import Amount, Plan
+from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
 
 

@@ -17,7 +17,8 @@ from gpuplan.delivery.argocd.sources import chart_repo, destination
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
+from gpuplan.planning.plan import Argocd, Plan, Pool, Stage
+from gpuplan.policy.models import Install
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

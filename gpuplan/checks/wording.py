@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import TypeVar
 
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.plan import Amount, OnLoss, Plan
+from gpuplan.planning.plan import Amount, Plan
+from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
 
 K = TypeVar("K", bound=Hashable)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from gpuplan.delivery.argocd import applications, health, project
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Plan, Platform
+from gpuplan.planning.plan import Plan
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Platform
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

@@ -14,8 +14,9 @@ from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier
 from gpuplan.delivery.argocd.go_templates import literal
 from gpuplan.delivery.argocd.project import RESOURCES_FINALIZER
 from gpuplan.delivery.argocd.sources import chart_repo, destination, folder_path, git_source
-from gpuplan.planning.plan import Argocd, Install, NodeLabels, Plan, Stage
+from gpuplan.planning.plan import Argocd, Plan, Stage
 from gpuplan.planning.sync_names import COMPARE_OPTIONS, sync_name
+from gpuplan.policy.models import Install, NodeLabels
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

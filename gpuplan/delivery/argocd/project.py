@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from gpuplan.catalog.chart_kinds import KindName, chart_kinds
+from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery.appliers import get_applier
 from gpuplan.delivery.argocd.sources import chart_repo, destination
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import Argocd, Install, Plan, Pool, Stage
+from gpuplan.planning.plan import Argocd, Plan, Pool, Stage
+from gpuplan.policy.models import Install
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

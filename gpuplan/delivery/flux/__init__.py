@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from gpuplan.delivery.flux import helm, kustomizations
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Install, Plan
+from gpuplan.planning.plan import Plan
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Install
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

@@ -17,8 +17,9 @@ from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier
 from gpuplan.delivery.flux import health, naming
 from gpuplan.delivery.flux.helm import CLUSTER_POLICY
 from gpuplan.manifests import Identity
-from gpuplan.planning.plan import Flux, Install, Plan, Stage
+from gpuplan.planning.plan import Flux, Plan, Stage
 from gpuplan.planning.sync_names import fit, folder_name
+from gpuplan.policy.models import Install
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

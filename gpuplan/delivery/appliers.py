@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from gpuplan.planning.plan import Approval, Install, NodeLabels, Plan, Pool, Stage, Window
+from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.policy.models import Approval, Install, NodeLabels, Window
 
 APPLICATION: Final = "Application"
 APPLICATION_SET: Final = "ApplicationSet"

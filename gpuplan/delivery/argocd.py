@@ -15,15 +15,16 @@ from pathlib import Path
 from posixpath import normpath, relpath
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan.catalog.chart_kinds import KindName, chart_kinds
+from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
 from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import Argocd, NodeLabels, Plan, Platform, Stage
+from gpuplan.planning.plan import Argocd, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.planning.sync_names import COMPARE_OPTIONS, sync_name
+from gpuplan.policy.models import NodeLabels, Platform
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

@@ -19,9 +19,10 @@ from gpuplan.backends.gpu_operator import config_map_names, helm_values
 from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.manifests import File, Identity, Manifest
-from gpuplan.planning.plan import Flux, Install, Plan, Stage
+from gpuplan.planning.plan import Flux, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.planning.sync_names import FLUX_PRUNE, fit, folder_name
+from gpuplan.policy.models import Install
 
 if TYPE_CHECKING:
     from gpuplan.delivery import Folder

@@ -28,12 +28,10 @@ from gpuplan.planning.node_patterns import LONGEST_NAME, NodePattern, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     POOL_LABEL,
-    ClusterMigStrategy,
     Exclusive,
     Fraction,
     Layout,
     Mig,
-    MigStrategy,
     Mps,
     Plan,
     Pool,
@@ -42,6 +40,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy import models
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing, misspelling
 

@@ -27,8 +27,8 @@ class Folder(NamedTuple):
     identities: tuple[Identity, ...]
 
 
-def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str, Iterator[Manifest | File]]:
-    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; nothing where no tool does.
+def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str, Iterator[Manifest | File]] | None:
+    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does.
 
     ``out`` is the output folder relative to the root, as hand-written Components are.
     """
@@ -40,4 +40,4 @@ def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str
         from gpuplan.delivery.flux import render as render_flux
 
         return "flux", render_flux(plan, folders)
-    return "", iter(())
+    return None

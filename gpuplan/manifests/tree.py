@@ -26,41 +26,38 @@ _LONGEST_STEM: Final = 132
 class Tree(Value):
     """The files of a cluster by path below the output folder.
 
-    ``objects`` are what the files hold that a kustomization applies, by path and in the order in which they were given.
+    ``objects`` are the paths of the files that a kustomization applies, in the order in which they were given.
     """
 
     files: Mapping[str, bytes]
-    objects: Mapping[str, Identity]
+    objects: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def render_tree(
     cluster: str,
-    artifacts: Iterable[Manifest | File],
+    manifests: Iterable[Manifest],
+    files: Iterable[File],
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
     root: str = "/",
 ) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
-    Artifacts are taken one by one, and none is needed once its text is made. Plain files come after all objects.
+    Objects are taken one by one, and none is needed once its text is made.
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
     repository's ``root``, and so is ``out``. Where two things claim one name the first keeps it, and a finding names
     both.
     """
     tree = _Files(cluster, out)
-    files: list[File] = []
-    for artifact in artifacts:
-        if isinstance(artifact, Manifest):
-            tree.add_manifest(artifact)
-        else:
-            files.append(artifact)
+    for manifest in manifests:
+        tree.add_manifest(manifest)
     for file in files:
         tree.add_file(file)
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
         paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
-    objects = {f"{cluster}/{path}": identity for path, identity in tree.applied.items()}
+    objects = tuple(f"{cluster}/{path}" for path in tree.applied)
     return Tree(tree.files, objects, tuple(tree.diagnostics))
 
 

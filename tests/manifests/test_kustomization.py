@@ -88,7 +88,7 @@ def test_kustomize_builds_every_folder(tmp_path: Path) -> None:
         File("gpu-operator/values.yaml", b"a: 1\n", about=A_CLUSTER),
         File("tables/deep/table.md", b"| a |\n", about=A_CLUSTER),
     ]
-    tree = render_tree("dev", [*manifests, *files], {}).files
+    tree = render_tree("dev", manifests, files, {}).files
     write(tmp_path / "out", tree)
     folders = {path.parent for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert {str(folder.relative_to(tmp_path / "out/dev")): sorted(built(folder)) for folder in folders} == {
@@ -117,7 +117,7 @@ MORE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: more}}"
 def test_a_component_holds_whichever_folder_is_built(tmp_path: Path) -> None:
     component = "overlays/dev/kustomize/gpu-operator"
     write(tmp_path / component, {"kustomization.yaml": COMPONENT, "more.yaml": MORE})
-    tree = render_tree("dev", [a_config_map("gpu-operator", "a", a="1")], {"gpu-operator": (component,)}).files
+    tree = render_tree("dev", [a_config_map("gpu-operator", "a", a="1")], [], {"gpu-operator": (component,)}).files
     write(tmp_path / "out", tree)
     for folder in ("out/dev", "out/dev/gpu-operator"):
         found = {body["metadata"]["name"]: body for body in yaml.safe_load_all(kustomize(tmp_path / folder))}
@@ -128,12 +128,12 @@ def test_a_component_holds_whichever_folder_is_built(tmp_path: Path) -> None:
 def test_a_folder_may_have_a_component_and_nothing_else(tmp_path: Path) -> None:
     component = "overlays/dev/kustomize/monitoring"
     write(tmp_path / component, {"kustomization.yaml": COMPONENT, "more.yaml": MORE})
-    write(tmp_path / "out", render_tree("dev", [], {"monitoring": (component,)}).files)
+    write(tmp_path / "out", render_tree("dev", [], [], {"monitoring": (component,)}).files)
     assert built(tmp_path / "out/dev") == built(tmp_path / "out/dev/monitoring") == ["ConfigMap/more"]
 
 
 def test_kustomize_leaves_strings_what_they_are(tmp_path: Path) -> None:
     data = {"pci": "1e30", "answer": "y", "octal": "0o7", "lines": "a: 1\nb: y\n", "empty": "", "version": "1.10"}
-    tree = render_tree("dev", [a_config_map("a", "x", **data)], {}).files
+    tree = render_tree("dev", [a_config_map("a", "x", **data)], [], {}).files
     write(tmp_path, tree)
     assert yaml.safe_load(kustomize(tmp_path / "dev"))["data"] == data

@@ -25,7 +25,7 @@ def an_object(
 
 
 def render(*manifests: Manifest, files: tuple[File, ...] = ()) -> tuple[Mapping[str, bytes], tuple[Diagnostic, ...]]:
-    tree = render_tree("dev", [*manifests, *files], {})
+    tree = render_tree("dev", manifests, files, {})
     return tree.files, tree.diagnostics
 
 
@@ -66,8 +66,8 @@ def test_a_file_is_written_as_it_is_and_not_applied() -> None:
 
 def test_what_is_applied_is_listed_in_the_order_in_which_it_came() -> None:
     files = (File("g/values.yaml", b"", about=A_CLUSTER),)
-    tree = render_tree("dev", [an_object(name="b"), an_object(name="a"), *files], {})
-    assert list(tree.objects) == ["dev/x/configmap-b.yaml", "dev/x/configmap-a.yaml"]
+    tree = render_tree("dev", [an_object(name="b"), an_object(name="a")], files, {})
+    assert tree.objects == ("dev/x/configmap-b.yaml", "dev/x/configmap-a.yaml")
 
 
 def test_no_kustomization_sets_a_namespace() -> None:

@@ -46,10 +46,7 @@ def folders(platform: Path, cluster: str) -> dict[str, Folder]:
     report = validate(platform, [cluster])
     assert report.is_valid
     (plan,) = report.plans
-    own = list(rendering._artifacts(plan))
-    objects = [(manifest.folder, manifest.identity) for manifest in rendering._manifests(own)]
-    found = rendering._folders(plan, objects, rendering._components(plan, own))
-    return {folder.path: folder for folder in found}
+    return {folder.path: folder for folder in rendering.folders(plan, rendering.own_part(plan))}
 
 
 # --- Folders -----------------------------------------------------------------------------------------------------

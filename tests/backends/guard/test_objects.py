@@ -264,7 +264,7 @@ def test_objects_fit_their_schemas() -> None:
 
 
 def test_kustomize_builds_the_folder_and_keeps_the_script(tmp_path: Path) -> None:
-    tree = render_tree("test", written(a_guard()), {})
+    tree = render_tree("test", written(a_guard()), (), {})
     for path, text in tree.files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(text)
@@ -273,5 +273,5 @@ def test_kustomize_builds_the_folder_and_keeps_the_script(tmp_path: Path) -> Non
 
 
 def test_the_same_policy_makes_the_same_files() -> None:
-    one, other = (render_tree("test", written(a_guard(nodes)), {}) for nodes in (NAMED, "names: [n1, n2]"))
+    one, other = (render_tree("test", written(a_guard(nodes)), (), {}) for nodes in (NAMED, "names: [n1, n2]"))
     assert one.files == other.files

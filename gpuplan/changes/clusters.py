@@ -13,7 +13,8 @@ from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, nodes_of
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, Stage
+from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
+from gpuplan.policy.models import NodeLabels
 
 _ALL: Final = (*Stage, "argocd", "flux")
 _OTHER_WAY_ROUND: Final = "reverting is the same the other way round"

@@ -16,8 +16,9 @@ from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, listed, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool, Stage
+from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.policy.models import Install
 
 
 def operator_changes(step: Step) -> Iterator[Change]:

@@ -15,10 +15,11 @@ from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import division, from_to, listed, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Allocation, Effect, Guard, Mig, Mps, Pool, Taint
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Pool
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Allocation, Effect, Guard, Taint
 
 
 def pool_changes(step: Step) -> Iterator[Change]:

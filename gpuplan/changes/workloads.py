@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, ObjectChange, of, worst
 from gpuplan.changes.step import Step, successors, told
-from gpuplan.planning.plan import Inference, Stage, Training, Workload
+from gpuplan.planning.plan import Stage, Workload
 from gpuplan.policy.differences import changed_fields
+from gpuplan.policy.models import Inference, Training
 from gpuplan.wording import count, joined
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
-from gpuplan.checks.handwritten.reading import entries, mapping, read, text
+from gpuplan.checks.handwritten.reading import mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
@@ -175,7 +175,7 @@ def _hand_written(plan: Plan) -> dict[str, set[Identity]]:
             _add(found, item.path, Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name))
     for kustomization in files.kustomizations:
         for kind, key in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
-            for _, entry in entries(kustomization, key):
+            for _, entry in kustomization.entries(key):
                 generator = mapping(entry)
                 if generator.get("behavior", "create") == "create":
                     namespace, name = text(generator.get("namespace")), text(generator.get("name"))

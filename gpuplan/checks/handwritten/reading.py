@@ -175,8 +175,8 @@ def _patches(kustomization: Kustomization) -> Iterator[tuple[Origin, str, str, _
     """Where each patch is, as the path of a file or as a text, and its target."""
     for at, entry, target in kustomization.patches:
         yield at / "patch", text(entry.get("path")), text(entry.get("patch")), target
-    for at, entry in kustomization.entries("patchesStrategicMerge"):
-        written = text(entry)
+    for at, patch in kustomization.entries("patchesStrategicMerge"):
+        written = text(patch)
         yield (at, "", written, {}) if "\n" in written else (at, written, "", {})
 
 

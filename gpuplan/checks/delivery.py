@@ -11,9 +11,9 @@ from gpuplan.checks.windows import duration_seconds
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Path, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Approval, Install, Plan, Stage
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
-from gpuplan.policy.models import Destination
+from gpuplan.policy.models import Approval, Destination, Install
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ from gpuplan.checks.handwritten.reading import mapping, sequence, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import Mig, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
 from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]

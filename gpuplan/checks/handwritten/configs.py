@@ -21,7 +21,7 @@ from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
-from gpuplan.planning.plan import ClusterMigStrategy
+from gpuplan.policy.models import ClusterMigStrategy
 from gpuplan.values import Value
 
 LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")

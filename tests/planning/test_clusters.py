@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.planning.plan import Approval, Cluster
+from gpuplan.planning.plan import Cluster
+from gpuplan.policy.enums import Approval
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import pool
 

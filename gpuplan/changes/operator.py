@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
-from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, openshift
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import section, without
 from gpuplan.changes.capacity import all_pods, pods_on
@@ -309,7 +309,7 @@ def _spec(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _olm(plan: Plan) -> Mapping[str, Any]:
-    bodies = [*olm.objects(plan), *(nfd.objects(plan) if plan.cluster.gpu_operator.spec.nfd else ())]
+    bodies = openshift.olm_objects(plan)
     return {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 
 NVIDIA_DRIVER: Final = {
     "apiVersion": "nvidia.com/v1alpha1",

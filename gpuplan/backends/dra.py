@@ -28,6 +28,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for unit in pool.units
         if unit.device_class
     }
+    if not classes:
+        return
     pools = about(*plan.pools)
     yield from (Manifest(Stage.SCHEDULING.value, classes[name], about=pools) for name in sorted(classes))
     for tenant in plan.tenants:

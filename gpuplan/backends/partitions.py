@@ -14,9 +14,10 @@ from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, NodeLabels, Plan, Platform, Pool, Stage
+from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import NodeLabels, Platform
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:

@@ -15,8 +15,9 @@ from gpuplan.backends.gpu_operator.openshift import olm_objects, privileged_name
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames, metrics
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import config_map
-from gpuplan.planning.plan import Install, Plan, Stage
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
+from gpuplan.policy.models import Install
 
 _FOLDER = Stage.GPU_OPERATOR.value
 

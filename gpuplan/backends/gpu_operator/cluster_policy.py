@@ -9,7 +9,8 @@ from gpuplan.backends.gpu_operator.settings import ConfigMapNames, merge, missin
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, nearest_line
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import read_rows
-from gpuplan.planning.plan import ClusterMigStrategy, GpuOperator, Plan, Platform
+from gpuplan.planning.plan import GpuOperator, Plan
+from gpuplan.policy.models import ClusterMigStrategy, Platform
 
 _FILE: Final = Path(__file__).with_name("cluster-policy.yaml")
 

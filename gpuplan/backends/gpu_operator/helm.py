@@ -22,7 +22,8 @@ from gpuplan.backends.gpu_operator.settings import (
 from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
 from gpuplan.manifests import HEADER, to_yaml
 from gpuplan.manifests.bodies import given
-from gpuplan.planning.plan import ClusterMigStrategy, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 
 FILE_NAME: Final = "values.yaml"
 

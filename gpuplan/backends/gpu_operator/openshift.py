@@ -13,7 +13,8 @@ from gpuplan.backends.gpu_operator.settings import label_namespaces, missing_tol
 from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.bodies import given, new_object
-from gpuplan.planning.plan import NodeLabels, Plan, Platform
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import NodeLabels, Platform
 
 _PACKAGE: Final = "gpu-operator-certified"
 

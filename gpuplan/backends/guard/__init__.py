@@ -16,10 +16,11 @@ from typing import Any, Final
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.manifests.bodies import new_object
 from gpuplan.manifests.templates import filled_body, read_rows
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Guard, NodeLabels, Plan, Platform, Pool, Stage
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Guard, NodeLabels, Platform
 
 _FILE: Final = Path(__file__).with_name("objects.yaml")
 _SCRIPT: Final = "guard.py"

@@ -28,11 +28,12 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Allocation, Plan, Pool, Stage, Tenant, Training
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool, Stage, Tenant
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tolerations import tolerations
 from gpuplan.planning.tree import Tree
+from gpuplan.policy.models import Allocation, Training
 
 _FOLDER: Final = Stage.SCHEDULING.value
 

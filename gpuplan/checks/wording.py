@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from typing import TypeVar
 
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.plan import Amount, Plan
+from gpuplan.planning.plan import Amount, Plan, Quota, Total, Workload
 from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
+
+T = TypeVar("T")
 
 
 def name_of(at: Origin) -> Origin:
@@ -29,6 +32,20 @@ def in_yaml(value: object) -> str:
 
 def add(amounts: Sequence[Amount]) -> Amount:
     return sum(amounts, start=0)
+
+
+def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
+    """Every item whose key an earlier one has, with the first of these."""
+    firsts: dict[Hashable, T] = {}
+    for item in items:
+        first = firsts.setdefault(key(item), item)
+        if first is not item:
+            yield item, first
+
+
+def units(part: Quota | Workload | Total) -> str:
+    """What is handed out, and by which pool."""
+    return f"`{part.unit.name}` of pool `{part.pool.name}`"
 
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:

@@ -305,6 +305,12 @@ class Pool(NamedTuple):
         return next((part for part in self.parts if part.find_unit(unit.name)), self)
 
     @property
+    def shares(self) -> TimeSlicing | Mps | None:
+        """How each device is divided into shares, if it is."""
+        found = self.sharing.time_slicing if isinstance(self.sharing, Mig) else self.sharing
+        return found if isinstance(found, TimeSlicing | Mps) else None
+
+    @property
     def runs_mps(self) -> bool:
         """Whether an MPS control daemon runs on nodes of at least one part of the pool."""
         return any(isinstance(part.sharing, Mps) and part.nodes.count for part in self.parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.planning.plan import Cluster
-from gpuplan.policy.enums import Approval
+from gpuplan.policy.models import Approval
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import pool
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
-from gpuplan.cli.commands import Verb, format_option
+from gpuplan.cli.commands import Verb, completing, format_option
 from gpuplan.cli.terminal import Terminal
 
 
-def _complete_gpu(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _gpus(_: click.Context) -> Iterable[str]:
     from gpuplan.catalog import load
 
-    return [name for name in load().ids() if name.lower().startswith(incomplete.lower())]
+    return load().ids()
 
 
 @click.command("catalog", cls=Verb)
-@click.argument("gpu", required=False, shell_complete=_complete_gpu)
+@click.argument("gpu", required=False, shell_complete=completing(_gpus))
 @format_option("table", "json")
 @click.pass_context
 def command(context: click.Context, gpu: str | None, format_: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -26,6 +26,15 @@ class Option(click.Option):
 def option(*names: str, section: str = "Options", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 - click's
     """`click.option` under a heading."""
     return click.option(*names, cls=Option, section=section, **attributes)
+
+
+def completing(known: Callable[[click.Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """What completes a word to one of these, whatever its letter case."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in known(context) if name.lower().startswith(incomplete.lower())]
+
+    return complete
 
 
 def format_option(people: str, *programs: str, what: str = "For people or for programs") -> Callable[[F], F]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuplan.cli.commands import Verb, format_option, option
-from gpuplan.cli.options import cluster_option, complete_pool, write_findings
+from gpuplan.cli.commands import Verb, completing, format_option, option
+from gpuplan.cli.options import cluster_option, pools, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
@@ -24,7 +24,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 
 
 @click.command("rollout", cls=Verb)
-@click.argument("pool", shell_complete=complete_pool)
+@click.argument("pool", shell_complete=completing(pools))
 @option(
     "--to",
     default="",

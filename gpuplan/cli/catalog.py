@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from gpuplan.cli.commands import Verb, completing, format_option
+from gpuplan.cli.commands import completing, format_option, verb
 from gpuplan.cli.terminal import Terminal
 
 
@@ -16,11 +16,10 @@ def _gpus(_: click.Context) -> Iterable[str]:
     return load().ids()
 
 
-@click.command("catalog", cls=Verb)
+@verb("catalog")
 @click.argument("gpu", required=False, shell_complete=completing(_gpus))
 @format_option("table", "json")
-@click.pass_context
-def command(context: click.Context, gpu: str | None, format_: str) -> None:
+def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     """List the GPU models, or one's MIG profiles and layouts.
 
     \b
@@ -30,7 +29,7 @@ def command(context: click.Context, gpu: str | None, format_: str) -> None:
     from gpuplan.catalog import load
     from gpuplan.views import catalog as views
 
-    terminal, catalog = Terminal.of(context), load()
+    catalog = load()
     gpus = catalog.all() if gpu is None else (catalog.find(gpu.upper()) or catalog.get(gpu),)
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
 import click
+
+from gpuplan.cli.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,6 +116,20 @@ class Reader(Verb):
                 "start it without `-OO`, or unset PYTHONOPTIMIZE",
             )
         return super().invoke(ctx)
+
+
+def verb(name: str, kind: type[Verb] = Verb, **attributes: str) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a verb of a function that is given the terminal first, and returns the exit code if it is not 0."""
+
+    def make(function: Callable[..., int | None]) -> click.Command:
+        @wraps(function)
+        @click.pass_context
+        def run(context: click.Context, /, *given: object, **options: object) -> None:
+            context.exit(function(Terminal.of(context), *given, **options) or 0)
+
+        return click.command(name, kind, **attributes)(run)
+
+    return make
 
 
 class Verbs(_Sections, click.Group):

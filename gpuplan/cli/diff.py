@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import Output, cluster_option, outputs_option, write_outputs
 from gpuplan.cli.terminal import Terminal
 from gpuplan.disturbance import ChangeClass
@@ -21,7 +21,7 @@ FORMATS = ("table", "markdown", "json")
 CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NONE)
 
 
-@click.command("diff", cls=Verb)
+@verb("diff")
 @click.argument("span", metavar="[REV..REV]", default="")
 @option(
     "--against",
@@ -50,16 +50,15 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
     section="Output",
     help="End with 1 only when something changes that is of this class or worse.",
 )
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     span: str,
     against: str,
     clusters: tuple[str, ...],
     pods: str | None,
     outputs: tuple[Output, ...],
     fail_on: str | None,
-) -> None:
+) -> int:
     """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
 
     Each change has a class, least first: none, metadata, quota, plugin-restart, admission, preemption-order,
@@ -82,12 +81,11 @@ def command(
 
     if span and against:
         raise click.UsageError(f"{span!r} names both sides: leave --against out.")
-    terminal = Terminal.of(context)
     diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods))
     write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
-    context.exit(_exit_code(diff, fail_on))
+    return _exit_code(diff, fail_on)
 
 
 def _read_pods(file: str | None) -> tuple[Pod, ...] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from gpuplan.cli.commands import Reader, completing
+from gpuplan.cli.commands import Reader, completing, verb
 from gpuplan.cli.terminal import Terminal
 
 
@@ -16,10 +16,9 @@ def _subjects(_: click.Context) -> Iterable[str]:
     return subjects()
 
 
-@click.command("explain", cls=Reader)
+@verb("explain", Reader)
 @click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(_subjects))
-@click.pass_context
-def command(context: click.Context, subject: str) -> None:
+def command(terminal: Terminal, subject: str) -> None:
     """Explain a rule, a field, a GPU or a scheduler.
 
     \b
@@ -30,5 +29,4 @@ def command(context: click.Context, subject: str) -> None:
     """
     from gpuplan.views.explain import explain
 
-    terminal = Terminal.of(context)
     terminal.print(explain(subject, terminal.out_theme))

@@ -191,7 +191,7 @@ def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
 
 
 def _losses(changes: ChangeSet, build: Build, wishes: _Wishes) -> tuple[Diagnostic, ...]:
-    from gpuplan.pipeline.pruning import judge_pruning
+    from gpuplan.pipeline.output import judge_pruning
 
     return tuple(judge_pruning(changes, build.report.clusters, out=wishes.out))
 

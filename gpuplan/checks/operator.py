@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.checks.handwritten.reading import Object, read
-from gpuplan.checks.layouts import mig_pools
+from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Plan

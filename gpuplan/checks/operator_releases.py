@@ -15,7 +15,7 @@ from gpuplan.catalog.operators import (
     nearest_line,
     parse_version,
 )
-from gpuplan.checks.layouts import mig_pools
+from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Plan, Pool

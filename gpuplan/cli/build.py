@@ -185,8 +185,9 @@ def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
         from gpuplan.views.changes import every_change
 
         terminal.say(every_change(changes, wishes.out))
-    terminal.say(_summary(terminal, changes, build, wishes))
-    terminal.say(_not_in_git(terminal, changes, wishes))
+    if not terminal.quiet:
+        terminal.say(_summary(terminal, changes, build, wishes))
+        terminal.say(_not_in_git(terminal, changes, wishes))
     return 0
 
 

@@ -116,7 +116,7 @@ def build(
     report = _report(repository, found)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
+    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
     more = [*rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
     unchecked, is_final = rendered.unchecked_kinds, False
     if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):

@@ -139,9 +139,11 @@ def judge_pruning(changes: ChangeSet, clusters: Collection[str], *, out: str) ->
 
     ``clusters`` are those that there are. Files that somebody has deleted already do not count.
     """
-    before, after = (Counter(map(owner, files)) for files in (changes.recorded.files, changes.planned.files))
     lost = Counter(owner(change.path) for change in changes.changes if change.path not in changes.desired)
     lost.pop("", None)
+    if not lost:
+        return
+    before, after = (Counter(map(owner, files)) for files in (changes.recorded.files, changes.planned.files))
     gone = [folder for folder in lost if not after[folder]]
     reduced = [folder for folder in lost if 0 < 2 * after[folder] < before[folder]]
     if sum(lost[folder] for folder in reduced) < _MANY:

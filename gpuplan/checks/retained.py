@@ -93,14 +93,8 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     """
     for what in _configs(plan):
         for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
-            message = f"`{what.spec.key}`: {problem.message}"
-            yield Finding(
-                what.at / "config" / problem.route,
-                message,
-                label=problem.label,
-                notes=("nodes with this entry would hand out no GPUs",),
-                help=problem.help,
-            )
+            at = what.at / "config" / problem.route
+            yield problem.found(at, "nodes with this entry would hand out no GPUs", what.spec.key)
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

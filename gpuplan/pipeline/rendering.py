@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
-from gpuplan.checks.handwritten.reading import HandFiles, entries, mapping, read, text
+from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
@@ -199,7 +199,7 @@ def _added(files: HandFiles) -> Iterator[tuple[str, Identity]]:
             yield item.path, Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name)
     for kustomization in files.kustomizations:
         for kind, key in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
-            for entry in (mapping(entry) for _, entry in entries(kustomization, key)):
+            for entry in (mapping(entry) for _, entry in kustomization.entries(key)):
                 if entry.get("behavior", "create") == "create":
                     identity = Identity("", kind, text(entry.get("namespace")), text(entry.get("name")))
                     yield f"{kustomization.folder}/", identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
@@ -285,6 +285,11 @@ def read_page(file: File) -> RulePage:
     fields = dict(line.split(": ", 1) for line in head.splitlines())
     is_ignorable = fields.get("ignorable") != "false"
     return RulePage(fields["name"], Severity(fields["severity"]), Family(fields["family"]), docs, is_ignorable)
+
+
+def rules_among(names: Mapping[str, object]) -> tuple[Rule, ...]:
+    """The rules among the names of a module, so that none is forgotten."""
+    return tuple(value for value in names.values() if isinstance(value, Rule))
 
 
 class RetiredRule(NamedTuple):

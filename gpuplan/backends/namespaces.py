@@ -20,9 +20,10 @@ from gpuplan.planning.grants import (
     has_admission_policies,
     parameters,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Role, Stage, Tenant, Unit
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Stage, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.subjects import RESOURCES, about
+from gpuplan.policy.models import Role
 
 _FOLDER = Stage.NAMESPACES.value
 

@@ -13,9 +13,10 @@ from typing import Any
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, NodeLabels, Plan, Platform, Pool, Stage, Taint
+from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import NodeLabels, Platform, Taint
 
 _FOLDER = Stage.PARTITIONS.value
 _TABLE = f"{_FOLDER}/node-groups.yaml"

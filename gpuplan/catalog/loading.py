@@ -12,14 +12,23 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import read_data
 from gpuplan.wording import listing
 
-_SUFFIX = ".yaml"
+
+@cache
+def facts(folder: str, name: str) -> Any:  # noqa: ANN401 - whoever reads a file knows what it holds
+    """What a file of facts beside the models says."""
+    return read_data((Path(__file__).with_name(folder) / name).read_text(encoding="utf-8"))
+
+
+def frozen(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its lists as tuples."""
+    return {key: tuple(part) if isinstance(part, list) else part for key, part in row.items()}
 
 
 @cache
 def load() -> Catalog:
     """The catalog that comes with gpuplan; the same object for the whole process."""
     folder = Path(__file__).with_name("data")  # importlib.resources would cost 4 ms of every start
-    files = {_id(file.name): file for file in folder.iterdir() if file.name.endswith(_SUFFIX)}
+    files = {file.stem.upper(): file for file in folder.iterdir() if file.suffix == ".yaml"}
     return Catalog(dict(sorted(files.items())))
 
 
@@ -70,52 +79,22 @@ class Catalog:
 def read_gpu(text: str) -> Gpu:
     """Make a model of a data file's text."""
     raw: dict[str, Any] = read_data(text)
-    mig: dict[str, Any] = raw.get("mig") or {}
-    major, minor = raw["compute_capability"].split(".")
-    return Gpu(
-        id=raw["id"],
-        name=raw["name"],
-        architecture=raw["architecture"],
-        compute_capability=(int(major), int(minor)),
-        memory_gib=raw["memory_gib"],
-        memory_mib=raw.get("memory_mib"),
-        supports_mig=bool(mig),
-        incomplete_reason=mig.get("incomplete", ""),
-        compute_slices=mig.get("compute_slices", 0),
-        memory_slices=mig.get("memory_slices", 0),
-        engines=Engines(**mig.get("engines", {})),
-        profiles=tuple(_profile(row) for row in mig.get("profiles", ())),
-        legacy_names={row["name"]: LegacyName(**row) for row in mig.get("legacy_names", ())},
-        min_drivers=mig.get("min_drivers", {}),
-        products=tuple(Product(**row) for row in raw["products"]),
-        pci=tuple(PciDevice(**row) for row in raw["pci"]),
-        notes=tuple(raw.get("notes", ())),
-        uncertain=tuple(raw.get("uncertain", ())),
-        sources=tuple(Source(key, citation) for key, citation in raw["sources"].items()),
-        read_on=raw["read_on"],
-    )
+    mig: dict[str, Any] = raw.pop("mig", None) or {}
+    made = {
+        "compute_capability": tuple(map(int, raw["compute_capability"].split("."))),
+        "supports_mig": bool(mig),
+        "incomplete_reason": mig.pop("incomplete", ""),
+        "engines": Engines(**mig.get("engines", {})),
+        "profiles": [_profile(row) for row in mig.get("profiles", ())],
+        "legacy_names": {row["name"]: LegacyName(**row) for row in mig.get("legacy_names", ())},
+        "products": [Product(**row) for row in raw["products"]],
+        "pci": [PciDevice(**row) for row in raw["pci"]],
+        "sources": [Source(*source) for source in raw["sources"].items()],
+    }
+    return Gpu(**frozen(raw | mig | made))
 
 
 def _profile(row: dict[str, Any]) -> Profile:
     size: int = row["memory_slices"]
-    return Profile(
-        name=row["name"],
-        compute_slices=row["compute_slices"],
-        memory_slices=size,
-        memory_gib=row.get("memory_gib"),
-        memory_mib=row.get("memory_mib"),
-        max_instances=row["max_instances"],
-        placements=tuple(Placement(start, size) for start in row["starts"]),
-        sm=row.get("sm"),
-        ce=row.get("ce"),
-        dec=row.get("dec"),
-        enc=row.get("enc"),
-        jpeg=row.get("jpeg"),
-        ofa=row.get("ofa"),
-        sources=tuple(row["sources"]),
-        derived=tuple(row.get("derived", ())),
-    )
-
-
-def _id(file_name: str) -> str:
-    return file_name.removesuffix(_SUFFIX).upper()
+    placements = [Placement(start, size) for start in row.pop("starts")]
+    return Profile(**frozen(row | {"placements": placements}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import NamedTuple
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
@@ -48,7 +49,7 @@ class Engines(NamedTuple):
     ofa: int | None = None
 
     def items(self) -> tuple[tuple[str, int | None], ...]:
-        return ("dec", self.dec), ("enc", self.enc), ("jpeg", self.jpeg), ("ofa", self.ofa)
+        return tuple(self._asdict().items())
 
 
 class Placement(NamedTuple):
@@ -83,17 +84,17 @@ class Profile(NamedTuple):
     name: str
     compute_slices: int
     memory_slices: int
-    memory_gib: float | None
-    memory_mib: int | None
     max_instances: int
     placements: tuple[Placement, ...]
-    sm: int | None
-    ce: int | None
-    dec: int | None
-    enc: int | None
-    jpeg: int | None
-    ofa: int | None
     sources: tuple[str, ...]
+    memory_gib: float | None = None
+    memory_mib: int | None = None
+    sm: int | None = None
+    ce: int | None = None
+    dec: int | None = None
+    enc: int | None = None
+    jpeg: int | None = None
+    ofa: int | None = None
     derived: tuple[str, ...] = ()
 
     @property
@@ -152,21 +153,21 @@ class Gpu(Value, eq=False):
     architecture: str
     compute_capability: tuple[int, int]
     memory_gib: int
-    memory_mib: int | None
     supports_mig: bool
     incomplete_reason: str
-    compute_slices: int
-    memory_slices: int
     engines: Engines
     profiles: tuple[Profile, ...]
     legacy_names: Mapping[str, LegacyName]
-    min_drivers: Mapping[str, str]
     products: tuple[Product, ...]
     pci: tuple[PciDevice, ...]
-    notes: tuple[str, ...]
-    uncertain: tuple[str, ...]
     sources: tuple[Source, ...]
     read_on: str
+    memory_mib: int | None = None
+    compute_slices: int = 0
+    memory_slices: int = 0
+    min_drivers: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -202,13 +203,5 @@ class Gpu(Value, eq=False):
         wanted = parse_profile(name)
         if wanted is None:
             return ()
-        same = [profile for profile in self.profiles if _is_same_kind(profile.parsed, wanted)]
+        same = [profile for profile in self.profiles if profile.parsed.kind == wanted.kind]
         return tuple(sorted(same, key=lambda profile: abs(profile.parsed.gigabytes - wanted.gigabytes)))
-
-
-def _is_same_kind(one: ProfileName, other: ProfileName) -> bool:
-    return (one.compute_slices, one.attributes, one.exclusions) == (
-        other.compute_slices,
-        other.attributes,
-        other.exclusions,
-    )

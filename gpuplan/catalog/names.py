@@ -43,6 +43,11 @@ class ProfileName(Value):
         return self.compute_instance_slices == self.compute_slices
 
     @property
+    def kind(self) -> tuple[object, ...]:
+        """What it has in common with the profiles of other sizes that are of its kind."""
+        return self.compute_slices, self.attributes, self.exclusions
+
+    @property
     def is_plain(self) -> bool:
         return not self.attributes and not self.exclusions
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
-from typing import Any, Final, Union
+from typing import Any, Final, NamedTuple, Union
 
-from gpuplan.documents import read_data
+from gpuplan.catalog.loading import facts, frozen
 from gpuplan.patterns import regex
 from gpuplan.values import Value
 
@@ -30,25 +30,28 @@ def parse_version(text: str) -> Version | None:
 class Line(Value):
     """A line of releases, such as v26.7, which has v26.7.0 and v26.7.1.
 
+    ``cdi`` and ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
-    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read. ``cdi`` and
-    ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
+    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read.
     """
 
     name: str
     version: Version
     device_plugin: Version
-    drivers: Mapping[str, str]
-    oldest_kubernetes: str
-    newest_kubernetes: str
     cdi: Mapping[str, bool]
     driver_fields: Mapping[str, str]
+    drivers: Mapping[str, str] = field(default_factory=dict)
+    oldest_kubernetes: str = ""
+    newest_kubernetes: str = ""
 
 
 @cache
 def lines() -> tuple[Line, ...]:
     """Every known line, oldest first."""
-    return tuple(_line(row) for row in _releases()["lines"])
+    return tuple(
+        Line(**{**row, "version": parse_version(row["name"]), "device_plugin": parse_version(row["device_plugin"])})
+        for row in _releases()["lines"]
+    )
 
 
 def find_line(release: str) -> Line | None:
@@ -70,20 +73,6 @@ def default_driver(release: str) -> str:
     return line.drivers.get(release, "") if line else ""
 
 
-def _line(row: Mapping[str, Any]) -> Line:
-    kubernetes: Mapping[str, str] = row.get("kubernetes", {})
-    return Line(
-        name=row["line"],
-        version=parse_version(row["line"]) or (),
-        device_plugin=parse_version(row["device_plugin"]) or (),
-        drivers=row.get("drivers", {}),
-        oldest_kubernetes=kubernetes.get("oldest", ""),
-        newest_kubernetes=kubernetes.get("newest", ""),
-        cdi=row["cdi"],
-        driver_fields=row["driver_fields"],
-    )
-
-
 # --- Drivers -----------------------------------------------------------------------------------------------------
 
 
@@ -102,10 +91,10 @@ class DriverDefect(Value):
     """
 
     effect: DriverEffect
-    versions: tuple[str, ...]
-    since: str
-    products: tuple[str, ...]
     source: str
+    versions: tuple[str, ...] = ()
+    since: str = ""
+    products: tuple[str, ...] = ()
 
     def has(self, driver: str) -> bool:
         """Whether the driver version has it."""
@@ -119,16 +108,8 @@ class DriverDefect(Value):
 
 @cache
 def driver_defects() -> tuple[DriverDefect, ...]:
-    return tuple(
-        DriverDefect(
-            effect=DriverEffect(row["effect"]),
-            versions=tuple(row.get("versions", ())),
-            since=row.get("since", ""),
-            products=tuple(row.get("products", ())),
-            source=row["source"],
-        )
-        for row in _releases()["drivers"]
-    )
+    rows = _releases()["drivers"]
+    return tuple(DriverDefect(**frozen({**row, "effect": DriverEffect(row["effect"])})) for row in rows)
 
 
 # --- Helm values -------------------------------------------------------------------------------------------------
@@ -264,20 +245,33 @@ def is_tolerated(tolerations: Sequence[object], key: str, value: str, effect: st
     )
 
 
+# --- What the chart renders --------------------------------------------------------------------------------------
+
+KindName = tuple[str, str]
+"""Group and kind; the core group is empty."""
+
+
+class ChartKinds(NamedTuple):
+    """Kinds of the objects that the chart renders, which no folder of the output holds, by where they live."""
+
+    cluster: frozenset[KindName]
+    namespaced: frozenset[KindName]
+
+
+@cache
+def chart_kinds() -> ChartKinds:
+    data = facts("operator_data", "chart-kinds.yaml")
+    return ChartKinds(*(frozenset((row["group"], row["kind"]) for row in data[scope]) for scope in ChartKinds._fields))
+
+
 # --- Data --------------------------------------------------------------------------------------------------------
 
 
-@cache
 def _releases() -> Mapping[str, Any]:
-    return _read("releases.yaml")
+    releases: Mapping[str, Any] = facts("operator_data", "releases.yaml")
+    return releases
 
 
-@cache
 def _helm_values() -> Mapping[str, Any]:
-    return _read("helm-values.yaml")
-
-
-def _read(name: str) -> Mapping[str, Any]:
-    text = (Path(__file__).with_name("operator_data") / name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = read_data(text)
-    return data
+    values: Mapping[str, Any] = facts("operator_data", "helm-values.yaml")
+    return values

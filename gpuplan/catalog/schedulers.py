@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from gpuplan.documents import read_data
+from gpuplan.catalog.loading import facts
 from gpuplan.values import Value
 
 
@@ -36,13 +35,13 @@ class Capability(Value):
     """
 
     support: Support
-    how: str
-    loss: str
-    lost: str
-    needs: Needs | None
-    setting: str
-    source: str
-    is_uncertain: bool
+    how: str = ""
+    loss: str = ""
+    lost: str = ""
+    needs: Needs | None = None
+    setting: str = ""
+    source: str = ""
+    is_uncertain: bool = False
 
 
 class Concept(Value):
@@ -80,10 +79,8 @@ def _by_id() -> Mapping[str, Concept]:
     return {concept.id: concept for concept in concepts()}
 
 
-@cache
 def _matrix() -> Mapping[str, Any]:
-    text = (Path(__file__).parent / "scheduler_data" / "capabilities.yaml").read_text(encoding="utf-8")
-    matrix: Mapping[str, Any] = read_data(text)
+    matrix: Mapping[str, Any] = facts("scheduler_data", "capabilities.yaml")
     return matrix
 
 
@@ -93,14 +90,5 @@ def _concept(row: Mapping[str, Any], schedulers: Mapping[str, Any]) -> Concept:
 
 
 def _capability(row: Mapping[str, Any], sources: str) -> Capability:
-    needs, source = row.get("needs"), row.get("source")
-    return Capability(
-        support=Support(row["support"]),
-        how=row.get("how", ""),
-        loss=row.get("loss", ""),
-        lost=row.get("lost", ""),
-        needs=Needs(needs) if needs else None,
-        setting=row.get("setting", ""),
-        source=f"{sources}{source}" if source else "",
-        is_uncertain=row.get("uncertain", False),
-    )
+    made = {"support": Support(row["support"]), "needs": Needs(row["needs"]) if "needs" in row else None}
+    return Capability(**{**row, **made, "source": f"{sources}{row['source']}" if "source" in row else ""})

@@ -12,7 +12,8 @@ from gpuplan.changes.pools import class_of_arrival
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Argocd, Flux, Mig, NodeLabels, Plan, Stage
+from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
+from gpuplan.policy.models import NodeLabels
 
 
 def added(plan: Plan) -> Change:

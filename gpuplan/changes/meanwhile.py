@@ -11,19 +11,8 @@ from gpuplan.catalog import resource_suffix
 from gpuplan.changes.bodies import items, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
-    MIG_CONFIG_LABEL,
-    Allocation,
-    Approval,
-    ClusterMigStrategy,
-    Mig,
-    MigStrategy,
-    NodeLabels,
-    Plan,
-    Pool,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Mig, Plan, Pool
+from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.wording import joined
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.kinds import ChangeClass, worst
-from gpuplan.planning.plan import Amount, Plan, Window
+from gpuplan.planning.plan import Amount, Plan
 from gpuplan.planning.subjects import Part, subject_of
+from gpuplan.policy.models import Window
 from gpuplan.values import Value
 
 __all__ = [

@@ -16,8 +16,9 @@ from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, from_to, names, nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import UNREAD, GpuOperator, Install, Plan, Pool, Stage
+from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.policy.models import Install
 
 _NO_NAMES: Final = ConfigMapNames("")
 """ConfigMaps' names follow from what is in them, which is compared by itself."""

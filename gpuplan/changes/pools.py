@@ -15,20 +15,11 @@ from gpuplan.changes.pairing import successors
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import (
-    MIG_CONFIG_LABEL,
-    Allocation,
-    Effect,
-    Guard,
-    Mig,
-    Mps,
-    Plan,
-    Pool,
-    Taint,
-)
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Plan, Pool
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Allocation, Effect, Guard, Taint
 
 """Their objects of a pool cannot go while work is in them.
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from gpuplan.changes.model import Change, ChangeClass, ObjectChange, change_of, worst
 from gpuplan.changes.wording import NOTHING_RUNS, REVERT
-from gpuplan.planning.plan import Inference, Plan, Stage, Training, Workload
+from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.policy.differences import changed_fields
+from gpuplan.policy.models import Inference, Training
 from gpuplan.wording import count, joined
 
 

@@ -2,88 +2,20 @@
 
 from __future__ import annotations
 
-from gpuplan.checks import (
-    admission,
-    argocd,
-    dashboards,
-    dra,
-    flux,
-    guard,
-    handwritten,
-    helm_values,
-    kai,
-    kueue,
-    layout_devices,
-    mig,
-    mig_drivers,
-    monitoring,
-    names,
-    node_labels,
-    nodes,
-    openshift,
-    operator,
-    operator_nodes,
-    operator_releases,
-    pools,
-    preemption,
-    priorities,
-    profiles,
-    quotas,
-    retained,
-    rollout,
-    runai,
-    schedulers,
-    sharing,
-    splits,
-    tenants,
-    workload_sums,
-    workloads,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+from gpuplan.checks import handwritten
 from gpuplan.checks.handwritten.reading import read
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 
 CHECKS: tuple[Check[Plan], ...] = (
-    *checks_in(
-        admission,
-        argocd,
-        dashboards,
-        dra,
-        flux,
-        guard,
-        helm_values,
-        kai,
-        kueue,
-        layout_devices,
-        mig,
-        mig_drivers,
-        monitoring,
-        names,
-        node_labels,
-        nodes,
-        openshift,
-        operator,
-        operator_nodes,
-        operator_releases,
-        pools,
-        preemption,
-        priorities,
-        profiles,
-        quotas,
-        retained,
-        rollout,
-        runai,
-        schedulers,
-        sharing,
-        splits,
-        tenants,
-        workload_sums,
-        workloads,
-    ),
+    *checks_in(*(import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if not found.ispkg)),
     *handwritten.FILE_CHECKS,
 )
-"""A module of checks that is not named here fails a test."""
+"""All that the modules of this package declare, by the modules' names."""
 
 
 def run(plan: Plan) -> tuple[Diagnostic, ...]:

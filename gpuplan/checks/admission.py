@@ -9,7 +9,8 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, PodSecurity, PriorityClass, Tenant
+from gpuplan.planning.plan import Plan, PriorityClass, Tenant
+from gpuplan.policy.models import PodSecurity
 from gpuplan.wording import listing
 
 

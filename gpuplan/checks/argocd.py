@@ -10,8 +10,9 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Install, Plan, Stage
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
+from gpuplan.policy.models import Install
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
 

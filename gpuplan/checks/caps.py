@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpuplan.checks.wording import add
-from gpuplan.planning.plan import Amount, Cap, Plan, Quota, Tenant, UnitKey
+from gpuplan.planning.plan import Amount, Plan, Quota, Tenant, UnitKey
+from gpuplan.policy.models import Cap
 
 
 class Grant(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
-from gpuplan.checks.losses import losses
-from gpuplan.checks.uses import Use, uses
+from gpuplan.checks.losses import Use, losses, uses
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SchedulerTraits

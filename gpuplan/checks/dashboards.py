@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Dashboards, Plan, Platform
+from gpuplan.planning.plan import Dashboards, Plan
+from gpuplan.policy.models import Platform
 
 _CONSOLE = "console.openshift.io/"
 _DASHBOARD = f"{_CONSOLE}dashboard"

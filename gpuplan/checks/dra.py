@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Allocation, Fraction, Mig, Mps, Plan, Pool, Sharing, TimeSlicing
+from gpuplan.planning.plan import Fraction, Mig, Mps, Plan, Pool, Sharing, TimeSlicing
+from gpuplan.policy.models import Allocation
 from gpuplan.wording import listing
 
 _CLAIMS_SINCE = (1, 34)

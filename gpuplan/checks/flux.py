@@ -8,7 +8,8 @@ from gpuplan.checks.node_labels import key_fault, value_fault
 from gpuplan.checks.registry import check
 from gpuplan.checks.windows import duration_seconds
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Approval, Install, Plan
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Approval, Install
 
 # --- Windows -----------------------------------------------------------------------------------------------------
 

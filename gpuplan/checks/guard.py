@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Guard, NodeLabels, Plan, Pool
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Plan, Pool
 from gpuplan.planning.projects import seconds
+from gpuplan.policy.models import Guard, NodeLabels
 
 
 @check("GPU740", "guard-never-runs", Severity.WARNING)

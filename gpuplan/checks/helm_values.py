@@ -15,8 +15,9 @@ from gpuplan.catalog.operators import (
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import ClusterMigStrategy, Install, Mig, Monitoring, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import Mig, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
 from gpuplan.values import Value
 from gpuplan.wording import closest, listing
 

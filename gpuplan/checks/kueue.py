@@ -14,8 +14,9 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.evictions import pairs_within
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
-from gpuplan.planning.plan import Allocation, Fraction, Plan, Pool, Unit
+from gpuplan.planning.plan import Fraction, Plan, Pool, Unit
 from gpuplan.planning.schedulers.kueue import KUEUE
+from gpuplan.policy.models import Allocation
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of

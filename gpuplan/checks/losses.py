@@ -1,11 +1,12 @@
-"""What a scheduler, the plan's own or another, would lose of this very plan."""
+"""What a plan asks of its scheduler that not every one keeps: where it does, and where a scheduler would lose it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Support
-from gpuplan.checks import uses
 from gpuplan.checks.caps import (
     cap_field,
     cap_of,
@@ -16,28 +17,32 @@ from gpuplan.checks.caps import (
     is_bounded,
     shortfalls,
 )
-from gpuplan.checks.ladder import Ladder
-from gpuplan.checks.uses import FindUses, Use
 from gpuplan.checks.wording import add, number
+from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.evictions import pairs_within
-from gpuplan.planning.plan import (
-    Allocation,
-    Amount,
-    Cap,
-    Mig,
-    Plan,
-    Pool,
-    Quota,
-    Tenant,
-    Training,
-    Unit,
-    UnitKey,
-)
-from gpuplan.planning.preemption import Party, evictions
+from gpuplan.planning.plan import Fraction, Mig, Plan, Pool, PriorityClass, Quota, Tenant, Unit, UnitKey, Workload
+from gpuplan.planning.preemption import Condition, evictions
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.policy.models import Allocation, Cap, Inference, Training
 from gpuplan.wording import listing
+
+
+class Use(NamedTuple):
+    """A place in the policy, and what it asks for there."""
+
+    at: Origin
+    text: str
+
+
+Uses = Iterator[Use]
+FindUses = Callable[[Plan], Iterable[Use]]
+
+
+def uses(plan: Plan, concept: str) -> tuple[Use, ...]:
+    """The places where the plan asks for a concept of the capability matrix."""
+    return tuple(USES[concept](plan))
 
 
 def losses(plan: Plan, concept: str, scheduler: SchedulerTraits) -> tuple[Use, ...]:
@@ -49,7 +54,7 @@ def losses(plan: Plan, concept: str, scheduler: SchedulerTraits) -> tuple[Use, .
     kept = scheduler.capability(concept)
     if kept.support is Support.EXACT:
         return ()
-    find = PLACES[kept.lost] if kept.lost else uses.USES[concept]
+    find = PLACES[kept.lost] if kept.lost else USES[concept]
     return tuple(find(plan if plan.scheduler is scheduler else plan.under(scheduler)))
 
 
@@ -70,133 +75,194 @@ def contended(plan: Plan) -> frozenset[UnitKey]:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _undivided(plan: Plan) -> Iterator[Use]:
+def _tenants(find: Callable[[Tenant], Uses], among: Callable[[Plan], Container[str]] | None = None) -> FindUses:
+    """What each tenant asks for; only if its name is ``among`` these, who are looked for where there is a choice."""
+
+    def found(plan: Plan) -> Uses:
+        asked = [(tenant.name, use) for tenant in plan.tenants for use in find(tenant)]
+        names = among(plan) if among and asked else ()
+        return (use for name, use in asked if among is None or name in names)
+
+    return found
+
+
+def _namespaces(tenant: Tenant) -> Uses:
+    if len(tenant.spec.namespaces) > 1 and tenant.quotas:
+        yield Use((tenant.at / "namespaces").key, f"`{tenant.name}` has {len(tenant.spec.namespaces)} namespaces")
+
+
+def _parent(tenant: Tenant) -> Uses:
+    if tenant.parent is not None:
+        yield Use(tenant.at / "parent", f"`{tenant.name}` is part of `{tenant.parent}`")
+
+
+def _weight(tenant: Tenant) -> Uses:
+    if tenant.surplus_weight != 1:
+        yield Use(tenant.at / "surplus" / "weight", f"`{tenant.name}` has weight {number(tenant.surplus_weight)}")
+
+
+def _rank(tenant: Tenant) -> Uses:
+    if tenant.spec.surplus.rank != 0:
+        yield Use(tenant.at / "surplus" / "rank", f"`{tenant.name}` has rank {tenant.spec.surplus.rank}")
+
+
+def _protections(tenant: Tenant) -> Uses:
+    yield from _preempt_protection(tenant)
+    yield from _reclaim_protection(tenant)
+
+
+def _preempt_protection(tenant: Tenant) -> Uses:
+    if tenant.spec.protect.preempt is not None:
+        yield Use(tenant.at / "protect" / "preempt", f"`{tenant.name}`: {tenant.spec.protect.preempt}")
+
+
+def _reclaim_protection(tenant: Tenant) -> Uses:
+    if tenant.spec.protect.reclaim is not None:
+        yield Use(tenant.at / "protect" / "reclaim", f"`{tenant.name}`: {tenant.spec.protect.reclaim}")
+
+
+def _class_access(tenant: Tenant) -> Uses:
+    if tenant.priority_classes:
+        names = listing([found.name for found in tenant.priority_classes])
+        yield Use((tenant.at / "priorityClasses").key, f"`{tenant.name}` may name {names}")
+
+
+def _order(tenant: Tenant) -> Uses:
+    """Where some of the tenant's pods may go before others."""
+    if len({found.spec.value for found in tenant.priority_classes}) > 1:
+        yield from _class_access(tenant)
+
+
+def _several_pools(tenant: Tenant) -> Uses:
+    names = sorted({quota.pool.name for quota in tenant.quotas})
+    if len(names) > 1:
+        yield Use((tenant.at / "quotas").key, f"`{tenant.name}` has quotas on {listing(names)}")
+
+
+def _undivided(plan: Plan) -> Uses:
     """Tenants whose namespaces are meant to share a quota; a `split` says what each has, which any scheduler keeps."""
-    for tenant in plan.tenants:
-        if len(tenant.spec.namespaces) > 1:
-            for quota in tenant.quotas:
-                if not quota.split and cap_of(plan, quota) != 0:
-                    several = f"{len(tenant.spec.namespaces)} namespaces"
-                    yield Use(quota.at, f"`{tenant.name}` shares `{quota.unit.name}` among {several}")
+    for tenant, quota in each_quota(plan):
+        several = len(tenant.spec.namespaces)
+        if several > 1 and not quota.split and cap_of(plan, quota) != 0:
+            yield Use(quota.at, f"`{tenant.name}` shares `{quota.unit.name}` among {several} namespaces")
 
 
-def _exceeded_parents(plan: Plan) -> Iterator[Use]:
+def _exceeded_parents(plan: Plan) -> Uses:
     """Parents' quotas of which more may be used.
 
     A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
     form a circle, that is reported for itself.
     """
-    for envelope in envelopes(plan):
-        if any(above.parent == envelope.tenant.name for above in plan.tree.above(envelope.tenant)):
+    for parent, quota, children in envelopes(plan):
+        bound = cap_of(plan, quota)
+        promised = add([part.guaranteed for _, part in children])
+        is_in_circle = any(above.parent == parent.name for above in plan.tree.above(parent))
+        if bound is None or is_in_circle or promised > quota.guaranteed:
             continue
-        bound = cap_of(plan, envelope.quota)
-        own = [bound] if envelope.tenant.spec.namespaces else []
-        caps = [*own, *(cap_of(plan, quota) for _, quota in envelope.children)]
-        known = [cap for cap in caps if cap is not None]
-        exceeds = len(known) < len(caps) or (bound is not None and add(known) > bound)
-        if bound is not None and exceeds and envelope.promised <= envelope.quota.guaranteed:
-            used = add(known) if len(known) == len(caps) else None
-            yield _exceeded(plan, envelope.tenant, envelope.quota, bound, used)
+        own = [bound] if parent.spec.namespaces else []
+        caps = [*own, *(cap_of(plan, part) for _, part in children)]
+        known = add([cap for cap in caps if cap is not None])
+        if None in caps or known > bound:
+            who = "it and its children" if own else "its children"
+            most = "no bound" if None in caps else number(known)
+            text = f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {who} {most}"
+            yield Use(quota.at / cap_field(plan), text)
 
 
-def _exceeded(plan: Plan, parent: Tenant, quota: Quota, bound: Amount, used: Amount | None) -> Use:
-    who = "it and its children" if parent.spec.namespaces else "its children"
-    most = "no bound" if used is None else number(used)
-    text = f"`{parent.name}` has {number(bound)} `{quota.unit.name}`, {who} {most}"
-    return Use(quota.at / cap_field(plan), text)
-
-
-def _below_departments(plan: Plan) -> Iterator[Use]:
+def _below_departments(plan: Plan) -> Uses:
     """Tenants whose parent has a parent itself."""
     for tenant in plan.tenants:
         if len(plan.tree.path(tenant)) > 2:
             yield Use(tenant.at / "parent", f"`{tenant.name}` is part of `{tenant.parent}`, which has a parent itself")
 
 
-def _contended_weights(plan: Plan) -> Iterator[Use]:
-    found = [tenant for tenant in plan.tenants if tenant.surplus_weight != 1]
-    for tenant in _borrowers(plan, found):
-        yield uses.weight(tenant)
-
-
-def _contended_ranks(plan: Plan) -> Iterator[Use]:
-    found = [tenant for tenant in plan.tenants if tenant.spec.surplus.rank != 0]
-    for tenant in _borrowers(plan, found):
-        yield uses.rank(tenant)
-
-
-def _borrowers(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
-    """Those of the tenants that, themselves or below them, may borrow a contended unit."""
-    if not tenants:
-        return
+def _borrowers(plan: Plan) -> frozenset[str]:
+    """The tenants that, themselves or below them, may borrow a contended unit."""
     keys = contended(plan)
-    wanted = {
+    return frozenset(
         above.name
         for tenant, quota in each_quota(plan)
         if quota.key in keys and quota.may_borrow
         for above in plan.tree.path(tenant)
-    }
-    for tenant in tenants:
-        if tenant.name in wanted:
-            yield tenant
+    )
 
 
-def _contended_protections(plan: Plan) -> Iterator[Use]:
-    """Protections of tenants whose pods may have to go for anybody's."""
-    for tenant in _concerned(plan, [tenant for tenant in plan.tenants if _is_protected(tenant)]):
-        yield from uses.preempt_protection(tenant)
-        yield from uses.reclaim_protection(tenant)
+def _concerned(plan: Plan) -> frozenset[str]:
+    """The tenants that have a quota on a contended unit."""
+    keys = contended(plan)
+    return frozenset(tenant.name for tenant, quota in each_quota(plan) if quota.key in keys)
 
 
-def _queued_protections(plan: Plan) -> Iterator[Use]:
-    """Protections that a queue ignores: among its own pods where some go before others, of borrowed units in any."""
-    found = [tenant for tenant in plan.tenants if _is_protected(tenant)]
-    for tenant in found:
-        if uses.has_order(tenant):
-            yield from uses.preempt_protection(tenant)
-    for tenant in _borrowers(plan, found):
-        yield from uses.reclaim_protection(tenant)
+def _ordered(plan: Plan) -> frozenset[str]:
+    return frozenset(tenant.name for tenant in plan.tenants for _ in _order(tenant))
 
 
-def _unequal_protections(plan: Plan) -> Iterator[Use]:
-    """Protections in pools whose tenants do not all ask for the same, of both kinds."""
+def _unequal(plan: Plan) -> frozenset[str]:
+    """The tenants in pools whose tenants do not all ask for the same protection, of both kinds."""
     asked: dict[str, set[int]] = {}
-    for tenant in plan.tenants:
-        times = {seconds(duration or "") for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)}
-        for quota in tenant.quotas:
-            asked.setdefault(quota.pool.name, set()).update(times)
-    unequal = {pool for pool, times in asked.items() if len(times) > 1}
-    for tenant in plan.tenants:
-        if any(quota.pool.name in unequal for quota in tenant.quotas):
-            yield from uses.preempt_protection(tenant)
-            yield from uses.reclaim_protection(tenant)
+    for tenant, quota in each_quota(plan):
+        times = (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)
+        asked.setdefault(quota.pool.name, set()).update(seconds(time or "") for time in times)
+    return frozenset(tenant.name for tenant, quota in each_quota(plan) if len(asked[quota.pool.name]) > 1)
 
 
-def _unnamed_ranks(plan: Plan) -> Iterator[Use]:
-    """Ranks that have one name with another."""
+def _of_one_rank(plan: Plan) -> frozenset[str]:
+    """The tenants whose ranks have one name with another."""
     names = ranks(plan.tenants)
-    shared = [rank for rank, name in names.items() if list(names.values()).count(name) > 1]
-    for tenant in plan.tenants:
-        if tenant.spec.surplus.rank in shared and tenant.spec.surplus.rank != 0:
-            yield uses.rank(tenant)
+    shared = {rank for rank, name in names.items() if list(names.values()).count(name) > 1}
+    return frozenset(tenant.name for tenant in plan.tenants if tenant.spec.surplus.rank in shared)
 
 
-def _is_protected(tenant: Tenant) -> bool:
-    return tenant.spec.protect.preempt is not None or tenant.spec.protect.reclaim is not None
-
-
-def _concerned(plan: Plan, tenants: list[Tenant]) -> Iterator[Tenant]:
-    """Those of the tenants that have a quota on a contended unit."""
-    keys = contended(plan) if tenants else frozenset()
-    for tenant in tenants:
-        if any(quota.key in keys for quota in tenant.quotas):
-            yield tenant
+def _queued_protections(plan: Plan) -> Uses:
+    """Protections that a queue ignores: among its own pods where some go before others, of borrowed units in any."""
+    yield from _tenants(_preempt_protection, _ordered)(plan)
+    yield from _tenants(_reclaim_protection, _borrowers)(plan)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
-def _shared_caps(plan: Plan) -> Iterator[Use]:
+def _quotas(find: Callable[[Tenant, Quota], Uses]) -> FindUses:
+    return lambda plan: (use for tenant, quota in each_quota(plan) for use in find(tenant, quota))
+
+
+def _guarantee(tenant: Tenant, quota: Quota) -> Uses:
+    if quota.guaranteed > 0:
+        text = f"`{tenant.name}` is guaranteed {number(quota.guaranteed)} `{quota.unit.name}` of `{quota.pool.name}`"
+        yield Use(quota.at / "guaranteed", text)
+
+
+def _limit(tenant: Tenant, quota: Quota) -> Uses:
+    if quota.may_borrow:
+        most = "any number of" if quota.limit is None else number(quota.limit)
+        text = f"`{tenant.name}` may use {most} `{quota.unit.name}`, and {number(quota.guaranteed)} are guaranteed"
+        yield Use(quota.at / "limit", text)
+
+
+def _lending_bound(tenant: Tenant, quota: Quota) -> Uses:
+    if quota.lendable < quota.guaranteed:
+        text = f"`{tenant.name}` lends {number(quota.lendable)} of {number(quota.guaranteed)}"
+        yield Use(quota.at / "lendable", text)
+
+
+def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Uses:
+    """Units of one pool; or only those of which a ResourceQuota lets the tenant have more than is guaranteed."""
+    by_pool: dict[str, list[Quota]] = {}
+    for quota in tenant.quotas:
+        by_pool.setdefault(quota.pool.name, []).append(quota)
+    for pool, quotas in by_pool.items():
+        units = [quota.unit.name for quota in quotas]
+        is_wanted = not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
+        if len(set(units)) > 1 and is_wanted:
+            yield Use(quotas[0].at, f"`{tenant.name}` has {listing(units)} of `{pool}`")
+
+
+def _mixed_units(tenant: Tenant) -> Uses:
+    """Units that one number counts together."""
+    return _several_units(tenant, with_surplus=True)
+
+
+def _shared_caps(plan: Plan) -> Uses:
     """Pools of one tenant that a ResourceQuota cannot tell apart."""
     for tenant in plan.tenants:
         for resource, quotas in granted_together(tenant):
@@ -205,74 +271,86 @@ def _shared_caps(plan: Plan) -> Iterator[Use]:
                 yield Use(quotas[1].at / "pool", f"`{resource}` is what `{tenant.name}` has of {names}")
 
 
-def _mixed_units(plan: Plan) -> Iterator[Use]:
-    """Units of one pool that one number counts together, and that no ResourceQuota keeps to their guarantees."""
-    for tenant in plan.tenants:
-        for quotas in uses.several_units(tenant):
-            if not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas):
-                yield uses.units(tenant, quotas)
-
-
-def _short_guarantees(plan: Plan) -> Iterator[Use]:
+def _short_guarantees(plan: Plan) -> Uses:
     """Guarantees for which the others' caps leave no room."""
     for grants in grants_by_unit(plan).values():
         for short in shortfalls(grants, grants[0].quota.unit.capacity):
-            yield uses.guarantee(short.grant.tenant, short.grant.quota)
+            yield from _guarantee(short.grant.tenant, short.grant.quota)
 
 
-def _limits_not_given(plan: Plan) -> Iterator[Use]:
+def _limits_not_given(plan: Plan) -> Uses:
     """Limits that are no cap, or whose units nobody gives back."""
-    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
-        yield from uses.limits(plan)
-        return
-    keys = contended(plan)
+    lost = None if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED else contended(plan)
     for tenant, quota in each_quota(plan):
-        if quota.may_borrow and quota.key in keys:
-            yield uses.limit(tenant, quota)
+        if lost is None or quota.key in lost:
+            yield from _limit(tenant, quota)
 
 
-def _lent_without_bound(plan: Plan) -> Iterator[Use]:
+def _lent_without_bound(plan: Plan) -> Uses:
     """Bounds on what is lent of contended units that somebody else may borrow."""
     bounded = [(tenant, quota) for tenant, quota in each_quota(plan) if quota.lendable < quota.guaranteed]
-    if not bounded:
-        return
-    keys = contended(plan)
-    borrowers: dict[UnitKey, set[str]] = {}
-    for tenant, quota in each_quota(plan):
-        if tenant.spec.namespaces and quota.may_borrow and quota.key in keys:
-            borrowers.setdefault(quota.key, set()).add(tenant.name)
+    keys = contended(plan) if bounded else ()
+    borrowers: dict[UnitKey, set[str]] = {key: set() for key in keys}
+    for tenant, quota in each_quota(plan) if keys else ():
+        if tenant.spec.namespaces and quota.may_borrow and quota.key in borrowers:
+            borrowers[quota.key].add(tenant.name)
     for tenant, quota in bounded:
         if borrowers.get(quota.key, set()) - {tenant.name}:
-            yield uses.lending_bound(tenant, quota)
+            yield from _lending_bound(tenant, quota)
 
 
 # --- Priorities --------------------------------------------------------------------------------------------------
 
 
-def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
+class Ladder:
+    """Classes by value, lowest first; what is above one of them is found without a look at all the others."""
+
+    def __init__(self, classes: Iterable[PriorityClass]) -> None:
+        self._classes = sorted(classes, key=lambda found: found.spec.value)
+        self._values = [found.spec.value for found in self._classes]
+        self._names = [found.name for found in self._classes]
+
+    def above(self, value: int) -> Sequence[PriorityClass]:
+        return self._classes[bisect_right(self._values, value) :]
+
+    def names_above(self, value: int) -> Sequence[str]:
+        return self._names[bisect_right(self._values, value) :]
+
+    def names_below(self, value: int) -> Sequence[str]:
+        return self._names[: bisect_left(self._values, value)]
+
+
+def _classes(find: Callable[[PriorityClass], Uses]) -> FindUses:
+    return lambda plan: (use for found in plan.priority_classes for use in find(found))
+
+
+def _calm_class(found: PriorityClass) -> Uses:
+    if not found.spec.preempts:
+        yield Use(found.at / "preempts", f"pods of `{found.name}` evict nobody")
+
+
+def _safe_class(found: PriorityClass) -> Uses:
+    if not found.spec.preemptible:
+        yield Use(found.at / "preemptible", f"pods of `{found.name}` are not to be evicted")
+
+
+def _evictions_across_tenants(plan: Plan) -> Uses:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
-    keys = contended(plan)
     victims: dict[str, set[str]] = {}
-    for eviction in evictions(plan) if keys else ():
-        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
-            for name, users in _users(eviction.evictors).items():
-                others = {party.tenant for party in eviction.victims if users - {party.tenant}}
-                victims.setdefault(name, set()).update(others)
+    for eviction in evictions(plan):
+        if Condition.POOL_FULL in eviction.when:
+            users: dict[str | None, set[str]] = {}
+            for party in eviction.evictors:
+                users.setdefault(party.priority_class, set()).add(party.tenant)
+            for name, tenants in users.items():
+                others = {party.tenant for party in eviction.victims if tenants - {party.tenant}}
+                victims.setdefault(name or "", set()).update(others)
     for found in plan.priority_classes:
         if names := victims.get(found.name):
             yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(sorted(names))}")
 
 
-def _users(parties: Iterable[Party]) -> Mapping[str, set[str]]:
-    """The tenants of the parties, by the class that they name."""
-    users: dict[str, set[str]] = {}
-    for party in parties:
-        if party.priority_class is not None:
-            users.setdefault(party.priority_class, set()).add(party.tenant)
-    return users
-
-
-def _evictable(plan: Plan) -> Iterator[Use]:
+def _evictable(plan: Plan) -> Uses:
     """Classes that are not to be evicted, below others that evict."""
     ladder = Ladder(found for found in plan.priority_classes if found.spec.preempts)
     for found in plan.priority_classes:
@@ -281,43 +359,102 @@ def _evictable(plan: Plan) -> Iterator[Use]:
             yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(evictors)}")
 
 
-def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
+def _evictable_in_queues(plan: Plan) -> Uses:
     """Classes that are not to be evicted, but are by higher ones of a tenant's own or where the tenant borrows.
 
     A queue evicts for all of its classes or for none.
     """
-    borrowers = {tenant.name for tenant in _borrowers(plan, list(plan.tenants))}
+    borrowers, lent = _borrowers(plan), dict[str, list[str]]()
     evictors: dict[str, set[str]] = {}
     for tenant in plan.tenants:
+        for found in tenant.priority_classes if tenant.name in borrowers else ():
+            lent.setdefault(found.name, []).append(tenant.name)
         for higher, lower in pairs_within(plan.scheduler, tenant):
             evictors.setdefault(lower.name, set()).add(higher.name)
     for found in plan.priority_classes:
-        if found.spec.preemptible:
-            continue
-        if above := sorted(evictors.get(found.name, ())):
-            yield Use(found.at / "preemptible", f"pods of `{found.name}` are evicted by those of {listing(above)}")
-        lent = [
-            tenant.name
-            for tenant in plan.tenants
-            if tenant.name in borrowers and found.name in [item.name for item in tenant.priority_classes]
-        ]
-        if lent:
-            yield Use(found.at / "preemptible", f"pods of `{found.name}` give back what {listing(lent)} borrowed")
+        at = found.at / "preemptible"
+        if found.name in evictors and not found.spec.preemptible:
+            yield Use(at, f"pods of `{found.name}` are evicted by those of {listing(sorted(evictors[found.name]))}")
+        if found.name in lent and not found.spec.preemptible:
+            yield Use(at, f"pods of `{found.name}` give back what {listing(lent[found.name])} borrowed")
 
 
-def _evicting_all_the_same(plan: Plan) -> Iterator[Use]:
-    """Classes that are to evict nobody, in tenants whose work of theirs evicts some."""
-    victims: dict[str, set[str]] = {}
+def calm_evictors(plan: Plan) -> Iterator[tuple[Tenant, PriorityClass, list[str]]]:
+    """The classes of each tenant that are to evict nobody, and do: with the names of those whose pods go."""
     for tenant in plan.tenants:
-        for higher, lower in pairs_within(plan.scheduler, tenant) if tenant.spec.namespaces and tenant.quotas else ():
-            victims.setdefault(higher.name, set()).add(lower.name)
-    for found in plan.priority_classes:
-        if found.name in victims and not found.spec.preempts:
-            below = listing(sorted(victims[found.name]))
-            yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {below}")
+        below: dict[str, list[str]] = {}
+        has_units = any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
+        for higher, lower in pairs_within(plan.scheduler, tenant) if has_units else ():
+            if not higher.spec.preempts:
+                below.setdefault(higher.name, []).append(lower.name)
+        yield from ((tenant, found, below[found.name]) for found in tenant.priority_classes if found.name in below)
 
 
-# --- Pools and workloads -----------------------------------------------------------------------------------------
+def evicting_all_the_same(plan: Plan) -> Iterator[tuple[PriorityClass, list[str]]]:
+    """The same of all tenants together, with the names sorted."""
+    victims: dict[str, set[str]] = {}
+    for _, found, below in calm_evictors(plan):
+        victims.setdefault(found.name, set()).update(below)
+    return ((found, sorted(victims[found.name])) for found in plan.priority_classes if found.name in victims)
+
+
+def _evicting_all_the_same(plan: Plan) -> Uses:
+    for found, below in evicting_all_the_same(plan):
+        yield Use(found.at / "preempts", f"pods of `{found.name}` evict those of {listing(below)}")
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+def _pools(find: Callable[[Pool], Uses]) -> FindUses:
+    return lambda plan: (use for pool in plan.pools for use in find(pool))
+
+
+def _parts(find: Callable[[Pool], Uses]) -> FindUses:
+    """What the pools ask for, each as a rollout divides it."""
+    return lambda plan: (use for pool in plan.parts for use in find(pool))
+
+
+def _whole_gpus(pool: Pool) -> Uses:
+    if pool.find_unit("gpu"):
+        yield Use(pool.sharing.at.key, f"pool `{pool.name}`")
+
+
+def _mig(pool: Pool) -> Uses:
+    if isinstance(pool.sharing, Mig):
+        yield Use(pool.sharing.at.key, f"pool `{pool.name}`")
+
+
+def _shares(pool: Pool) -> Uses:
+    if pool.shares:
+        yield Use(pool.shares.at.key, f"pool `{pool.name}`")
+
+
+def _fractions(pool: Pool) -> Uses:
+    if isinstance(pool.sharing, Fraction):
+        yield Use(pool.sharing.at.key, f"pool `{pool.name}`")
+
+
+def _topology(pool: Pool) -> Uses:
+    if pool.spec.topology:
+        yield Use((pool.at / "topology").key, f"pool `{pool.name}` knows {listing(pool.spec.topology)}")
+
+
+def _placement(pool: Pool) -> Uses:
+    if pool.spec.placement is not None:
+        yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.spec.placement}")
+
+
+def _claims(pool: Pool) -> Uses:
+    if pool.spec.allocation is Allocation.DRA:
+        yield Use(pool.at / "allocation", f"pool `{pool.name}`")
+
+
+def _unequal_devices(pool: Pool) -> Uses:
+    """Devices that are claimed, and not worth the same."""
+    for use in _claims(pool) if len({unit.gpu_weight for unit in pool.units}) > 1 else ():
+        yield use._replace(text=f"{listing([unit.name for unit in pool.units])} of pool `{pool.name}`")
+
 
 # KAI-Scheduler reads a MIG resource's size from its name; what it cannot read costs nothing
 # (`pkg/scheduler/api/common_info/resources/mig.go`).
@@ -332,31 +469,76 @@ def uncounted_profiles(pool: Pool) -> tuple[Unit, ...]:
     return tuple(unit for unit, resource in named if not _KAI_COUNTS.fullmatch(resource))
 
 
-def _uncounted_mig(plan: Plan) -> Iterator[Use]:
+def _uncounted_mig(pool: Pool) -> Uses:
     """Partitions without a size in their name, and whole GPUs beside partitioned ones."""
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig):
-            lost = [unit.name for unit in uncounted_profiles(pool)]
-            lost += ["gpu"] if pool.find_unit("gpu") else []
-            if lost:
-                yield Use(pool.sharing.layout_at, f"{listing(lost)} of pool `{pool.name}`")
+    if isinstance(pool.sharing, Mig):
+        lost = [unit.name for unit in uncounted_profiles(pool)]
+        lost += ["gpu"] if pool.find_unit("gpu") else []
+        if lost:
+            yield Use(pool.sharing.layout_at, f"{listing(lost)} of pool `{pool.name}`")
 
 
-def _unequal_devices(plan: Plan) -> Iterator[Use]:
-    """Pools whose claimed devices are not worth the same."""
-    for pool in plan.pools:
-        if pool.spec.allocation is Allocation.DRA and len({unit.gpu_weight for unit in pool.units}) > 1:
-            names = listing([unit.name for unit in pool.units])
-            yield Use(pool.at / "allocation", f"{names} of pool `{pool.name}`")
+# --- Workloads ---------------------------------------------------------------------------------------------------
 
 
-def _partial_gangs(plan: Plan) -> Iterator[Use]:
-    """Gangs that are not all pods of their workload."""
-    for workload in plan.workloads:
-        match workload.work:
-            case Training(gang=int() as gang, pods=pods) if 1 < gang < pods:
-                yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+def _workloads(find: Callable[[Workload], Uses]) -> FindUses:
+    return lambda plan: (use for workload in plan.workloads for use in find(workload))
 
+
+def _fraction_range(workload: Workload) -> Uses:
+    fraction = workload.fraction
+    if fraction and fraction.least < fraction.most:
+        least, most = number(fraction.least), number(fraction.most)
+        yield Use(fraction.at, f"`{workload.name}` has {least} to {most} of a GPU")
+
+
+def _gang(workload: Workload) -> Uses:
+    match workload.work:
+        case Training(gang=int() as gang, pods=pods) if gang > 1:
+            yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+
+
+def _partial_gang(workload: Workload) -> Uses:
+    """A gang that is not all pods of its workload."""
+    match workload.work:
+        case Training(gang=int() as gang, pods=pods) if gang < pods:
+            yield from _gang(workload)
+
+
+def _autoscaler(workload: Workload) -> Uses:
+    match workload.work:
+        case Inference(autoscaling=scaling) if scaling:
+            at = workload.work_at / "autoscaling"
+            yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {scaling.max_replicas} pods")
+
+
+USES: Mapping[str, FindUses] = {
+    "namespaces": _tenants(_namespaces),
+    "parent": _tenants(_parent),
+    "pool": _tenants(_several_pools),
+    "unit": _tenants(_several_units),
+    "guaranteed": _quotas(_guarantee),
+    "limit": _quotas(_limit),
+    "lendable": _quotas(_lending_bound),
+    "surplus-weight": _tenants(_weight),
+    "surplus-rank": _tenants(_rank),
+    "protect": _tenants(_protections),
+    "priority": _tenants(_order),
+    "preemptible": _classes(_safe_class),
+    "preempts": _classes(_calm_class),
+    "class-access": _tenants(_class_access),
+    "whole-gpus": _parts(_whole_gpus),
+    "mig": _parts(_mig),
+    "shares": _parts(_shares),
+    "fraction": _parts(_fractions),
+    "fraction-range": _workloads(_fraction_range),
+    "gang": _workloads(_gang),
+    "topology": _pools(_topology),
+    "placement": _pools(_placement),
+    "autoscaling": _workloads(_autoscaler),
+    "dra": _pools(_claims),
+}
+"""How each concept of the capability matrix is found, by its id."""
 
 PLACES: Mapping[str, FindUses] = {
     "undivided": _undivided,
@@ -365,20 +547,20 @@ PLACES: Mapping[str, FindUses] = {
     "short-guarantees": _short_guarantees,
     "limits-not-given": _limits_not_given,
     "lent-without-bound": _lent_without_bound,
-    "contended-weights": _contended_weights,
-    "contended-ranks": _contended_ranks,
-    "contended-protections": _contended_protections,
+    "contended-weights": _tenants(_weight, _borrowers),
+    "contended-ranks": _tenants(_rank, _borrowers),
+    "contended-protections": _tenants(_protections, _concerned),
     "evictions-across-tenants": _evictions_across_tenants,
     "evictable": _evictable,
     "queued-protections": _queued_protections,
     "evictable-in-queues": _evictable_in_queues,
     "evicting-all-the-same": _evicting_all_the_same,
-    "partial-gangs": _partial_gangs,
-    "mixed-units": _mixed_units,
-    "uncounted-mig": _uncounted_mig,
-    "unequal-devices": _unequal_devices,
+    "partial-gangs": _workloads(_partial_gang),
+    "mixed-units": _tenants(_mixed_units),
+    "uncounted-mig": _parts(_uncounted_mig),
+    "unequal-devices": _pools(_unequal_devices),
     "below-departments": _below_departments,
-    "unnamed-ranks": _unnamed_ranks,
-    "unequal-protections": _unequal_protections,
+    "unnamed-ranks": _tenants(_rank, _of_one_rank),
+    "unequal-protections": _tenants(_protections, _unequal),
 }
 """Where less is lost than what is asked for, by the name that the capability matrix gives it (`lost`)."""

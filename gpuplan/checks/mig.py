@@ -18,7 +18,8 @@ from gpuplan.checks.layouts import (
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal, RefusedBy, fits, nearest_layouts
-from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, MigStrategy, Plan
+from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Plan
+from gpuplan.policy.models import MigStrategy
 from gpuplan.values import Value
 from gpuplan.wording import listing
 

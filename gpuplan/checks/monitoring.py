@@ -10,7 +10,8 @@ from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
-from gpuplan.planning.plan import Plan, Platform
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Platform
 from gpuplan.wording import closest, listing
 
 # --- Alerts ------------------------------------------------------------------------------------------------------

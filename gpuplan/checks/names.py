@@ -13,16 +13,8 @@ from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import (
-    MIG_CONFIG_LABEL,
-    POOL_LABEL,
-    Layout,
-    Mig,
-    Plan,
-    Platform,
-    Pool,
-    Tenant,
-)
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Layout, Mig, Plan, Pool, Tenant
+from gpuplan.policy.models import Platform
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
 from gpuplan.policy.walking import Name, names_in, naming_of
 from gpuplan.wording import listing

@@ -8,17 +8,9 @@ from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import LONGEST_NAME
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    POOL_LABEL,
-    Mig,
-    NodeLabels,
-    Plan,
-    Pool,
-    with_places,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, Pool, with_places
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
+from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 

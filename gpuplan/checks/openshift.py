@@ -11,7 +11,8 @@ from gpuplan.checks.handwritten.reading import mapping, read, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
-from gpuplan.planning.plan import Install, NodeLabels, Plan, Platform, Stage, with_places
+from gpuplan.planning.plan import Plan, Stage, with_places
+from gpuplan.policy.models import Install, NodeLabels, Platform
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.layouts import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import ClusterMigStrategy, Install, MigStrategy, Plan, Platform
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import ClusterMigStrategy, Install, MigStrategy, Platform
 
 # --- MIG strategy ------------------------------------------------------------------------------------------------
 

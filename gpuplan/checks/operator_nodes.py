@@ -8,7 +8,8 @@ from gpuplan.catalog.operators import OPERAND_TOLERATIONS, is_tolerated
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_features import writes_nfd
-from gpuplan.planning.plan import Install, NodeLabels, Plan, Pool, Taint, with_places
+from gpuplan.planning.plan import Plan, Pool, with_places
+from gpuplan.policy.models import Install, NodeLabels, Taint
 
 
 @check("GPU608", "taint-not-tolerated", Severity.WARNING)

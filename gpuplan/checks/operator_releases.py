@@ -18,7 +18,8 @@ from gpuplan.catalog.operators import (
 from gpuplan.checks.layouts import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Install, MigStrategy, Plan, Pool
+from gpuplan.planning.plan import Plan, Pool
+from gpuplan.policy.models import Install, MigStrategy
 from gpuplan.wording import listing
 
 _PLUGIN_THAT_TELLS_SUFFIXES_APART = (0, 20)

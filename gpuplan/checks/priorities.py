@@ -1,12 +1,12 @@
-"""Checks on priority classes (GPU500-509)."""
+"""Checks on priority classes (GPU500-509), and on whom they evict all the same (GPU590)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuplan.checks.ladder import Ladder
+from gpuplan.checks.losses import Ladder, evicting_all_the_same
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of, severity_of_loss
+from gpuplan.checks.wording import name_of, repeats, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Plan, PriorityClass
 from gpuplan.wording import listing
@@ -28,16 +28,15 @@ def priority_out_of_range(plan: Plan) -> Iterator[Finding]:
     Only the order of the values counts: small numbers do as well.
     """
     for found in plan.priority_classes:
-        if not LOWEST <= found.spec.value <= HIGHEST:
-            nearest = HIGHEST if found.spec.value > HIGHEST else LOWEST
+        is_high = found.spec.value > HIGHEST
+        if is_high or found.spec.value < LOWEST:
+            nearest = HIGHEST if is_high else LOWEST
             yield Finding(
                 found.at / "value",
                 f"priority class `{found.name}` has the value {found.spec.value}",
-                label=f"the {'highest' if nearest == HIGHEST else 'lowest'} is {nearest}",
+                label=f"the {'highest' if is_high else 'lowest'} is {nearest}",
                 notes=(f"values run from {LOWEST} to {HIGHEST}; those above are the system's own",),
-                help=f"write `value: {nearest}`, or a smaller number"
-                if nearest == HIGHEST
-                else f"write `value: {nearest}`",
+                help=f"write `value: {nearest}`{', or a smaller number' if is_high else ''}",
             )
 
 
@@ -74,18 +73,15 @@ def equal_priorities(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give each class its own value. Where both mean the same, one class will do.
     """
-    first_of: dict[int, PriorityClass] = {}
-    for found in plan.priority_classes:
-        first = first_of.setdefault(found.spec.value, found)
-        if first is not found:
-            yield Finding(
-                found.at / "value",
-                f"priority classes `{first.name}` and `{found.name}` have the same value",
-                label=f"{found.spec.value}, too",
-                related=(Label(first.at / "value", f"`{first.name}`"),),
-                notes=("neither goes before the other, and neither may evict the other",),
-                help="give one of them a higher value, or keep one class",
-            )
+    for found, first in repeats((found.spec.value, found) for found in plan.priority_classes):
+        yield Finding(
+            found.at / "value",
+            f"priority classes `{first.name}` and `{found.name}` have the same value",
+            label=f"{found.spec.value}, too",
+            related=(Label(first.at / "value", f"`{first.name}`"),),
+            notes=("neither goes before the other, and neither may evict the other",),
+            help="give one of them a higher value, or keep one class",
+        )
 
 
 @check("GPU503", "several-default-classes")
@@ -181,10 +177,8 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the class the highest value, or write `preempts: false` on those above it.
     """
-    if not plan.scheduler.evicts_by_priority_alone:
-        return
-    ladder = Ladder([found for found in plan.priority_classes if found.spec.preempts])
-    for found in plan.priority_classes:
+    ladder = Ladder(found for found in plan.priority_classes if found.spec.preempts)
+    for found in plan.priority_classes if plan.scheduler.evicts_by_priority_alone else ():
         evictors = () if found.spec.preemptible else ladder.above(found.spec.value)
         if evictors:
             names = listing(ladder.names_above(found.spec.value))
@@ -192,7 +186,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
                 found.at / "preemptible",
                 f"pods of class `{found.name}` can be evicted by pods of {names}",
                 label=f"nothing protects the value {found.spec.value}",
-                related=_values(evictors),
+                related=_values(evictors, "preempts"),
                 notes=("kube-scheduler evicts any lower value; no field of a PriorityClass protects a pod",),
                 help=f"raise `{found.name}` above {evictors[-1].spec.value}, or write `preempts: false` on {names}",
                 severity=severity_of_loss(plan, Severity.WARNING),
@@ -211,16 +205,11 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `preempts` out on a higher class, or write `preemptible: false` here to say what happens.
     """
-    is_wanted = any(found.spec.preempts for found in plan.priority_classes)
-    if not plan.scheduler.evicts_by_priority_alone or not is_wanted:
-        return
-    ladder, evictors = (
-        Ladder(plan.priority_classes),
-        Ladder([item for item in plan.priority_classes if item.spec.preempts]),
-    )
-    for found in plan.priority_classes:
+    highest = max((found.spec.value for found in plan.priority_classes if found.spec.preempts), default=None)
+    ladder = Ladder(plan.priority_classes if highest is not None else ())
+    for found in plan.priority_classes if plan.scheduler.evicts_by_priority_alone else ():
         higher = ladder.above(found.spec.value) if found.spec.preemptible else ()
-        if higher and not evictors.above(found.spec.value):
+        if higher and highest is not None and highest <= found.spec.value:
             yield Finding(
                 found.at / "preemptible",
                 f"no class evicts pods of `{found.name}`",
@@ -258,5 +247,29 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _values(classes: Sequence[PriorityClass], suffix: str = "preempts") -> tuple[Label, ...]:
-    return tuple(Label(found.at / "value", f"`{found.name}` {suffix}") for found in classes[:4])
+def _values(classes: Sequence[PriorityClass], told: str) -> tuple[Label, ...]:
+    return tuple(Label(found.at / "value", f"`{found.name}` {told}") for found in classes[:4])
+
+
+@check("GPU590", "preempts-all-the-same", Severity.NOTE)
+def preempts_all_the_same(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler or Run:ai, a class that says `preempts: false` evicts others all the same.
+
+    ## Why
+    `preemptionPolicy: Never` is a word to kube-scheduler. KAI-Scheduler compares values alone: within a queue, work of
+    a higher class takes the place of preemptible work of a lower one (`pkg/scheduler/actions/preempt`). Run:ai's
+    scheduler is the one that it was made from.
+
+    ## Instead
+    Give such classes the same value as those that they must not evict, or accept it. With `onLoss: refuse` this is an
+    error.
+    """
+    for found, below in evicting_all_the_same(plan) if plan.scheduler.evicts_preemptible_alone else ():
+        yield Finding(
+            found.at / "preempts",
+            f"pods of class `{found.name}` evict pods of {listing(below)} with {plan.scheduler.title}",
+            label="looked at by kube-scheduler alone",
+            notes=(f"`{found.name}` has the value {found.spec.value}, and within a tenant the higher value wins",),
+            help="see `gpuplan show --preemption` for who can evict whom",
+            severity=severity_of_loss(plan, Severity.NOTE),
+        )

@@ -25,10 +25,8 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement import Refusal
 from gpuplan.planning.plan import (
     Amount,
-    Cap,
     Fraction,
     Mig,
-    MigStrategy,
     Mps,
     Plan,
     Pool,
@@ -40,6 +38,7 @@ from gpuplan.planning.plan import (
     UnitKey,
 )
 from gpuplan.planning.schedulers import keepers
+from gpuplan.policy.models import Cap, MigStrategy
 from gpuplan.wording import SHOWN, count, joined, listing
 
 # --- Sums --------------------------------------------------------------------------------------------------------

@@ -5,24 +5,40 @@ What each scheduler keeps is data, the capability matrix; these say where a poli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gpuplan.catalog.schedulers import Concept, Needs, Support, concepts, get_concept
-from gpuplan.checks.losses import losses, uncounted_profiles
-from gpuplan.checks.registry import check
-from gpuplan.checks.uses import Use, uses
+from gpuplan.checks.caps import cap_field
+from gpuplan.checks.losses import Use, losses, uncounted_profiles, uses
+from gpuplan.checks.registry import Check, check, only_if
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Cap, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.plan import Fraction, Mig, Plan, Pool
 from gpuplan.planning.schedulers import keepers
 from gpuplan.wording import joined, listing
 
 # --- What is kept in part, or not at all -------------------------------------------------------------------------
 
 
-@check("GPU511", "parent-does-not-bound", Severity.NOTE)
-def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
+def _lost(
+    code: str, name: str, *concepts: str, place: str = "kind", when: Callable[[Plan], bool] = lambda _: True
+) -> Callable[[Callable[[], None]], Check[Plan]]:
+    """Declare a check of what is lost of concepts of the capability matrix; the function is but its page."""
+
+    def declare(page: Callable[[], None]) -> Check[Plan]:
+        def find(plan: Plan) -> Iterator[Finding]:
+            for concept in concepts:
+                yield from _losses(plan, concept, place)
+
+        find.__doc__ = page.__doc__
+        return only_if(when)(check(code, name, Severity.NOTE)(find))
+
+    return declare
+
+
+@_lost("GPU511", "parent-does-not-bound", "parent", when=lambda plan: not plan.scheduler.counts_tenants)
+def parent_does_not_bound() -> None:
     """On plain Kubernetes, a tenant's children may together use more than their parent.
 
     ## Why
@@ -32,12 +48,10 @@ def parent_does_not_bound(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Lower the children's caps until they fit into the parent's, or use a scheduler with a tree of queues.
     """
-    if not plan.scheduler.counts_tenants:
-        yield from _losses(plan, "parent")
 
 
-@check("GPU512", "limit-not-allowed", Severity.NOTE)
-def limit_not_allowed(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU512", "limit-not-allowed", "limit", place="cap", when=lambda plan: cap_field(plan) == "guaranteed")
+def limit_not_allowed() -> None:
     """On plain Kubernetes with `cap: guaranteed`, tenants cannot use more than their guarantee.
 
     ## Why
@@ -47,12 +61,10 @@ def limit_not_allowed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or write `cap: limit`: then tenants may use more, and guarantees hold as far as the caps fit.
     """
-    if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED:
-        yield from _losses(plan, "limit", place="cap")
 
 
-@check("GPU513", "lendable-not-kept", Severity.NOTE)
-def lendable_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU513", "lendable-not-kept", "lendable")
+def lendable_not_kept() -> None:
     """Tenants bound what others may borrow of their guarantee, and the scheduler cannot.
 
     ## Why
@@ -63,11 +75,10 @@ def lendable_not_kept(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `lendable` out where it cannot be kept, or lower the others' limits until the caps fit into the pool.
     """
-    yield from _losses(plan, "lendable")
 
 
-@check("GPU514", "surplus-not-divided", Severity.NOTE)
-def surplus_not_divided(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU514", "surplus-not-divided", "surplus-weight", "surplus-rank")
+def surplus_not_divided() -> None:
     """Tenants have a weight or a rank in the surplus, and the scheduler knows none.
 
     ## Why
@@ -78,12 +89,10 @@ def surplus_not_divided(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `surplus` at its defaults where it cannot be kept, or use KAI-Scheduler, which knows both.
     """
-    yield from _losses(plan, "surplus-weight")
-    yield from _losses(plan, "surplus-rank")
 
 
-@check("GPU515", "protection-not-kept", Severity.NOTE)
-def protection_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU515", "protection-not-kept", "protect")
+def protection_not_kept() -> None:
     """Tenants ask for a minimum run time before eviction, and the scheduler knows none, or one for all.
 
     ## Why
@@ -94,11 +103,10 @@ def protection_not_kept(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `protect` out where it cannot be kept; let long runs write checkpoints, or give them a higher priority class.
     """
-    yield from _losses(plan, "protect")
 
 
-@check("GPU530", "namespaces-counted-apart", Severity.NOTE)
-def namespaces_counted_apart(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU530", "namespaces-counted-apart", "namespaces", when=lambda plan: plan.scheduler.has_projects)
+def namespaces_counted_apart() -> None:
     """On a cluster with Run:ai, the namespaces of one tenant are meant to share a quota.
 
     ## Why
@@ -109,12 +117,10 @@ def namespaces_counted_apart(plan: Plan) -> Iterator[Finding]:
     Say with `split` what each namespace has, or give the tenant one namespace. On plain Kubernetes a tenant without
     a `split` is an error.
     """
-    if plan.scheduler.has_projects:
-        yield from _losses(plan, "namespaces")
 
 
-@check("GPU531", "units-counted-together", Severity.NOTE)
-def units_counted_together(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU531", "units-counted-together", "unit")
+def units_counted_together() -> None:
     """A tenant has several units of one pool, which the scheduler counts as one number.
 
     ## Why
@@ -125,11 +131,10 @@ def units_counted_together(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give each unit a pool of its own, or leave `limit` out.
     """
-    yield from _losses(plan, "unit")
 
 
-@check("GPU532", "priority-across-tenants", Severity.NOTE)
-def priority_across_tenants(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU532", "priority-across-tenants", "priority")
+def priority_across_tenants() -> None:
     """On plain Kubernetes, pods of one tenant may evict those of another from units that both may use.
 
     ## Why
@@ -140,11 +145,10 @@ def priority_across_tenants(plan: Plan) -> Iterator[Finding]:
     Lower the limits until all caps fit into the pool, write `preempts: false` on the class, or use a scheduler that
     compares pods of one tenant only.
     """
-    yield from _losses(plan, "priority")
 
 
-@check("GPU533", "never-evicted-not-kept", Severity.NOTE)
-def never_evicted_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU533", "never-evicted-not-kept", "preemptible", when=lambda plan: plan.scheduler.leaves_preemption_to_queues)
+def never_evicted_not_kept() -> None:
     """On a cluster with Kueue, pods of a class that says `preemptible: false` are evicted all the same.
 
     ## Why
@@ -155,12 +159,10 @@ def never_evicted_not_kept(plan: Plan) -> Iterator[Finding]:
     Keep such work within the guarantee: leave `limit` out for the tenant that names the class. KAI-Scheduler and Run:ai
     keep it there themselves.
     """
-    if plan.scheduler.leaves_preemption_to_queues:
-        yield from _losses(plan, "preemptible")
 
 
-@check("GPU534", "fraction-does-not-grow", Severity.NOTE)
-def fraction_does_not_grow(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU534", "fraction-does-not-grow", "fraction-range", when=lambda plan: plan.scheduler.has_fractions)
+def fraction_does_not_grow() -> None:
     """A workload asks for a range of a GPU, and the scheduler hands out fixed fractions.
 
     ## Why
@@ -170,12 +172,10 @@ def fraction_does_not_grow(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write one number, as much as the pod needs at its busiest, or accept that it stays at `min`.
     """
-    if plan.scheduler.has_fractions:
-        yield from _losses(plan, "fraction-range")
 
 
-@check("GPU535", "gang-not-kept", Severity.NOTE)
-def gang_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU535", "gang-not-kept", "gang")
+def gang_not_kept() -> None:
     """A training job's pods must start together, and the scheduler starts them as they come.
 
     ## Why
@@ -185,11 +185,10 @@ def gang_not_kept(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use a scheduler that knows gangs; with Kueue, let the gang be as large as the job.
     """
-    yield from _losses(plan, "gang")
 
 
-@check("GPU536", "topology-not-kept", Severity.NOTE)
-def topology_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU536", "topology-not-kept", "topology")
+def topology_not_kept() -> None:
     """A pool says where its nodes are, and the scheduler does not look.
 
     ## Why
@@ -199,11 +198,10 @@ def topology_not_kept(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `topology` out, give pods an affinity to a rack by hand, or use a scheduler that knows topology.
     """
-    yield from _losses(plan, "topology")
 
 
-@check("GPU537", "placement-not-kept", Severity.NOTE)
-def placement_not_kept(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU537", "placement-not-kept", "placement")
+def placement_not_kept() -> None:
     """A pool asks for bin packing or spreading, and the scheduler has one way for the whole cluster.
 
     ## Why
@@ -213,11 +211,10 @@ def placement_not_kept(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `placement` out and configure kube-scheduler, or use KAI-Scheduler or Run:ai, which place by pool.
     """
-    yield from _losses(plan, "placement")
 
 
-@check("GPU538", "claims-not-counted", Severity.NOTE)
-def claims_not_counted(plan: Plan) -> Iterator[Finding]:
+@_lost("GPU538", "claims-not-counted", "dra")
+def claims_not_counted() -> None:
     """A pool is allocated by DRA, and the scheduler does not count claims as the policy does.
 
     ## Why
@@ -228,39 +225,43 @@ def claims_not_counted(plan: Plan) -> Iterator[Finding]:
     Give each unit a pool of its own, write `allocation: devicePlugin` for the pool, or use plain Kubernetes or Kueue,
     which count by device class.
     """
-    yield from _losses(plan, "dra")
 
 
-def _losses(plan: Plan, concept: str, place: str = "kind") -> Iterator[Finding]:
+def _losses(plan: Plan, concept: str, place: str) -> Iterator[Finding]:
     """One finding for all that is lost in one way: it is the cluster that loses it, and a fleet has many tenants."""
     scheduler = plan.cluster.scheduler
-    found = losses(plan, concept, plan.scheduler)
-    if found:
-        kept = plan.scheduler.capability(concept)
-        title = get_concept(concept).title
-        verb = "does not keep" if kept.support is Support.IMPOSSIBLE else "keeps only in part:"
-        yield Finding(
+    kept = plan.scheduler.capability(concept)
+    verb = "does not keep" if kept.support is Support.IMPOSSIBLE else "keeps only in part:"
+    if found := losses(plan, concept, plan.scheduler):
+        yield _asked(
+            found,
             scheduler.at / place,
-            f"{plan.scheduler.title} {verb} {title}",
-            label=_asked_for(found),
-            related=_places(found),
-            notes=(kept.loss, *_more(found)),
-            help=f"see `gpuplan explain scheduler/{scheduler.kind}` for what it keeps, `gpuplan show --scheduler` for "
-            "what another would",
+            f"{plan.scheduler.title} {verb} {get_concept(concept).title}",
+            f"see `gpuplan explain scheduler/{scheduler.kind}` for what it keeps, `gpuplan show --scheduler` for what "
+            "another would",
+            notes=(kept.loss,),
             severity=severity_of_loss(plan, Severity.NOTE),
         )
 
 
-def _asked_for(found: tuple[Use, ...]) -> str:
-    return "asked for in one place" if len(found) == 1 else f"asked for in {len(found)} places"
-
-
-def _places(found: tuple[Use, ...]) -> tuple[Label, ...]:
-    return tuple(Label(use.at, use.text) for use in found[:_SHOWN])
-
-
-def _more(found: tuple[Use, ...]) -> tuple[str, ...]:
-    return (f"{len(found) - _SHOWN} more like these",) if len(found) > _SHOWN else ()
+def _asked(
+    found: tuple[Use, ...],
+    at: Origin,
+    message: str,
+    help_: str,
+    *,
+    notes: tuple[str, ...] = (),
+    severity: Severity | None = None,
+) -> Finding:
+    return Finding(
+        at,
+        message,
+        label="asked for in one place" if len(found) == 1 else f"asked for in {len(found)} places",
+        related=tuple(Label(use.at, use.text) for use in found[:_SHOWN]),
+        notes=(*notes, f"{len(found) - _SHOWN} more like these") if len(found) > _SHOWN else notes,
+        help=help_,
+        severity=severity,
+    )
 
 
 _SHOWN = 3
@@ -290,14 +291,12 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     """
     loses_shares = plan.scheduler.capability("shares").support is Support.IMPOSSIBLE
     for pool in plan.parts:
-        sharing = pool.sharing
-        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        if isinstance(sharing, Fraction) and not plan.scheduler.has_fractions:
+        if isinstance(pool.sharing, Fraction) and not plan.scheduler.has_fractions:
             yield _fraction_without_scheduler(plan, pool)
-        elif isinstance(slicing, TimeSlicing | Mps) and loses_shares:
-            yield _shares_without_count(plan, pool, slicing.at)
-        elif isinstance(sharing, Mig) and plan.scheduler.reads_sizes_from_names:
-            yield from _profiles_without_count(plan, pool, sharing.layout_at)
+        elif pool.shares and loses_shares:
+            yield _shares_without_count(plan, pool, pool.shares.at)
+        elif isinstance(pool.sharing, Mig) and plan.scheduler.reads_sizes_from_names:
+            yield from _profiles_without_count(plan, pool, pool.sharing.layout_at)
 
 
 def _fraction_without_scheduler(plan: Plan, pool: Pool) -> Finding:
@@ -385,25 +384,18 @@ def no_admission_policies(plan: Plan) -> Iterator[Finding]:
     Upgrade the cluster, or enforce the same rules with an admission webhook. With `onLoss: refuse` this is an error.
     """
     if plan.tenants and not has_admission_policies(plan.cluster):
+        titles = joined([concept.title for concept, _ in _needing(plan, Needs.ADMISSION)])
         yield Finding(
             plan.cluster.at / "kubernetes",
             f"Kubernetes {plan.cluster.spec.kubernetes} cannot keep tenants to their own pools and priority classes",
             label="admission policies came with 1.30",
             notes=(
                 "written for tenants: Namespaces, ResourceQuotas and RoleBindings",
-                *_kept_by_admission(plan),
+                *((f"{plan.scheduler.title} keeps by admission policies alone: {titles}",) if titles else ()),
             ),
             help="upgrade the cluster to 1.30 or later",
             severity=severity_of_loss(plan, Severity.WARNING),
         )
-
-
-def _kept_by_admission(plan: Plan) -> Iterator[str]:
-    """What of the plan only admission policies keep."""
-    found = _needing(plan, Needs.ADMISSION)
-    if found:
-        titles = joined([concept.title for concept, _ in found])
-        yield f"{plan.scheduler.title} keeps by admission policies alone: {titles}"
 
 
 @check("GPU539", "scheduler-needs-configuration", Severity.NOTE)
@@ -420,15 +412,9 @@ def scheduler_needs_configuration(plan: Plan) -> Iterator[Finding]:
     and gpuplan cannot see whether it is. A comment keeps it quiet then.
     """
     for concept, found in _needing(plan, Needs.CONFIGURATION):
-        kept = plan.scheduler.capability(concept.id)
-        yield Finding(
-            _kind_of(plan),
-            f"{plan.scheduler.title} keeps {concept.title} only if it is configured to",
-            label=_asked_for(found),
-            related=_places(found),
-            notes=_more(found),
-            help=f"set {kept.setting}",
-        )
+        message = f"{plan.scheduler.title} keeps {concept.title} only if it is configured to"
+        setting = plan.scheduler.capability(concept.id).setting
+        yield _asked(found, _kind_of(plan), message, f"set {setting}")
 
 
 def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:

@@ -7,19 +7,9 @@ from collections.abc import Iterator
 from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import (
-    Approval,
-    ClusterMigStrategy,
-    Isolation,
-    Mig,
-    MigStrategy,
-    Mps,
-    Plan,
-    Pool,
-    Quota,
-    TimeSlicing,
-)
+from gpuplan.planning.plan import Isolation, Mig, Mps, Plan, Pool, Quota, TimeSlicing
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.policy.models import Approval, ClusterMigStrategy, MigStrategy
 from gpuplan.wording import listing
 
 # --- Shares ------------------------------------------------------------------------------------------------------

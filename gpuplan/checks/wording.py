@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from typing import TypeVar
 
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.plan import Amount, OnLoss, Plan
+from gpuplan.planning.plan import Amount, Plan
+from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
 def name_of(at: Origin) -> Origin:
@@ -28,6 +33,15 @@ def in_yaml(value: object) -> str:
 
 def add(amounts: Sequence[Amount]) -> Amount:
     return sum(amounts, start=0)
+
+
+def repeats(items: Iterable[tuple[K, T]]) -> Iterator[tuple[T, T]]:
+    """Every item whose key an earlier one has, with the first of these."""
+    firsts: dict[K, T] = {}
+    for key, item in items:
+        first = firsts.setdefault(key, item)
+        if first is not item:
+            yield item, first
 
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:

@@ -14,7 +14,6 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.evictions import may_evict
 from gpuplan.planning.plan import (
     Amount,
-    Cap,
     Fraction,
     FractionRequest,
     Plan,
@@ -22,10 +21,10 @@ from gpuplan.planning.plan import (
     PriorityClass,
     Quota,
     Tenant,
-    Training,
     UnitKey,
     Workload,
 )
+from gpuplan.policy.models import Cap, Training
 from gpuplan.wording import count, joined
 
 

@@ -12,18 +12,8 @@ from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
-from gpuplan.planning.plan import (
-    Autoscaling,
-    Fraction,
-    Inference,
-    Isolation,
-    Mig,
-    Mps,
-    Plan,
-    TimeSlicing,
-    Training,
-    Workload,
-)
+from gpuplan.planning.plan import Fraction, Isolation, Mig, Mps, Plan, TimeSlicing, Workload
+from gpuplan.policy.models import Autoscaling, Inference, Training
 from gpuplan.wording import listing
 
 # --- Units -------------------------------------------------------------------------------------------------------

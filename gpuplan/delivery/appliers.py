@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from gpuplan.planning.plan import Approval, Install, NodeLabels, Plan, Pool, Stage, Window
+from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.policy.models import Approval, Install, NodeLabels, Window
 
 APPLICATION: Final = "Application"
 APPLICATION_SET: Final = "ApplicationSet"
@@ -67,7 +68,7 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     windows = pool.windows if pool and stage is Stage.PARTITIONS else ()
     if cluster.flux is not None:
         approval = _approval(stage, pool, cluster.flux.operator_approval)
-        is_release = stage is Stage.GPU_OPERATOR and cluster.gpu_operator.spec.install is Install.HELM
+        is_release = stage is Stage.GPU_OPERATOR and has_chart(plan)
         kind = HELM_RELEASE if is_release and approval is Approval.MANUAL else KUSTOMIZATION
         named = sync_name if part == ANY_PART else folder_name
         return Applier(kind, named(cluster.name, folder), folder, approval, windows, pool)
@@ -76,6 +77,11 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     if part == ANY_PART and stage in SETS:
         return Applier(APPLICATION_SET, sync_name(cluster.name, stage), folder, approval, windows, pool)
     return Applier(APPLICATION, sync_name(cluster.name, folder), folder, approval, windows, pool)
+
+
+def has_chart(plan: Plan) -> bool:
+    """Whether the GPU Operator is installed from its chart."""
+    return plan.cluster.gpu_operator.spec.install is Install.HELM
 
 
 def _approval(stage: Stage, pool: Pool | None, operator: Approval) -> Approval:

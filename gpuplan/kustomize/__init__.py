@@ -23,7 +23,7 @@ from gpuplan.values import Value
 __all__ = [
     "LONGEST_BUILD",
     "MARK",
-    "Built",
+    "Refusal",
     "Scratch",
     "Sources",
     "build",
@@ -40,14 +40,13 @@ LONGEST_BUILD: Final = 30
 MARK: Final = "gpuplan.dev/folder"
 
 
-class Built(Value):
-    """What came of a folder: the objects as YAML text, or what kustomize says of there being none.
+class Refusal(Value):
+    """Why no objects came of a folder, as kustomize says it.
 
     ``is_late`` says that it was stopped, since it took longer than `LONGEST_BUILD`.
     """
 
-    text: str = ""
-    refusal: str = ""
+    said: str
     is_late: bool = False
 
 
@@ -97,16 +96,16 @@ def can_confine() -> bool:
     return find_confinement() is not None
 
 
-def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[Built | None]:
-    """Build each folder by itself, a few at a time, without a network where the system can keep programs from it.
+def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[str | Refusal | None]:
+    """The objects of each folder as YAML text, without a network where the system can keep programs from it.
 
-    When one takes too long, those that were not begun are left out: None is what came of them.
+    A few are built at a time. When one takes too long, those that were not begun are left out: None came of them.
     """
     confinement = find_confinement()
     late, unwanted = threading.Event(), threading.Event()
     whole = (*(confinement.prefix if confinement else ()), *command)
 
-    def attempt(folder: Path) -> Built | None:
+    def attempt(folder: Path) -> str | Refusal | None:
         if late.is_set():
             return None
         try:
@@ -130,18 +129,18 @@ def _run(command: Sequence[str], home: Path, unwanted: threading.Event) -> Ended
     return run(command, environment=told, folder=home, seconds=LONGEST_BUILD, unwanted=unwanted)
 
 
-def _built(ended: Ended) -> Built:
+def _built(ended: Ended) -> str | Refusal:
     match ended.excess:
         case Excess.TIME:
-            return Built(refusal=f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
+            return Refusal(f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
         case Excess.OUTPUT:
-            return Built(refusal=f"more than {MAX_PRINTED // 2**20} MiB")
+            return Refusal(f"more than {MAX_PRINTED // 2**20} MiB")
         case None:
             pass
     if ended.status:
         said = _refusal(_shortened(ended.said.decode(errors="replace")))
-        return Built(refusal=said or f"nothing, and ends with {ended.status}")
-    return Built(ended.printed.decode(errors="replace"))
+        return Refusal(said or f"nothing, and ends with {ended.status}")
+    return ended.printed.decode(errors="replace")
 
 
 _LONGEST_HALF: Final = 4000

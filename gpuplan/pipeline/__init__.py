@@ -84,7 +84,7 @@ def validate(
     from gpuplan.pipeline.rendering import render
 
     rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
-    judged = judge(rendered.clusters, found, root=root.resolve(), out=_OUT, program=kustomize)
+    judged = judge(rendered, found, root=root.resolve(), out=_OUT, program=kustomize)
     found += (*rendered.diagnostics, *judged.diagnostics)
     return _with_output(
         _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
@@ -117,20 +117,18 @@ def build(
     if not report.is_valid:
         return Build(report, {})
     rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
-    unchecked = rendered.unchecked_kinds
-    if any(cluster.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
+    more = [*rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
+    unchecked, is_final = rendered.unchecked_kinds, False
+    if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
         from gpuplan.pipeline.final import judge
 
-        judged = judge(rendered.clusters, found, root=root.resolve(), out=out, crds=crds, program=kustomize)
-        found += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(crds, root.resolve()))
-        report = _report(repository, found, is_final=judged.is_complete)
-        unchecked |= judged.unchecked_kinds
-    elif more := (*rendered.diagnostics, *unusable_definitions(crds, root.resolve())):
-        report = _report(repository, (*found, *more))
-    objects, kinds = tuple(rendered.objects), tuple(sorted(unchecked))
-    if not report.is_valid:
-        return Build(report, {}, objects, kinds, scope(clusters))
-    return Build(report, rendered.tree, objects, kinds, scope(clusters), policy_digests(repository))
+        judged = judge(rendered, found, root=root.resolve(), out=out, crds=crds, program=kustomize)
+        more += judged.diagnostics
+        unchecked, is_final = unchecked | judged.unchecked_kinds, judged.is_complete
+    if more or is_final:
+        report = _report(repository, (*found, *more), is_final=is_final)
+    tree, policies = (rendered.tree, policy_digests(repository)) if report.is_valid else ({}, {})
+    return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters), policies)
 
 
 def compare(
@@ -214,7 +212,7 @@ def _check(repository: Repository) -> list[Diagnostic]:
         found += (*_unknown_kubernetes(plan), *checks.run(plan))
     found += check_together(repository.plans)
     if any(plan.retained for plan in repository.plans) and not has_errors(found):
-        from gpuplan.pipeline.retained import judge_retained
+        from gpuplan.pipeline.retaining import judge_retained
 
         found += (diagnostic for plan in repository.plans if plan.retained for diagnostic in judge_retained(plan))
     return found

@@ -2,80 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.pipeline.rules import SHARED_NAMES
-from gpuplan.planning.plan import Argocd, Plan, Stage
-from gpuplan.planning.sync_names import namespace_name, sync_name
+from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.sync_names import sync_name
+
+
+class _Object(NamedTuple):
+    """An object of Argo CD or of Flux in the cluster where those run."""
+
+    kind: str
+    namespace: str
+    name: str
 
 
 def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """Objects of Argo CD or of Flux that two clusters call the same in the same namespace."""
-    for first, second in combinations(plans, 2):
-        for finding in (*_by_argocd(first, second), *_by_flux(first, second)):
-            yield Diagnostic(SHARED_NAMES, finding, clusters=(first.cluster.name, second.cluster.name))
+    """Objects of Argo CD or of Flux that two clusters call the same in the same namespace.
+
+    Names are joined by `-`, which names may hold: pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`.
+    """
+    written: defaultdict[_Object, list[tuple[Plan, Origin]]] = defaultdict(list)
+    for plan in plans:
+        for item, at in dict(_objects(plan)).items():
+            written[item].append((plan, at))
+    for item, places in written.items():
+        for (first, other), (second, at) in combinations(places, 2):
+            if item.kind != "Kustomization" or _is_remote(first) or _is_remote(second):
+                names = first.cluster.name, second.cluster.name
+                yield Diagnostic(SHARED_NAMES, _finding(item, at, other, *names), clusters=names)
 
 
-def _by_argocd(first: Plan, second: Plan) -> Iterator[Finding]:
-    argocd, other = first.cluster.argocd, second.cluster.argocd
-    if argocd is not None and other is not None and argocd.namespace == other.namespace:
-        yield from _projects(argocd, other)
-        yield from _parts(first, second, "Application")
-        yield from _parts(second, first, "Application")
+def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:
+    """What may be called as another cluster's is, and where the policy says so."""
+    argocd, flux, cluster = plan.cluster.argocd, plan.cluster.flux, plan.cluster.name
+    kinds = {"Kustomization": flux.spec.namespace} if flux else {}
+    if argocd is not None:
+        kinds["Application"] = argocd.namespace
+        yield _Object("AppProject", argocd.namespace, argocd.project), argocd.at / "project"
+    for kind, namespace in kinds.items():
+        for pool in plan.pools:
+            yield _Object(kind, namespace, sync_name(cluster, f"{Stage.PARTITIONS}/{pool.name}")), name_of(pool.at)
+        for tenant in plan.tenants:
+            for index, name in enumerate(tenant.spec.namespaces):
+                at = tenant.at / "namespaces" / index
+                yield _Object(kind, namespace, sync_name(cluster, f"{Stage.NAMESPACES}/{name}")), at
 
 
-def _by_flux(first: Plan, second: Plan) -> Iterator[Finding]:
+def _is_remote(plan: Plan) -> bool:
     """A cluster has a Flux of its own, unless it is reached with a kubeconfig."""
-    flux, other = first.cluster.flux, second.cluster.flux
-    if flux is None or other is None or not (flux.spec.kube_config_secret or other.spec.kube_config_secret):
-        return
-    if flux.spec.namespace == other.spec.namespace:
-        yield from _parts(first, second, "Kustomization")
-        yield from _parts(second, first, "Kustomization")
+    return plan.cluster.flux is not None and bool(plan.cluster.flux.spec.kube_config_secret)
 
 
-def _projects(first: Argocd, second: Argocd) -> Iterator[Finding]:
-    if first.project == second.project:
-        yield Finding(
-            second.at / "project",
-            f"two clusters write the AppProject `{first.project}`",
-            label="one of them",
-            related=(Label(first.at / "project", "the other"),),
-            help="give each cluster a project of its own: without `project` it is called `gpuplan-<cluster>`",
-        )
-
-
-def _parts(short: Plan, long: Plan, kind: str) -> Iterator[Finding]:
-    """Names are joined by `-`, which names may hold: pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`."""
-    name, other = short.cluster.name, long.cluster.name
-    if not other.startswith(f"{name}-"):
-        return
-    rest = other.removeprefix(f"{name}-")
-    for prefix, mine, theirs in (
-        (sync_name(other, Stage.PARTITIONS.value) + "-", _pools(short), _pools(long)),
-        (namespace_name(other, ""), _namespaces(short), _namespaces(long)),
-    ):
-        for part, at in theirs.items():
-            if same := mine.get(f"{rest}-{part}"):
-                yield Finding(
-                    at,
-                    f"two clusters write the {kind} `{prefix}{part}`",
-                    label=f"in cluster `{other}`",
-                    related=(Label(same, f"in cluster `{name}`"),),
-                    help="rename one of the two",
-                )
-
-
-def _pools(plan: Plan) -> Mapping[str, Origin]:
-    return {pool.name: name_of(pool.at) for pool in plan.pools}
-
-
-def _namespaces(plan: Plan) -> Mapping[str, Origin]:
-    return {
-        namespace: tenant.at / "namespaces" / index
-        for tenant in plan.tenants
-        for index, namespace in enumerate(tenant.spec.namespaces)
-    }
+def _finding(item: _Object, at: Origin, other: Origin, first: str, second: str) -> Finding:
+    message = f"two clusters write the {item.kind} `{item.name}`"
+    if item.kind == "AppProject":
+        help_ = "give each cluster a project of its own: without `project` it is called `gpuplan-<cluster>`"
+        return Finding(at, message, label="one of them", related=(Label(other, "the other"),), help=help_)
+    related = (Label(other, f"in cluster `{first}`"),)
+    return Finding(at, message, label=f"in cluster `{second}`", related=related, help="rename one of the two")

@@ -18,11 +18,11 @@ from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
-from gpuplan.kustomize import Scratch
+from gpuplan.kustomize import Refusal, Scratch
 from gpuplan.manifests import Identity, Manifest, Subject, check_schemas
 from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
-from gpuplan.pipeline.rendering import RenderedCluster
+from gpuplan.pipeline.rendering import Rendered, RenderedCluster
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.wording import count, misspelling
@@ -44,7 +44,7 @@ class Judged:
 
 
 def judge(
-    clusters: Iterable[RenderedCluster],
+    rendered: Rendered,
     earlier: Sequence[Diagnostic],
     *,
     root: Path,
@@ -58,7 +58,7 @@ def judge(
     is the kustomize or kubectl to run, `off`, or empty for whichever is on the path. What needs a network is not built,
     and after a build that took too long no other cluster's are begun.
     """
-    clusters = [cluster for cluster in clusters if cluster.components]
+    clusters = [cluster for cluster in rendered.clusters if cluster.own.components]
     if not clusters or program == OFF:
         return Judged(is_complete=not clusters)
     command = kustomize.find_program(program)
@@ -71,7 +71,7 @@ def judge(
         judged.diagnostics += obstacles
         if command is None or judged.is_late:
             continue
-        patched, refusals, judged.is_late = _build(patched, cluster, sound, root, out, command)
+        patched, refusals, judged.is_late = _build(patched, rendered.tree, sound, root, out, command)
         judged.is_complete = judged.is_complete and not judged.is_late
         found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, earlier)]
         judged.diagnostics += _gather(found)
@@ -92,12 +92,12 @@ def _not_built(plan: Plan) -> Diagnostic:
 
 def _folders(cluster: RenderedCluster) -> tuple[Folder, ...]:
     """Every folder of a cluster, not built yet."""
-    manifests: dict[str, list[Manifest]] = {path: [] for path in cluster.components}
-    for manifest in cluster.manifests:
+    manifests: dict[str, list[Manifest]] = {path: [] for path in cluster.own.components}
+    for manifest in cluster.own.manifests:
         manifests.setdefault(manifest.folder, []).append(manifest)
     by_folder = {component.folder: component for component in cluster.plan.components}
     return tuple(
-        Folder(path, tuple(by_folder[name] for name in cluster.components.get(path, ())), tuple(before))
+        Folder(path, tuple(by_folder[name] for name in cluster.own.components.get(path, ())), tuple(before))
         for path, before in sorted(manifests.items())
     )
 
@@ -149,13 +149,18 @@ def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
 
 
 def _build(
-    patched: Patched, cluster: RenderedCluster, sound: Mapping[str, Needs], root: Path, out: str, command: Sequence[str]
+    patched: Patched,
+    tree: Mapping[str, bytes],
+    sound: Mapping[str, Needs],
+    root: Path,
+    out: str,
+    command: Sequence[str],
 ) -> tuple[Patched, list[Diagnostic], bool]:
     """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt, and may be late."""
     name = patched.plan.cluster.name
     folders = [item for item in patched.folders if item.components and all(c.folder in sound for c in item.components)]
     inside = tuple(f"{name}/{folder.path}/" for folder in folders)
-    files = {f"{out}/{path}": data for path, data in cluster.files.items() if path.startswith(inside)}
+    files = {f"{out}/{path}": data for path, data in tree.items() if path.startswith(inside)}
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
     needed = merged([sound[component.folder] for folder in folders for component in folder.components])
@@ -171,14 +176,6 @@ def _build(
             built[folder.path] = replace(folder, after=tuple(_made(folder.path, body) for body in result))
     is_late = any(isinstance(result, Refusal) and result.is_late for result in results.values())
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_late
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why there are no objects, as a program says it; ``is_late`` is one that was not waited for any longer."""
-
-    said: str
-    is_late: bool = False
 
 
 def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
@@ -203,11 +200,10 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
     for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
         if built is None:
             continue
-        if len(group) == 1:
-            results[group[0]] = read_objects(built)
-            continue
         bodies = read_objects(built)
-        if isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
+        if len(group) == 1:
+            results[group[0]] = bodies
+        elif isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
             refused.append(group)
         else:
             results |= _sort_out(group, bodies)
@@ -236,11 +232,11 @@ def _groups(folders: Iterable[str]) -> list[list[str]]:
     ]
 
 
-def read_objects(built: kustomize.Built) -> list[Mapping[str, Any]] | Refusal:
+def read_objects(built: str | Refusal) -> list[Mapping[str, Any]] | Refusal:
     """The objects that came of a folder, or why there are none: another program may print anything."""
-    if built.refusal:
-        return Refusal(built.refusal, built.is_late)
-    documents, unreadable = read_text("", built.text, strict=False)
+    if isinstance(built, Refusal):
+        return built
+    documents, unreadable = read_text("", built, strict=False)
     bodies = [document.data for document in documents]
     strange = next((body for body in bodies if not _is_object(body)), None)
     if unreadable:

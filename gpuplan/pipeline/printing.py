@@ -55,7 +55,7 @@ def _built(
 ) -> list[bytes]:
     """What kustomize makes of each folder; of those with generated objects it must be something."""
     from gpuplan import kustomize
-    from gpuplan.pipeline.final import OFF, Refusal, read_objects
+    from gpuplan.pipeline.final import OFF, read_objects
 
     command = None if program == OFF else kustomize.find_program(program)
     if command is None:
@@ -67,16 +67,16 @@ def _built(
     with kustomize.laid_out(root, files, _needed(patched, build, root, out)) as scratch:
         results = kustomize.build(command, [scratch.path(f"{out}/{folder}") for folder in patched], scratch.home)
     built = [(folder, result) for folder, result in zip(patched, results, strict=True) if result is not None]
-    for folder, result in sorted(built, key=lambda item: not item[1].refusal):
+    for folder, result in sorted(built, key=lambda item: isinstance(item[1], str)):
         objects = read_objects(result)
-        if isinstance(objects, Refusal):
+        if isinstance(objects, kustomize.Refusal):
             raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.said}")
         if not objects and folder in generated:
             raise GpuplanError(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
                 "whoever prunes by this would delete them: let a Component leave one, or change the policy instead",
             )
-    return [result.text.encode() for _, result in built]
+    return [result.encode() for _, result in built if isinstance(result, str)]
 
 
 def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:

@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
-from gpuplan.checks.handwritten.reading import entries, mapping, read, text
+from gpuplan.checks.handwritten.reading import HandFiles, entries, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
 from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
-from gpuplan.planning.plan import Component, Plan, Stage
+from gpuplan.planning.plan import Component, Plan
 
 Components = Mapping[str, tuple[str, ...]]
 """The folders of hand-written Components by the folder of the cluster that includes them."""
 
 
-class RenderedCluster(NamedTuple):
-    """A cluster's own objects, where they lie; ``files`` are by path below the output folder.
+class Part(NamedTuple):
+    """What is written of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name then."""
 
-    ``artifacts`` are all that is written of it, each with the tool that it is for, empty for the cluster's own.
-    """
+    tool: str
+    manifests: Sequence[Manifest]
+    files: Sequence[File]
+    components: Components
+
+
+class RenderedCluster(NamedTuple):
+    """All that is written of a cluster: its own part, and after it that of the tool which syncs it, if one does."""
 
     plan: Plan
-    manifests: Sequence[Manifest]
-    components: Components
-    files: Mapping[str, bytes]
-    artifacts: Sequence[tuple[str, Manifest | File]]
+    parts: tuple[Part, ...]
+
+    @property
+    def own(self) -> Part:
+        return self.parts[0]
+
+    @property
+    def artifacts(self) -> Iterator[tuple[str, Manifest | File]]:
+        """Each with the tool that it is for, empty for the cluster's own."""
+        for part in self.parts:
+            yield from ((part.tool, manifest) for manifest in part.manifests)
+            yield from ((part.tool, file) for file in part.files)
 
 
 @dataclass(slots=True)
@@ -54,25 +70,19 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
     rendered = Rendered()
     delivered: defaultdict[str, list[str]] = defaultdict(list)
     for plan in plans:
-        name = plan.cluster.name
-        manifests, files = _artifacts(plan)
-        _check(rendered, plan, manifests, crds)
-        components = _components(plan, manifests)
-        tree = render_tree(name, manifests, files, components, out, str(root))
-        rendered.tree.update(tree.files)
-        rendered.diagnostics += tree.diagnostics
-        rendered.objects += tree.objects
-        written = _of("", manifests, files)
-        rendered.clusters.append(RenderedCluster(plan, manifests, components, tree.files, written))
-        if found := delivery.render(plan, _folders(plan, manifests, components), out):
-            tool, delivering = found
-            manifests, files = _sort_out(delivering)
-            written += _of(tool, manifests, files)
-            _check(rendered, plan, manifests, crds)
-            tree = render_tree(f"{tool}/{name}", manifests, files, {}, out, str(root))
+        cluster = _cluster(plan, out)
+        rendered.clusters.append(cluster)
+        for tool, manifests, files, components in cluster.parts:
+            checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
+            rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
+            rendered.unchecked_kinds.update(checked.unchecked_kinds)
+            tree = render_tree(posixpath.join(tool, plan.cluster.name), manifests, files, components, out, str(root))
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
-            delivered[tool].append(name)
+            if tool:
+                delivered[tool].append(plan.cluster.name)
+            else:
+                rendered.objects += tree.objects
     if is_whole:
         rendered.tree.update(
             (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
@@ -80,17 +90,9 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
     return rendered
 
 
-def _of(tool: str, manifests: Sequence[Manifest], files: Sequence[File]) -> list[tuple[str, Manifest | File]]:
-    return [*((tool, manifest) for manifest in manifests), *((tool, file) for file in files)]
-
-
 def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
     """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
-    manifests, files = _artifacts(plan)
-    yield from _of("", manifests, files)
-    if found := delivery.render(plan, _folders(plan, manifests, _components(plan, manifests)), out):
-        tool, delivering = found
-        yield from ((tool, artifact) for artifact in delivering)
+    return _cluster(plan, out).artifacts
 
 
 def scope(clusters: Iterable[str]) -> tuple[str, ...]:
@@ -98,26 +100,25 @@ def scope(clusters: Iterable[str]) -> tuple[str, ...]:
     return tuple(folder for name in clusters for folder in (name, *(f"{tool}/{name}" for tool in delivery.TOOLS)))
 
 
-def _artifacts(plan: Plan) -> tuple[list[Manifest], list[File]]:
+def _cluster(plan: Plan, out: str) -> RenderedCluster:
+    own = own_part(plan)
+    if found := delivery.render(plan, folders(plan, own), out):
+        tool, delivering = found
+        return RenderedCluster(plan, (own, Part(tool, *_sort_out(delivering), {})))
+    return RenderedCluster(plan, (own,))
+
+
+def own_part(plan: Plan) -> Part:
+    """What is written of a cluster for its own folders."""
     manifests, files = _sort_out(artifact for backend in BACKENDS for artifact in backend.render(plan))
-    return [annotate(manifest, plan.cluster) for manifest in manifests], files
+    manifests = [annotate(manifest, plan.cluster) for manifest in manifests]
+    return Part("", manifests, files, _components(plan, manifests))
 
 
 def _sort_out(artifacts: Iterable[Manifest | File]) -> tuple[list[Manifest], list[File]]:
-    manifests: list[Manifest] = []
-    files: list[File] = []
-    for artifact in artifacts:
-        if isinstance(artifact, Manifest):
-            manifests.append(artifact)
-        else:
-            files.append(artifact)
-    return manifests, files
-
-
-def _check(rendered: Rendered, plan: Plan, manifests: Sequence[Manifest], crds: Path | None) -> None:
-    checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
-    rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
-    rendered.unchecked_kinds.update(checked.unchecked_kinds)
+    written = list(artifacts)
+    manifests = [artifact for artifact in written if isinstance(artifact, Manifest)]
+    return manifests, [artifact for artifact in written if isinstance(artifact, File)]
 
 
 def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
@@ -134,57 +135,52 @@ def _components(plan: Plan, manifests: Sequence[Manifest]) -> Components:
     A Component for all namespaces or pools is included by the folder of each, since that is what is synced; where a
     stage has no such folders, by the stage's own.
     """
-    parts = {stage.value: _parts(stage, manifests) for stage in Stage if stage.has_parts}
+    paths = {manifest.folder for manifest in manifests}
     found: dict[str, tuple[str, ...]] = {}
     for component in plan.components:
         if component.kind == COMPONENT_KIND:
-            for folder in _included_by(component, parts):
+            for folder in _included_by(component, paths):
                 found[folder] = (*found.get(folder, ()), component.folder)
     return found
 
 
-def _parts(stage: Stage, manifests: Sequence[Manifest]) -> list[str]:
-    return sorted({manifest.folder for manifest in manifests if manifest.folder.startswith(f"{stage}/")})
-
-
-def _included_by(component: Component, parts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _included_by(component: Component, folders: AbstractSet[str]) -> Sequence[str]:
     if component.part is not None:
         return [f"{component.stage}/{component.part}"]
-    return parts.get(component.stage) or [component.stage]
+    return sorted(path for path in folders if path.startswith(f"{component.stage}/")) or [component.stage]
 
 
-def _folders(plan: Plan, manifests: Iterable[Manifest], components: Components) -> tuple[delivery.Folder, ...]:
+def folders(plan: Plan, own: Part) -> tuple[delivery.Folder, ...]:
     """The folders that apply objects, with all of them."""
     found: defaultdict[str, set[Identity]] = defaultdict(set)
-    for manifest in manifests:
+    for manifest in own.manifests:
         found[manifest.folder].add(identity_of(manifest.body))
-    if components:
+    if own.components:
         written = _hand_written(plan)
-        for folder, included in components.items():
+        for folder, included in own.components.items():
             for component in included:
                 found[folder].update(written.get(component, ()))
     return tuple(delivery.Folder(path, tuple(sorted(found[path]))) for path in sorted(found) if found[path])
 
 
 def _hand_written(plan: Plan) -> dict[str, set[Identity]]:
-    """The objects that each Component adds, by its folder."""
-    files = read(plan)
+    """The objects that each Component adds, by its folder: the innermost one that their file is in."""
     found: dict[str, set[Identity]] = {component.folder: set() for component in plan.components}
-    for item in files.objects:
-        if not item.is_patch and item.name:
-            _add(found, item.path, Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name))
-    for kustomization in files.kustomizations:
-        for kind, key in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
-            for _, entry in entries(kustomization, key):
-                generator = mapping(entry)
-                if generator.get("behavior", "create") == "create":
-                    namespace, name = text(generator.get("namespace")), text(generator.get("name"))
-                    _add(found, f"{kustomization.folder}/", Identity("", kind, namespace, name))
+    for path, identity in _added(read(plan)):
+        owner = max((folder for folder in found if path.startswith(f"{folder}/")), key=len, default=None)
+        if owner is not None:
+            found[owner].add(identity)
     return found
 
 
-def _add(found: Mapping[str, set[Identity]], path: str, identity: Identity) -> None:
-    """To the innermost Component that the file is in."""
-    owner = max((folder for folder in found if path.startswith(f"{folder}/")), key=len, default=None)
-    if owner is not None:
-        found[owner].add(identity)
+def _added(files: HandFiles) -> Iterator[tuple[str, Identity]]:
+    """What hand-written files add, each with the file that it is in, or its folder."""
+    for item in files.objects:
+        if not item.is_patch and item.name:
+            yield item.path, Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name)
+    for kustomization in files.kustomizations:
+        for kind, key in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
+            for entry in (mapping(entry) for _, entry in entries(kustomization, key)):
+                if entry.get("behavior", "create") == "create":
+                    identity = Identity("", kind, text(entry.get("namespace")), text(entry.get("name")))
+                    yield f"{kustomization.folder}/", identity

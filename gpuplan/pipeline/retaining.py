@@ -1,21 +1,22 @@
-"""Find what must be retained of an earlier revision, and make documents of it."""
+"""Find what must be retained of an earlier revision, make documents of it, and judge those beside the policies."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
-from gpuplan.backends import kueue
+from gpuplan.backends import BACKENDS, kueue
 from gpuplan.backends.gpu_operator import device_plugin
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.manifests import Identity, Manifest, to_yaml
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
+from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import Kind, get_kind
 from gpuplan.pipeline.loading import OVERLAYS
-from gpuplan.pipeline.retained import defined, definition
-from gpuplan.pipeline.revisions import is_in_git
+from gpuplan.pipeline.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
+from gpuplan.pipeline.writing import document
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -23,9 +24,10 @@ from gpuplan.planning.plan import (
     LayoutEntry,
     Mig,
     Plan,
-    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedObject,
 )
-from gpuplan.policy.models import API_VERSION
 from gpuplan.values import Value
 
 if TYPE_CHECKING:
@@ -86,17 +88,18 @@ def retain(root: Path, clusters: Sequence[str] = (), against: str = HEAD) -> Ret
 
 def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
     """A document for each thing that the earlier plan names and the later one neither defines nor retains."""
-    known = {found.key for found in defined(new, with_objects=True)}
-    known |= {definition(item.what).key for item in new.retained}
+    known = {found.named for found in _defined(new, with_objects=True)}
+    known |= {_definition(item.what).named for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
-        if (needed.label, needed.name) not in known:
+        if needed.named not in known:
             yield _keeper(new.cluster.name, needed, taken)
 
 
 def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
     """The plans of what was built; what has errors was not, and does not say what nodes name."""
     from gpuplan.pipeline.comparing import SideKind, choose_sides, read_side
+    from gpuplan.pipeline.revisions import is_in_git
 
     if against == HEAD and not is_in_git(root):
         raise GpuplanError(
@@ -119,17 +122,69 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
     return tuple(platform.plans.values())
 
 
+# --- Definitions -------------------------------------------------------------------------------------------------
+
+
+class Named(NamedTuple):
+    """Something that the cluster names: a label's value, or an object's identity, where the label is empty."""
+
+    label: str
+    name: str | Identity
+
+    def __str__(self) -> str:
+        if not isinstance(self.name, Identity):
+            return f"`{self.label}: {self.name}`"
+        where = f" in namespace `{self.name.namespace}`" if self.name.namespace else ""
+        return f"{self.name.kind} `{self.name.name}`{where}"
+
+
+class _Definition(NamedTuple):
+    """What is named; ``content`` decides whether two are the same.
+
+    The place is not known of an object that a back end makes.
+    """
+
+    named: Named
+    content: object
+    at: Origin | None
+
+
+def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
+    """What the policies make themselves; all objects if asked for."""
+    bare = replace(plan, retained=())
+    for layout in bare.mig_layouts:
+        yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), (layout.config_name, layout.gpu.id), layout.at)
+    places = {pool.labels[DEVICE_PLUGIN_CONFIG_LABEL]: pool.at for pool in bare.parts}
+    for key, text in device_plugin.data(bare).items():
+        yield _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), text, places[key])
+    if with_objects:
+        for backend in BACKENDS:
+            for artifact in backend.render(bare):
+                if isinstance(artifact, Manifest):
+                    yield _Definition(Named("", artifact.identity), artifact.body, None)
+
+
+def _definition(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> _Definition:
+    match what:
+        case RetainedLayout():
+            content = what.layout.config_name, what.layout.gpu.id
+            return _Definition(Named(MIG_CONFIG_LABEL, what.spec.config_name), content, what.at / "configName")
+        case RetainedDevicePluginConfig():
+            return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
+        case RetainedObject():
+            at = what.at / "manifest" / "metadata" / "name"
+            return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
+        case _:
+            assert_never(what)
+
+
 # --- What is missing ---------------------------------------------------------------------------------------------
 
 
 class _Needed(NamedTuple):
-    """Something that the cluster needs: a label's value, or an object's identity, where the label is empty.
+    """Something that the cluster needs: the spec of a document that retains it, and that one's name if it can be."""
 
-    ``spec`` is that of a document which retains it, and ``document`` that one's name where it can have it.
-    """
-
-    label: str
-    name: str | Identity
+    named: Named
     document: str
     spec: Mapping[str, Any]
 
@@ -164,7 +219,7 @@ def _layouts(plan: Plan) -> Iterator[_Needed]:
             },
             "until": _no_node(MIG_CONFIG_LABEL, name),
         }
-        yield _Needed(MIG_CONFIG_LABEL, name, name, spec)
+        yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec)
 
 
 def _division(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
@@ -194,7 +249,7 @@ def _configs(plan: Plan) -> Iterator[_Needed]:
             "devicePluginConfig": {"key": key, "config": device_plugin.configuration(parts[key], strategy)},
             "until": _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key),
         }
-        yield _Needed(DEVICE_PLUGIN_CONFIG_LABEL, key, f"device-plugin-{key}", spec)
+        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec)
 
 
 def _no_node(label: str, value: str) -> str:
@@ -208,7 +263,7 @@ def _object(manifest: Manifest, kind: Kind) -> _Needed:
         body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
     until = kind.needed_until.replace("NAME", name).replace("SPACE", namespace)
     parts = (manifest.kind.lower(), *filter(None, (namespace, name)))
-    return _Needed("", manifest.identity, "-".join(parts), {"object": {"manifest": body}, "until": until})
+    return _Needed(Named("", manifest.identity), "-".join(parts), {"object": {"manifest": body}, "until": until})
 
 
 # --- Documents ---------------------------------------------------------------------------------------------------
@@ -220,21 +275,9 @@ _LONGEST_NAME: Final = 63
 def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
     name = _document_name(needed.document, taken)
     taken.add(name)
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": "Retained",
-        "metadata": {"name": name},
-        "spec": dict(needed.spec),
-    }
-    text = to_yaml(document)
+    text = to_yaml(document("Retained", name, needed.spec))
     path = f"{_folder(cluster)}{name}.yaml"
-    return Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", _title(needed.label, needed.name))
-
-
-def _title(label: str, name: str | Identity) -> str:
-    if isinstance(name, Identity):
-        return f"{name.kind} `{name.name}`" + (f" in namespace `{name.namespace}`" if name.namespace else "")
-    return f"`{label}: {name}`"
+    return Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
 
 
 def _folder(cluster: str) -> str:
@@ -264,16 +307,41 @@ def _is_ours(text: str) -> bool:
 
 def _leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
     """What was not made by the policies of the revision, or is made by those of now."""
-    before = {(needed.label, needed.name) for needed in (*_layouts(old), *_configs(old))}
-    before |= {found.key for found in defined(old, with_objects=True) if not found.label}
-    now = {found.key for found in defined(new, with_objects=True)}
+    before = {needed.named for needed in (*_layouts(old), *_configs(old))}
+    before |= {found.named for found in _defined(old, with_objects=True) if not found.named.label}
+    now = {found.named for found in _defined(new, with_objects=True)}
     for item in new.retained:
-        key = definition(item.what).key
-        if key not in before or key in now:
-            yield _leftover(new.cluster.name, item, *key, until="" if key in now else item.spec.until)
+        named = _definition(item.what).named
+        if named not in before or named in now:
+            file = item.at.locate().file
+            is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
+            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours)
 
 
-def _leftover(cluster: str, item: Retained, label: str, name: str | Identity, *, until: str) -> Leftover:
-    file = item.at.locate().file
-    is_ours = file.path.startswith(_folder(cluster)) and _is_ours(file.text)
-    return Leftover(file.path, _title(label, name), until, is_ours)
+# --- What is retained and made as well ---------------------------------------------------------------------------
+
+
+def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
+    """What is retained beside another definition of the same name; for plans without errors, since it renders them."""
+    has_objects = any(isinstance(item.what, RetainedObject) for item in plan.retained)
+    known = {found.named: found for found in _defined(plan, with_objects=has_objects)}
+    for item in plan.retained:
+        found = _definition(item.what)
+        other = known.setdefault(found.named, found)
+        if other is not found:
+            yield _report(plan, found, other)
+
+
+def _report(plan: Plan, found: _Definition, other: _Definition) -> Diagnostic:
+    """Objects are never the same: two documents for one would be written twice."""
+    is_same = bool(found.named.label) and found.content == other.content
+    rule = RETAINED_FOR_NOTHING if is_same else RETAINED_CONTRADICTED
+    how = "just so as well" if is_same else "otherwise as well" if found.named.label else "from the policies, too"
+    finding = Finding(
+        found.at or plan.cluster.at,
+        f"`{found.named.name}` is retained, and made {how}",
+        label="not needed" if is_same else "one name for two",
+        related=(Label(other.at, "made here"),) if other.at else (),
+        help="delete the document" if is_same else "delete the document, or give the other one another name",
+    )
+    return Diagnostic(rule, finding, clusters=(plan.cluster.name,))

@@ -28,12 +28,10 @@ from gpuplan.planning.node_patterns import LONGEST_NAME, NodePattern, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     POOL_LABEL,
-    ClusterMigStrategy,
     Exclusive,
     Fraction,
     Layout,
     Mig,
-    MigStrategy,
     Mps,
     Plan,
     Pool,
@@ -42,7 +40,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy import models
-from gpuplan.policy.models import API_VERSION
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing, misspelling
 
@@ -312,9 +310,8 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
         return
     home = pool.parts[0]._replace(nodes=pool.nodes)
     between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
-    plan_between = replace(plan, pools=tuple(between if other is pool else other for other in plan.pools))
     known = {(item.code, item.finding.message) for item in checks.run(plan)}
-    for item in checks.run(plan_between):
+    for item in checks.run(_with(plan, pool, between)):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
                 f"`--to {wish.to}` would be an error: {item.finding.message}",
@@ -365,7 +362,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
             yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
-        elif documents := [*([_head("Pool", pool.name) | {"spec": patch}] if patch else []), *kept]:
+        elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
             yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
         else:
             yield Edit(own, Action.REMOVE, "")
@@ -375,10 +372,6 @@ def _document(pool: Pool) -> Document:
     if not isinstance(pool.at.source, Document):
         raise TypeError(pool.at.source)
     return pool.at.source
-
-
-def _head(kind: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
 
 
 _PARTS: Final = ("sharing", "rollout")
@@ -405,7 +398,7 @@ def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
 
 def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
     """What the pool's document has to say, beside whatever else it says."""
-    text = to_yaml(_head("Pool", pool.name) | {"spec": patch} if patch else _head("Pool", pool.name))
+    text = to_yaml(writing.document("Pool", pool.name, patch))
     notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
     return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
 
@@ -459,7 +452,7 @@ def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
     config = device_plugin.configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
     until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
     spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
-    return _head("Retained", _kept_name(pool)) | {"spec": spec}
+    return writing.document("Retained", _kept_name(pool), spec)
 
 
 # --- Writing -----------------------------------------------------------------------------------------------------

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from posixpath import dirname
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final
 
 from gpuplan import handles
 from gpuplan.diagnostics import GpuplanError, reason_of
+from gpuplan.policy.models import API_VERSION
 
 _OVERLAY: Final = 2
 """Parts of the path of an overlay's folder: ``overlays/dev``."""
+
+
+def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A document of the policy language; without a spec, where that is empty."""
+    head = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
+    return {**head, "spec": dict(spec)} if spec else head
 
 
 def create(root: Path, path: str, text: str) -> None:

@@ -6,20 +6,9 @@ from collections.abc import Iterable
 from posixpath import normpath
 
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.plan import (
-    Approval,
-    Argocd,
-    Cluster,
-    Dashboards,
-    Flux,
-    GpuOperator,
-    Install,
-    Monitoring,
-    Platform,
-    Pool,
-    Scheduler,
-)
+from gpuplan.planning.plan import Argocd, Cluster, Dashboards, Flux, GpuOperator, Monitoring, Pool, Scheduler
 from gpuplan.policy import models
+from gpuplan.policy.models import Approval, Install, Platform
 
 
 def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:

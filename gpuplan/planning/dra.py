@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.catalog import Gpu, resource_suffix
-from gpuplan.planning.plan import Allocation, Plan, Pool, Unit
+from gpuplan.planning.plan import Plan, Pool, Unit
+from gpuplan.policy.models import Allocation
 
 DRA_PLUGIN_LABEL: Final = "nvidia.com/dra-kubelet-plugin"
 """The node label by which NVIDIA's guide tells the driver's kubelet plugin where to run.

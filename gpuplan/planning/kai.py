@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import NamedTuple
 
-from gpuplan.planning.plan import Allocation, Amount, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.tree import Tree
+from gpuplan.policy.models import Allocation
 
 
 class Queue(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.plan import Allocation, Pool, Unit
+from gpuplan.planning.plan import Pool, Unit
+from gpuplan.policy.models import Allocation
 
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"

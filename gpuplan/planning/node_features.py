@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
-from gpuplan.planning.plan import Cluster, Install, Platform
+from gpuplan.planning.plan import Cluster
+from gpuplan.policy.models import Install, Platform
 
 
 def writes_nfd(cluster: Cluster) -> bool:

@@ -22,32 +22,7 @@ from gpuplan.planning.placement import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
-from gpuplan.policy.models import (
-    Allocation,
-    Approval,
-    Autoscaling,
-    Cap,
-    ClusterMigStrategy,
-    Disruption,
-    Download,
-    Effect,
-    FluxSourceKind,
-    Guard,
-    Inference,
-    Install,
-    MigStrategy,
-    ModelVolume,
-    NodeLabels,
-    OnLoss,
-    Placement,
-    Platform,
-    PodSecurity,
-    Role,
-    SchedulerKind,
-    Taint,
-    Training,
-    Window,
-)
+from gpuplan.policy.models import Approval, Inference, SchedulerKind, Training, Window
 from gpuplan.values import Value
 
 T = TypeVar("T")
@@ -328,6 +303,12 @@ class Pool(NamedTuple):
     def part_with(self, unit: Unit) -> Pool:
         """The part that hands out the unit: the first, where both do, for it is one and the same unit there."""
         return next((part for part in self.parts if part.find_unit(unit.name)), self)
+
+    @property
+    def shares(self) -> TimeSlicing | Mps | None:
+        """How each device is divided into shares, if it is."""
+        found = self.sharing.time_slicing if isinstance(self.sharing, Mig) else self.sharing
+        return found if isinstance(found, TimeSlicing | Mps) else None
 
     @property
     def runs_mps(self) -> bool:
@@ -663,31 +644,3 @@ def said(part: object) -> Iterator[tuple[str, object]]:
         yield from (item for item in spec if item[0] not in names)
     resolved = ((name, getattr(part, name)) for name in names if name != "spec")
     yield from (item for item in resolved if not isinstance(item[1], Origin))
-
-
-# What readers of a plan need of the policy language.
-__all__ = [
-    "Allocation",
-    "Approval",
-    "Autoscaling",
-    "Cap",
-    "ClusterMigStrategy",
-    "Disruption",
-    "Download",
-    "Effect",
-    "FluxSourceKind",
-    "Guard",
-    "Inference",
-    "Install",
-    "MigStrategy",
-    "ModelVolume",
-    "NodeLabels",
-    "OnLoss",
-    "Placement",
-    "Platform",
-    "PodSecurity",
-    "Role",
-    "Taint",
-    "Training",
-    "Window",
-]

@@ -18,13 +18,11 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
-    Allocation,
     Exclusive,
     Fraction,
     Isolation,
     Layout,
     Mig,
-    MigStrategy,
     Mps,
     Nodes,
     Pool,
@@ -35,6 +33,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy import models
+from gpuplan.policy.models import Allocation, MigStrategy
 
 ALL_DISABLED = "all-disabled"
 """The entry of the mig-parted file that switches MIG off; the operator labels new nodes with it."""

@@ -21,9 +21,10 @@ from enum import StrEnum
 from typing import NamedTuple, assert_never
 
 from gpuplan.planning.evictions import evicts, may_be_evicted
-from gpuplan.planning.plan import Allocation, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
 from gpuplan.planning.schedulers import Evicts, Protects, SchedulerTraits
+from gpuplan.policy.models import Allocation
 
 
 class Mechanism(StrEnum):

@@ -12,7 +12,6 @@ from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
     UNREAD,
     Broken,
-    Cap,
     Component,
     HandWritten,
     Layout,
@@ -30,6 +29,7 @@ from gpuplan.planning.tenants import limit_depth, resolve_tenant
 from gpuplan.planning.totals import add_up
 from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
+from gpuplan.policy.models import Cap
 from gpuplan.values import Value
 
 

@@ -11,10 +11,11 @@ from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import TOO_LARGE
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import Amount, Cap, Mig, Pool, PriorityClass, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Mig, Pool, PriorityClass, Quota, Tenant, Unit
 from gpuplan.planning.pools import has_unclear_units
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
 from gpuplan.policy import models
+from gpuplan.policy.models import Cap
 from gpuplan.wording import listing, misspelling
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpuplan.planning.plan import Pool, Taint
+from gpuplan.planning.plan import Pool
+from gpuplan.policy.models import Taint
 
 
 def tolerations(pool: Pool) -> list[dict[str, str]]:

@@ -3,40 +3,14 @@
 # No `from __future__ import annotations` here: pydantic would have to compile and evaluate each annotation again.
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from gpuplan.policy import names
+from gpuplan.policy import names, texts
 from gpuplan.policy.marks import ESSENTIAL, INDEPENDENT, AlsoCalled, AnyText, Judged, Keyed, Words
-from gpuplan.policy.names import (
-    AppProject,
-    ClusterPolicy,
-    FluxSourceName,
-    LayoutName,
-    Namespace,
-    NamespaceOfTenant,
-    PoolName,
-    PriorityClassName,
-    Secret,
-    ServiceAccount,
-    StorageClass,
-    TenantName,
-    Titled,
-)
-from gpuplan.policy.texts import (
-    Duration,
-    GitReference,
-    Image,
-    KubernetesVersion,
-    Line,
-    Lines,
-    Metric,
-    OperatorVersion,
-    SchedulerVersion,
-)
 
 API_VERSION = "gpuplan.dev/v1"
 NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
@@ -58,15 +32,22 @@ class Model(BaseModel):
     )
 
 
-def _needs_exactly_one(model: Model, names: tuple[str, ...], what: str) -> None:
-    """Raise unless exactly one of the fields is set; the message is `gpuplan.policy.problems`' business."""
-    given = [name for name in names if getattr(model, name) is not None]
-    if len(given) != 1:
-        raise PydanticCustomError(
-            "exactly_one",
-            "exactly one of the fields",
-            {"what": what, "given": [to_camel(name) for name in given], "fields": [to_camel(name) for name in names]},
-        )
+def _exactly_one(*names_and_what: str) -> Any:  # noqa: ANN401 - pydantic's own
+    """Holds a model to exactly one of some fields; what they are together comes last.
+
+    The message is `gpuplan.policy.problems`' business.
+    """
+    *fields, what = names_and_what
+
+    def check(model: Model) -> Model:
+        given = [to_camel(name) for name in fields if getattr(model, name) is not None]
+        if len(given) != 1:
+            known = [to_camel(name) for name in fields]
+            context = {"what": what, "given": given, "fields": known}
+            raise PydanticCustomError("exactly_one", "exactly one of the fields", context)
+        return model
+
+    return model_validator(mode="after")(check)
 
 
 # --- Shared pieces -----------------------------------------------------------------------------------------------
@@ -195,7 +176,7 @@ class Driver(Model):
 
     enabled: bool = True
     """Whether the operator installs the driver; `false` where the node image has it."""
-    version: Line | None = None
+    version: texts.Line | None = None
     """The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); absent means
     the operator release's default.
     """
@@ -209,13 +190,13 @@ class GpuOperator(Model):
     the ClusterPolicy. `external`: something else owns the ClusterPolicy; gpuplan writes a patch for the fields it must
     own.
     """
-    version: OperatorVersion
+    version: texts.OperatorVersion
     """The operator's release, such as `v26.7.0`. Picks the values and fields that it knows."""
-    namespace: Namespace | None = None
+    namespace: names.Namespace | None = None
     """The operator's namespace; its ConfigMaps must live there. Default `gpu-operator`, on OpenShift
     `nvidia-gpu-operator`.
     """
-    cluster_policy: Annotated[ClusterPolicy | None, Words("ClusterPolicy")] = None
+    cluster_policy: Annotated[names.ClusterPolicy | None, Words("ClusterPolicy")] = None
     """The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on OpenShift.
     """
     mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False), Words("MIG strategy")] = (
@@ -232,7 +213,9 @@ class GpuOperator(Model):
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
     """
-    chart_repo_url: Annotated[Line, Words("chart repository")] = Field(default=NVIDIA_CHARTS, alias="chartRepoURL")
+    chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
+        default=NVIDIA_CHARTS, alias="chartRepoURL"
+    )
     """The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or
     `flux`).
     """
@@ -245,7 +228,7 @@ class GpuOperator(Model):
 class Runai(Model):
     """What Run:ai's API must be told of a cluster."""
 
-    cluster_id: Annotated[Line | None, Words("cluster id")] = None
+    cluster_id: Annotated[texts.Line | None, Words("cluster id")] = None
     """The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it."""
 
 
@@ -258,7 +241,7 @@ class Scheduler(Model):
     """`report` lists what the scheduler cannot keep, `refuse` makes each of them an error."""
     cap: Annotated[Cap, Field(strict=False), Words("capped number")] = Cap.LIMIT
     """The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`."""
-    version: SchedulerVersion | None = None
+    version: texts.SchedulerVersion | None = None
     """The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one that
     gpuplan knows.
     """
@@ -283,29 +266,26 @@ _OPERATOR_APPROVAL = (
 class Destination(Model):
     """The cluster as Argo CD knows it: by its server's address or by its name."""
 
-    server: Line | None = None
+    server: texts.Line | None = None
     """The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in."""
-    name: Line | None = None
+    name: texts.Line | None = None
     """The cluster's name in Argo CD, in place of its address."""
 
-    @model_validator(mode="after")
-    def _one_way(self) -> "Destination":
-        _needs_exactly_one(self, ("server", "name"), "a destination")
-        return self
+    _one_way = _exactly_one("server", "name", "a destination")
 
 
 class Argocd(Model):
     """Argo CD syncs this cluster: gpuplan writes its AppProject, Applications and ApplicationSet to `out/argocd/`."""
 
-    repo_url: Annotated[Line, Words("repository")] = Field(alias="repoURL", min_length=1)
+    repo_url: Annotated[texts.Line, Words("repository")] = Field(alias="repoURL", min_length=1)
     """The address of the repository that holds `out/`, as Argo CD knows it."""
-    revision: GitReference = Field(default="main", min_length=1)
+    revision: texts.GitReference = Field(default="main", min_length=1)
     """The branch or tag that Argo CD follows."""
-    path: Line = Field(default="out", min_length=1)
+    path: texts.Line = Field(default="out", min_length=1)
     """Where `out/` lies in the repository."""
-    namespace: Namespace | None = None
+    namespace: names.Namespace | None = None
     """Argo CD's own namespace. Default `argocd`, on OpenShift `openshift-gitops`."""
-    project: AppProject | None = None
+    project: names.AppProject | None = None
     """The name of the AppProject that gpuplan writes. Default `gpuplan-<cluster>`."""
     destination: Destination = Destination.model_construct(server="https://kubernetes.default.svc")
     """The cluster that the Applications sync to. Default: the one that Argo CD runs in."""
@@ -329,9 +309,9 @@ class FluxSource(Model):
 
     kind: Annotated[FluxSourceKind, Field(strict=False)] = FluxSourceKind.GIT_REPOSITORY
     """The source's kind."""
-    name: FluxSourceName = "flux-system"
+    name: names.FluxSourceName = "flux-system"
     """The source's name."""
-    namespace: Namespace | None = None
+    namespace: names.Namespace | None = None
     """The source's namespace, where it is not that of the Kustomizations."""
 
 
@@ -340,15 +320,15 @@ class Flux(Model):
 
     source: FluxSource = FluxSource.model_construct()
     """The source that holds `out/`."""
-    path: Line = Field(default="out", min_length=1)
+    path: texts.Line = Field(default="out", min_length=1)
     """Where `out/` lies in the source."""
-    namespace: Namespace = "flux-system"
+    namespace: names.Namespace = "flux-system"
     """The namespace of the Flux objects."""
-    interval: Duration = "10m"
+    interval: texts.Duration = "10m"
     """How often Flux compares the cluster with the source."""
-    service_account_name: Annotated[ServiceAccount | None, Words("service account")] = None
+    service_account_name: Annotated[names.ServiceAccount | None, Words("service account")] = None
     """The ServiceAccount that Flux acts as, which bounds what it may do."""
-    kube_config_secret: Annotated[Secret | None, Words("kubeconfig secret")] = None
+    kube_config_secret: Annotated[names.Secret | None, Words("kubeconfig secret")] = None
     """The Secret with a kubeconfig for the cluster, where Flux runs in another one."""
     labels: Annotated[dict[str, str], Judged("GPU664")] = Field(default_factory=dict)
     """Labels for every Flux object."""
@@ -360,26 +340,26 @@ class Flux(Model):
 class Dashboards(Model):
     """How dashboards are found."""
 
-    namespace: Namespace | None = None
+    namespace: names.Namespace | None = None
     """The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`."""
     labels: Annotated[dict[str, str] | None, Judged("GPU672")] = None
     """The labels that dashboards are found by. Default `grafana_dashboard: "1"`, on OpenShift those of the console."""
-    folder: Line | None = None
+    folder: texts.Line | None = None
     """The Grafana folder, as the annotation `grafana_folder`."""
 
 
 class Monitoring(Model):
     """Prometheus and Grafana watch this cluster: gpuplan writes alerts, recording rules and a dashboard."""
 
-    namespace: Namespace | None = None
+    namespace: names.Namespace | None = None
     """The namespace of the PrometheusRules. Default `monitoring`, on OpenShift the GPU Operator's."""
     labels: Annotated[dict[str, str], Judged("GPU672")] = Field(default_factory=dict)
     """Labels by which Prometheus selects rules and monitors, such as `release: kube-prometheus-stack`."""
     honor_labels: bool = False
     """Whether the DCGM exporter's own labels win: workloads are then in `namespace`, else in `exported_namespace`."""
-    alert_labels: Annotated[dict[str, Line], Judged("GPU671")] = Field(default_factory=dict)
+    alert_labels: Annotated[dict[str, texts.Line], Judged("GPU671")] = Field(default_factory=dict)
     """More labels on every alert, for instance to route them."""
-    disabled_alerts: list[Line] = Field(default_factory=list)
+    disabled_alerts: list[texts.Line] = Field(default_factory=list)
     """Alerts to leave out, by name."""
     dashboards: Dashboards = Dashboards.model_construct()
     """How dashboards are found."""
@@ -388,7 +368,7 @@ class Monitoring(Model):
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
-    kubernetes: Annotated[KubernetesVersion, Words("Kubernetes version")]
+    kubernetes: Annotated[texts.KubernetesVersion, Words("Kubernetes version")]
     """The Kubernetes minor version, quoted, such as `"1.34"`; it picks API versions and schemas."""
     platform: Annotated[Platform, Field(strict=False), ESSENTIAL] = Platform.KUBERNETES
     """The distribution."""
@@ -408,7 +388,7 @@ class ClusterSpec(Model):
     """Flux syncs this cluster; not together with `argocd`."""
     monitoring: Monitoring | None = None
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
-    bases: list[Line] = Field(default_factory=lambda: ["policies"])
+    bases: list[texts.Line] = Field(default_factory=lambda: ["policies"])
     """Folders of policies that this cluster starts from."""
 
 
@@ -470,7 +450,7 @@ class Devices(Model):
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: LayoutName | None = None
+    layout: names.LayoutName | None = None
     """The MigLayout to use."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout."""
@@ -483,10 +463,7 @@ class Mig(Model):
     time_slicing: TimeSlicing | None = None
     """Divide each MIG device further by time-slicing."""
 
-    @model_validator(mode="after")
-    def _one_source(self) -> "Mig":
-        _needs_exactly_one(self, ("layout", "instances", "devices"), "a MIG layout")
-        return self
+    _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
 class Fraction(Model):
@@ -507,10 +484,7 @@ class Sharing(Model):
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "Sharing":
-        _needs_exactly_one(self, ("exclusive", "time_slicing", "mps", "mig", "fraction"), "a sharing kind")
-        return self
+    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "fraction", "a sharing kind")
 
 
 class Window(Model):
@@ -518,7 +492,7 @@ class Window(Model):
 
     schedule: Annotated[str, Judged("GPU162")]
     """When the window opens, as a cron expression of five fields."""
-    duration: Duration
+    duration: texts.Duration
     """How long it stays open, such as `4h`."""
     time_zone: Annotated[str, Judged("GPU163")] = "UTC"
     """The time zone of the schedule, such as `Europe/Berlin`."""
@@ -527,9 +501,9 @@ class Window(Model):
 class Guard(Model):
     """Jobs that Argo CD runs with each sync of a pool's nodes: before, and after it has changed their labels."""
 
-    image: Image
+    image: texts.Image
     """The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed."""
-    timeout: Duration = "30m"
+    timeout: texts.Duration = "30m"
     """How long nodes may take to be repartitioned."""
 
 
@@ -580,7 +554,7 @@ class PoolSpec(Model):
     """How the GPUs are shared: exactly one kind."""
     node_labels: Annotated[dict[str, str], Judged("GPU148")] = Field(default_factory=dict)
     """More labels for the pool's nodes."""
-    workload_types: list[Line] = Field(default_factory=list)
+    workload_types: list[texts.Line] = Field(default_factory=list)
     """What the pool is meant for; tenants name them in `workloadTypes`."""
     taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
     """Taints for the pool's nodes."""
@@ -590,11 +564,11 @@ class PoolSpec(Model):
     """
     placement: Annotated[Placement, Field(strict=False)] | None = None
     """`binpack` fills nodes one after the other, `spread` prefers empty ones. Absent: as the scheduler does."""
-    topology: list[Line] = Field(default_factory=list)
+    topology: list[texts.Line] = Field(default_factory=list)
     """Node labels that say where a node is, widest first, such as a block's and a rack's; the node itself may be last,
     as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
     """
-    fallback: PoolName | None = None
+    fallback: names.PoolName | None = None
     """The pool that workloads may go to when this one is full. It must not isolate them less."""
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
     """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""
@@ -617,10 +591,7 @@ class MigLayoutSpec(Model):
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
     """Instances by GPU index; together they must cover every GPU."""
 
-    @model_validator(mode="after")
-    def _one_source(self) -> "MigLayoutSpec":
-        _needs_exactly_one(self, ("instances", "devices"), "a MIG layout")
-        return self
+    _one_source = _exactly_one("instances", "devices", "a MIG layout")
 
 
 # --- PriorityClass -----------------------------------------------------------------------------------------------
@@ -637,7 +608,7 @@ class PriorityClassSpec(Model):
     """Whether pods of this class may evict others (`preemptionPolicy`)."""
     default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = False
     """The class of pods that name none (`globalDefault`); at most one."""
-    description: Lines = ""
+    description: texts.Lines = ""
     """Who should use it and for what."""
 
 
@@ -647,7 +618,7 @@ class PriorityClassSpec(Model):
 class Quota(Model):
     """What a tenant may use of one unit of one pool. The numbers are units."""
 
-    pool: PoolName
+    pool: names.PoolName
     """The pool."""
     unit: UnitName | None = None
     """What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one."""
@@ -673,9 +644,9 @@ class Surplus(Model):
 class Protect(Model):
     """How long a running workload is safe from eviction."""
 
-    preempt: Duration | None = None
+    preempt: texts.Duration | None = None
     """Minimum run time before a workload of the same tenant may evict it."""
-    reclaim: Duration | None = None
+    reclaim: texts.Duration | None = None
     """Minimum run time before another tenant may reclaim its GPUs."""
 
 
@@ -690,7 +661,7 @@ class Role(StrEnum):
 class Member(Model):
     """A group of people and what they may do in the tenant's namespaces."""
 
-    group: Line
+    group: texts.Line
     """The group's name as the cluster's authentication gives it."""
     role: Annotated[Role, Field(strict=False)] = Role.EDIT
     """The ClusterRole they get."""
@@ -723,13 +694,13 @@ class Allow(Model):
 class TenantSpec(Model):
     """A team and what it may use."""
 
-    namespaces: Annotated[list[Namespace], ESSENTIAL] = Field(default_factory=list)
+    namespaces: Annotated[list[names.Namespace], ESSENTIAL] = Field(default_factory=list)
     """The tenant's namespaces; each belongs to one tenant."""
-    parent: TenantName | None = None
+    parent: names.TenantName | None = None
     """The tenant that this one is part of."""
-    priority_classes: list[PriorityClassName] = Field(default_factory=list)
+    priority_classes: list[names.PriorityClassName] = Field(default_factory=list)
     """The priority classes that its pods may name."""
-    workload_types: list[Line] = Field(default_factory=list)
+    workload_types: list[texts.Line] = Field(default_factory=list)
     """What it runs; some pool in its quotas must serve each."""
     quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = Field(default_factory=list)
     """What it may use, by pool and unit."""
@@ -760,7 +731,7 @@ class FractionRange(Model):
 class Download(Model):
     """A Job that fills the model's volume once."""
 
-    image: Image
+    image: texts.Image
     """The image of the Job, with a tag or digest."""
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
     """What it runs; the volume is mounted at `mountPath`."""
@@ -771,11 +742,11 @@ class Download(Model):
 class ModelVolume(Model):
     """A volume that holds the model, shared by all pods of the workload."""
 
-    size: Line
+    size: texts.Line
     """The volume's size, such as `100Gi`."""
-    storage_class: StorageClass | None = None
+    storage_class: names.StorageClass | None = None
     """The StorageClass; absent means the cluster's default."""
-    mount_path: Line = "/models"
+    mount_path: texts.Line = "/models"
     """Where pods see it."""
     access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = "ReadWriteMany"
     """How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`."""
@@ -792,7 +763,7 @@ class Autoscaling(Model):
     """The most pods; all of them must fit into the quota."""
     requests_per_second: Positive
     """The requests per second that one pod can serve."""
-    metric: Metric = "http_requests_per_second"
+    metric: texts.Metric = "http_requests_per_second"
     """The metric of each pod, as the cluster's custom metrics API has it."""
 
 
@@ -821,15 +792,15 @@ class Training(Model):
 class WorkloadSpec(Model):
     """What a team runs: an inference service or a training job, and the units that its pods ask for."""
 
-    tenant: TenantName
+    tenant: names.TenantName
     """The team whose quota it uses."""
-    namespace: Annotated[NamespaceOfTenant | None, ESSENTIAL] = None
+    namespace: Annotated[names.NamespaceOfTenant | None, ESSENTIAL] = None
     """Where it runs; not needed where the tenant has one namespace."""
     inference: Annotated[Inference | None, ESSENTIAL] = None
     """A service that runs all the time."""
     training: Annotated[Training | None, ESSENTIAL] = None
     """A job that ends."""
-    pool: PoolName
+    pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
     """The unit that each pod asks for; not needed where the pool hands out one."""
@@ -837,9 +808,9 @@ class WorkloadSpec(Model):
     """How many units each pod asks for."""
     fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = None
     """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range."""
-    priority_class: Annotated[PriorityClassName | None, ESSENTIAL] = None
+    priority_class: Annotated[names.PriorityClassName | None, ESSENTIAL] = None
     """The priority class of its pods; not needed where the tenant may name one."""
-    image: Image
+    image: texts.Image
     """The container's image, with a tag or digest."""
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
     """What the container runs in place of the image's own entry point."""
@@ -849,17 +820,14 @@ class WorkloadSpec(Model):
     """Environment variables."""
     config: Annotated[dict[str, str], Words("configuration"), Judged("GPU587")] = Field(default_factory=dict)
     """Files for the container, by name, mounted at `/etc/workload` from a ConfigMap."""
-    cpu: Annotated[Line | None, Words("CPU")] = None
+    cpu: Annotated[texts.Line | None, Words("CPU")] = None
     """The CPU that each pod asks for, such as `4`."""
-    memory: Line | None = None
+    memory: texts.Line | None = None
     """The memory that each pod asks for, such as `32Gi`."""
     model: ModelVolume | None = None
     """A volume that holds the model."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "WorkloadSpec":
-        _needs_exactly_one(self, ("inference", "training"), "a workload")
-        return self
+    _one_kind = _exactly_one("inference", "training", "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -881,10 +849,7 @@ class RetainedLayout(Model):
     gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = None
     """How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole."""
 
-    @model_validator(mode="after")
-    def _one_source(self) -> "RetainedLayout":
-        _needs_exactly_one(self, ("instances", "devices"), "a MIG layout")
-        return self
+    _one_source = _exactly_one("instances", "devices", "a MIG layout")
 
 
 class PluginFlags(Model):
@@ -931,10 +896,7 @@ class PluginSharing(Model):
     mps: Annotated[PluginMps | None, Words("MPS")] = None
     """Shares under CUDA MPS."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "PluginSharing":
-        _needs_exactly_one(self, ("time_slicing", "mps"), "a sharing kind")
-        return self
+    _one_kind = _exactly_one("time_slicing", "mps", "a sharing kind")
 
 
 class PluginConfig(Model):
@@ -979,13 +941,10 @@ class RetainedSpec(Model):
     """A file of the device plugin."""
     object: Annotated[RetainedObject | None, ESSENTIAL] = None
     """A Kubernetes object."""
-    until: Lines = Field(min_length=1)
+    until: texts.Lines = Field(min_length=1)
     """When this document may be deleted, as a command to type and what it must print."""
 
-    @model_validator(mode="after")
-    def _one_thing(self) -> "RetainedSpec":
-        _needs_exactly_one(self, ("mig_layout", "device_plugin_config", "object"), "what is retained")
-        return self
+    _one_thing = _exactly_one("mig_layout", "device_plugin_config", "object", "what is retained")
 
 
 # --- Documents ---------------------------------------------------------------------------------------------------
@@ -1003,7 +962,7 @@ class Cluster(Document):
 
     kind: Literal["Cluster"]
     """Always `Cluster`."""
-    metadata: Annotated[Metadata, Titled(names.CLUSTER)]
+    metadata: Annotated[Metadata, names.Titled(names.CLUSTER)]
     """The cluster's name; its overlay folder has the same."""
     spec: ClusterSpec
     """The cluster."""
@@ -1014,7 +973,7 @@ class Pool(Document):
 
     kind: Literal["Pool"]
     """Always `Pool`."""
-    metadata: Annotated[Metadata, Titled(names.POOL)]
+    metadata: Annotated[Metadata, names.Titled(names.POOL)]
     """The pool's name; nodes carry it as the label `gpuplan.dev/pool`."""
     spec: PoolSpec
     """The pool."""
@@ -1025,7 +984,7 @@ class MigLayout(Document):
 
     kind: Literal["MigLayout"]
     """Always `MigLayout`."""
-    metadata: Annotated[Metadata, Titled(names.LAYOUT)]
+    metadata: Annotated[Metadata, names.Titled(names.LAYOUT)]
     """The layout's name."""
     spec: MigLayoutSpec
     """The layout."""
@@ -1036,7 +995,7 @@ class PriorityClass(Document):
 
     kind: Literal["PriorityClass"]
     """Always `PriorityClass`."""
-    metadata: Annotated[Metadata, Titled(names.PRIORITY_CLASS)]
+    metadata: Annotated[Metadata, names.Titled(names.PRIORITY_CLASS)]
     """The class's name, which pods give as `priorityClassName`."""
     spec: PriorityClassSpec
     """The class."""
@@ -1047,7 +1006,7 @@ class Tenant(Document):
 
     kind: Literal["Tenant"]
     """Always `Tenant`."""
-    metadata: Annotated[Metadata, Titled(names.TENANT)]
+    metadata: Annotated[Metadata, names.Titled(names.TENANT)]
     """The tenant's name."""
     spec: TenantSpec
     """The tenant."""
@@ -1058,7 +1017,7 @@ class Workload(Document):
 
     kind: Literal["Workload"]
     """Always `Workload`."""
-    metadata: Annotated[Metadata, Titled(names.WORKLOAD)]
+    metadata: Annotated[Metadata, names.Titled(names.WORKLOAD)]
     """The workload's name, which its objects have too."""
     spec: WorkloadSpec
     """The workload."""
@@ -1069,7 +1028,7 @@ class Retained(Document):
 
     kind: Literal["Retained"]
     """Always `Retained`."""
-    metadata: Annotated[Metadata, Titled(names.RETAINED)]
+    metadata: Annotated[Metadata, names.Titled(names.RETAINED)]
     """The document's name, which nothing refers to."""
     spec: RetainedSpec
     """What is retained, and until when."""
@@ -1077,15 +1036,7 @@ class Retained(Document):
 
 Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained
 
-KINDS: dict[str, type[Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained]] = {
-    "Cluster": Cluster,
-    "Pool": Pool,
-    "MigLayout": MigLayout,
-    "PriorityClass": PriorityClass,
-    "Tenant": Tenant,
-    "Workload": Workload,
-    "Retained": Retained,
-}
+KINDS: dict[str, type[Policy]] = {kind.__name__: kind for kind in get_args(Policy)}
 
 
 def parts_of_language(model: type[Model] = Model) -> tuple[type[Model], ...]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpuplan.catalog.schedulers import Capability
 from gpuplan.checks.comparison import ConceptChange, SchedulerComparison
-from gpuplan.checks.uses import Use
+from gpuplan.checks.losses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
 from gpuplan.views.json_findings import json_text

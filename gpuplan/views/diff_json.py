@@ -11,7 +11,8 @@ from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Diff, Impact, Platform
 from gpuplan.pipeline.freshness import Staleness
-from gpuplan.planning.plan import Amount, Window
+from gpuplan.planning.plan import Amount
+from gpuplan.policy.models import Window
 from gpuplan.views.diff_words import seen_from
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.theme import Theme

@@ -13,7 +13,8 @@ from gpuplan.delivery.appliers import Applier
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
-from gpuplan.planning.plan import Amount, Approval, Window
+from gpuplan.planning.plan import Amount
+from gpuplan.policy.models import Approval, Window
 from gpuplan.views.theme import Theme
 from gpuplan.wording import count, joined, listing
 

@@ -12,7 +12,6 @@ from gpuplan.planning.plan import (
     Amount,
     Exclusive,
     Fraction,
-    Inference,
     LayoutEntry,
     Mig,
     Mps,
@@ -26,6 +25,7 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data

@@ -21,12 +21,9 @@ from gpuplan.planning.plan import (
     Exclusive,
     Fraction,
     GpuOperator,
-    Guard,
-    Inference,
     Layout,
     LayoutEntry,
     Mig,
-    ModelVolume,
     Mps,
     Nodes,
     Plan,
@@ -47,6 +44,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.documentation import document
+from gpuplan.policy.models import Guard, Inference, ModelVolume
 from gpuplan.views.preemption import evictions_as_data
 
 FORMAT_VERSION = "1.2"

@@ -10,17 +10,9 @@ from gpuplan.checks.rollout import unit_text
 from gpuplan.checks.wording import number, total_text
 from gpuplan.delivery.appliers import find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    Amount,
-    Approval,
-    NodeLabels,
-    Plan,
-    Pool,
-    Stage,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.policy.models import Approval, NodeLabels
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text

@@ -48,7 +48,7 @@ def test_no_comma_cuts_a_text_in_two() -> None:
     file = Path(catalog.__file__).parent / "scheduler_data" / "capabilities.yaml"
     matrix = yaml.safe_load(file.read_text())
     keys = {key for row in matrix["concepts"] for name in SCHEDULERS for key in row[name]}
-    assert keys == {"support", "how", "loss", "lost", "needs", "setting", "source", "uncertain"}
+    assert keys == {"support", "how", "loss", "lost", "needs", "setting", "source", "is_uncertain"}
 
 
 def test_a_source_is_an_address_of_the_release_that_was_read() -> None:

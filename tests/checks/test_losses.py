@@ -6,8 +6,7 @@ import pytest
 
 from gpuplan.catalog.schedulers import Support, capability, concepts
 from gpuplan.checks import run
-from gpuplan.checks.losses import PLACES, contended, losses
-from gpuplan.checks.uses import uses
+from gpuplan.checks.losses import PLACES, Ladder, contended, losses, uses
 from gpuplan.planning.schedulers import SCHEDULERS
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan
@@ -247,3 +246,12 @@ def test_the_matrix_names_the_places_that_are_known_and_all_of_them() -> None:
 def test_what_is_kept_is_lost_nowhere() -> None:
     kept = [kept for concept in concepts() for kept in concept.capabilities.values() if kept.support is Support.EXACT]
     assert {found.lost for found in kept} == {""}
+
+
+def test_a_ladder_knows_what_is_above_and_below_a_value() -> None:
+    low, mid, top = a_plan(CLASSES.replace("value: 50", "value: 5") + CALM).priority_classes
+    ladder = Ladder([top, low, mid])
+    values = sorted(found.spec.value for found in (low, mid, top))
+    assert [found.spec.value for found in ladder.above(values[0])] == values[1:]
+    assert len(ladder.names_above(values[1])) == len(ladder.names_below(values[1])) == 1
+    assert ladder.names_above(values[2]) == ladder.names_below(values[0]) == []

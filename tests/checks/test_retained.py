@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpuplan import checks
 from gpuplan.pipeline.rendering import render
-from gpuplan.pipeline.retained import judge_retained
+from gpuplan.pipeline.retaining import judge_retained
 from tests.documents.writing import DATA
 from tests.plans import resolve_text
 

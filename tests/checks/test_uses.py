@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.catalog.schedulers import concepts
-from gpuplan.checks.uses import USES, uses
+from gpuplan.checks.losses import USES, uses
 from tests.plans import a_cluster, a_plan
 
 CLASSES = """\

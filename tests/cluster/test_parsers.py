@@ -24,7 +24,8 @@ from gpuplan.checks.operator_releases import suffix_profile_needs_newer_plugin
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Origin, SourceFile, WholeFile
 from gpuplan.manifests import Manifest
-from gpuplan.planning.plan import ClusterMigStrategy, HandWritten, Plan, Pool
+from gpuplan.planning.plan import HandWritten, Plan, Pool
+from gpuplan.policy.models import ClusterMigStrategy
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, device_plugin_texts, mig_parted_text
 from tests.cluster import nodes
 from tests.cluster.example import REPOSITORY, show

@@ -10,7 +10,8 @@ import pytest
 from gpuplan.delivery.appliers import Applier, find_applier, get_applier
 from gpuplan.manifests import Manifest
 from gpuplan.pipeline.rendering import artifacts
-from gpuplan.planning.plan import Approval, Plan
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Approval
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, original, state
 

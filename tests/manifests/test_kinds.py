@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuplan.catalog.chart_kinds import chart_kinds
+from gpuplan.catalog.operators import chart_kinds
 from gpuplan.manifests import Manifest
 from gpuplan.manifests.kinds import Care, ChangeClass, Judgement, Kind, assume_kind, find_kind, get_kind, known_kinds
 from gpuplan.manifests.kinds import data as data_package

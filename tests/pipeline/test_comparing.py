@@ -10,7 +10,7 @@ from gpuplan import pipeline
 from gpuplan.changes.model import ChangeClass, Subject
 from gpuplan.delivery.appliers import Applier
 from gpuplan.pipeline.comparing import Diff, Impact, Side, SideKind, choose_sides, compare, work_tree
-from gpuplan.planning.plan import Approval
+from gpuplan.policy.models import Approval
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import run
 from tests.git import a_repository, commit

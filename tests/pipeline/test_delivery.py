@@ -46,9 +46,7 @@ def folders(platform: Path, cluster: str) -> dict[str, Folder]:
     report = validate(platform, [cluster])
     assert report.is_valid
     (plan,) = report.plans
-    manifests, _ = rendering._artifacts(plan)
-    found = rendering._folders(plan, manifests, rendering._components(plan, manifests))
-    return {folder.path: folder for folder in found}
+    return {folder.path: folder for folder in rendering.folders(plan, rendering.own_part(plan))}
 
 
 # --- Folders -----------------------------------------------------------------------------------------------------

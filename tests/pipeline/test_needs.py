@@ -323,7 +323,7 @@ def test_after_one_that_took_too_long_no_more_are_begun(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     program = script(tmp_path / "bin", "sleep 60")
     first, *others = kustomize.build((program, "build"), [tmp_path] * 20, tmp_path)
-    assert first == kustomize.Built(refusal="nothing within 0.5 seconds", is_late=True)
+    assert first == kustomize.Refusal("nothing within 0.5 seconds", is_late=True)
     assert others == [None] * 19
 
 

@@ -19,7 +19,7 @@ from gpuplan.delivery.appliers import Applier
 from gpuplan.manifests import Identity
 from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
-from gpuplan.planning.plan import Approval, Window
+from gpuplan.policy.models import Approval, Window
 from gpuplan.views.diff import class_style, shown_diff
 from gpuplan.views.diff_markdown import LIMIT
 from gpuplan.views.schemas import schema

@@ -15,8 +15,9 @@ from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
 from gpuplan.backends.gpu_operator.config_maps import config_map
 from gpuplan.backends.gpu_operator.namespace import namespace
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import Install, Plan, Stage
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
+from gpuplan.policy.models import Install
 
 _FOLDER = Stage.GPU_OPERATOR.value
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from gpuplan.backends.gpu_operator import dcgm, tolerations
 from gpuplan.catalog.operators import OPERAND_TOLERATIONS, nearest_line
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import ClusterMigStrategy, GpuOperator, Plan, Platform
+from gpuplan.planning.plan import GpuOperator, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, Platform
 
 
 class ConfigMapNames(NamedTuple):

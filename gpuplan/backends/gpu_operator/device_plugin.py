@@ -14,17 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
-    ClusterMigStrategy,
-    Mig,
-    MigStrategy,
-    Mps,
-    Plan,
-    Pool,
-    TimeSlicing,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2
 _SHARED = ".shared"

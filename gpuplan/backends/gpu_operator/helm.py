@@ -15,8 +15,9 @@ from gpuplan.backends.gpu_operator.nfd import label_namespaces
 from gpuplan.catalog.operators import NFD_WORKER_TOLERATIONS, OPERAND_TOLERATIONS, Toleration
 from gpuplan.manifests import HEADER, to_yaml
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import ClusterMigStrategy, Monitoring, NodeLabels, Plan, Platform
+from gpuplan.planning.plan import Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 
 FILE_NAME = "values.yaml"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplan.planning.plan import Plan, Platform
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Platform
 
 
 def namespace(plan: Plan) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 from gpuplan.backends.gpu_operator import olm, tolerations
 from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, NfdOperator, nfd_operator
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.plan import NodeLabels, Plan
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import NodeLabels
 
 _PACKAGE = "nfd"
 

@@ -14,10 +14,11 @@ from importlib.resources import files
 from typing import Any, Final
 
 from gpuplan.manifests import Hook, Manifest
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Guard, NodeLabels, Plan, Platform, Pool, Stage
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Guard, NodeLabels, Platform
 
 _SCRIPT: Final = "guard.py"
 _SETTINGS: Final = "settings.json"

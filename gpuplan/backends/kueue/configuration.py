@@ -7,8 +7,9 @@ from typing import Any
 from gpuplan.manifests import HEADER, File, to_yaml
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource
-from gpuplan.planning.plan import TENANT_LABEL, Allocation, Plan, Stage, Training
+from gpuplan.planning.plan import TENANT_LABEL, Plan, Stage
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Allocation, Training
 
 _PATH = f"{Stage.SCHEDULING.value}/kueue-configuration.yaml"
 

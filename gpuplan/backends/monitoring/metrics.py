@@ -16,11 +16,11 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
-    Allocation,
     Cluster,
     Monitoring,
     Pool,
 )
+from gpuplan.policy.models import Allocation
 
 # --- Recorded series ---------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.planning.plan import Monitoring, Plan, Platform
+from gpuplan.planning.plan import Monitoring, Plan
+from gpuplan.policy.models import Platform
 
 _APP = "nvidia-node-status-exporter"
 

@@ -20,17 +20,9 @@ from gpuplan.backends.monitoring.rules import Alert, Recording
 from gpuplan.manifests.templates import filled, read_rows, rows_for
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import (
-    MIG_CONFIG_LABEL,
-    POOL_LABEL,
-    Mig,
-    MigStrategy,
-    Monitoring,
-    Plan,
-    Platform,
-    Stage,
-)
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Mig, Monitoring, Plan, Stage
 from gpuplan.planning.sync_names import sync_name
+from gpuplan.policy.models import MigStrategy, Platform
 
 _FILE: Final = Path(__file__).with_name("rules.yaml")
 

@@ -10,8 +10,9 @@ from gpuplan.backends.workloads.model import claim, download_job
 from gpuplan.backends.workloads.pods import config_map
 from gpuplan.backends.workloads.training import job
 from gpuplan.manifests import Manifest, Subject
-from gpuplan.planning.plan import Inference, Plan, Stage, Workload
+from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Inference
 
 _BEFORE, _AFTER = 0, 1
 """What pods need, and what runs them. Whoever waits until what comes first is healthy waits for downloads and for no

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.plan import Allocation, Workload
+from gpuplan.planning.plan import Workload
+from gpuplan.policy.models import Allocation
 
 
 def resources(workload: Workload) -> dict[str, Any]:

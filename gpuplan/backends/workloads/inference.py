@@ -8,7 +8,8 @@ from gpuplan.backends.workloads.naming import metadata
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.schedulers import terms
 from gpuplan.manifests import quantity
-from gpuplan.planning.plan import WORKLOAD_LABEL, Autoscaling, Inference, Plan, Workload
+from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, Workload
+from gpuplan.policy.models import Autoscaling, Inference
 
 _PORT: Final = "http"
 

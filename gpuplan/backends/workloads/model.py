@@ -6,7 +6,8 @@ from typing import Any
 
 from gpuplan.backends.workloads.naming import claim_name, job_name, metadata
 from gpuplan.backends.workloads.pods import container_security, model_mount, model_volume, placement, pod_security
-from gpuplan.planning.plan import TENANT_LABEL, Download, ModelVolume, Workload
+from gpuplan.planning.plan import TENANT_LABEL, Workload
+from gpuplan.policy.models import Download, ModelVolume
 
 
 def claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:

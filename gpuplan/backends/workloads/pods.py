@@ -8,8 +8,9 @@ from typing import Any, Final
 from gpuplan.backends.workloads.devices import resource_claims, resources
 from gpuplan.backends.workloads.naming import claim_name, config_name, labels_of, metadata
 from gpuplan.backends.workloads.schedulers import Terms
-from gpuplan.planning.plan import POOL_LABEL, Inference, PodSecurity, Tenant, Workload
+from gpuplan.planning.plan import POOL_LABEL, Tenant, Workload
 from gpuplan.planning.tolerations import tolerations
+from gpuplan.policy.models import Inference, PodSecurity
 
 CONFIG_PATH: Final = "/etc/workload"
 

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple, assert_never
 
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
-from gpuplan.planning.plan import Inference, Plan, Training, Workload
+from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.policy.models import SchedulerKind
+from gpuplan.policy.models import Inference, SchedulerKind, Training
 
 _GANG: Final = "kai.scheduler/batch-min-member"
 _TOPOLOGY: Final = "kai.scheduler/topology"

@@ -7,7 +7,8 @@ from typing import Any, Final
 from gpuplan.backends.workloads.naming import job_name, metadata
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.schedulers import terms
-from gpuplan.planning.plan import Plan, Training, Workload
+from gpuplan.planning.plan import Plan, Workload
+from gpuplan.policy.models import Training
 
 _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 """A pod that has to make way, for another or for a node's maintenance, has not failed."""

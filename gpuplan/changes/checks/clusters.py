@@ -9,7 +9,7 @@ from gpuplan.changes.checks.step import Step
 from gpuplan.changes.clusters import home
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Severity
-from gpuplan.planning.plan import Install
+from gpuplan.policy.models import Install
 
 
 @check("GPU712", "operator-moves", family=Family.STEP)

@@ -18,17 +18,14 @@ from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
-    Allocation,
     Cluster,
-    Effect,
     Layout,
     Mig,
-    NodeLabels,
     Plan,
     Pool,
-    Taint,
     with_places,
 )
+from gpuplan.policy.models import Allocation, Effect, NodeLabels, Taint
 from gpuplan.wording import listing
 
 RETAIN: Final = "gpuplan retain --write"

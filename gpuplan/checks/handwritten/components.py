@@ -22,16 +22,9 @@ from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import (
-    ClusterMigStrategy,
-    Component,
-    Install,
-    Mig,
-    NodeLabels,
-    Plan,
-    Stage,
-)
+from gpuplan.planning.plan import Component, Mig, Plan, Stage
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, Install, NodeLabels
 from gpuplan.wording import listing, misspelling
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
-from gpuplan.planning.plan import ClusterMigStrategy
+from gpuplan.policy.models import ClusterMigStrategy
 from gpuplan.values import Value
 
 MOST_MPS_CLIENTS = 48

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -43,21 +43,4 @@ UNREAD: tuple[Rule, ...] = (
 )
 """What keeps documents of a file, or a part of one, from being read at all."""
 
-RULES: tuple[Rule, ...] = (
-    *UNREAD,
-    KEY_NOT_TEXT,
-    ANCHOR_OR_ALIAS,
-    EXPLICIT_TAG,
-    MERGE_KEY,
-    DIRECTIVE,
-    AMBIGUOUS_NUMBER,
-    NUMBER_OUT_OF_RANGE,
-    AMBIGUOUS_TEXT,
-    DUPLICATE_DOCUMENT,
-    BAD_PATCH,
-    NOTHING_TO_DELETE,
-    NOTHING_TO_UNSET,
-    MALFORMED_IGNORE,
-    MISSING_SEPARATOR,
-    CURLY_QUOTE,
-)
+RULES: Final = rules_among(globals())

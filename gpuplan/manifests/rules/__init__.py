@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -13,4 +13,4 @@ OBJECT_WRITTEN_TWICE = Rule("GPU911", _HERE)
 FILE_WRITTEN_TWICE = Rule("GPU912", _HERE)
 UNUSABLE_DEFINITION = Rule("GPU913", _HERE)
 
-RULES: Final = (OBJECT_WRITTEN_TWICE, FILE_WRITTEN_TWICE, UNUSABLE_DEFINITION)
+RULES: Final = rules_among(globals())

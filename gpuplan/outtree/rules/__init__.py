@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -17,4 +17,4 @@ PRUNED = Rule("GPU905", _HERE)
 UNBUILT = Rule("GPU906", _HERE)
 INCOMPLETE = Rule("GPU907", _HERE)
 
-RULES: Final = (EDITED, FOREIGN, STALE, LINE_ENDS, PRUNED, UNBUILT, INCOMPLETE)
+RULES: Final = rules_among(globals())

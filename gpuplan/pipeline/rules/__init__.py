@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -25,20 +25,4 @@ RETAINED_CONTRADICTED = Rule("GPU721", _HERE)
 CLUSTER_REMOVED = Rule("GPU718", _HERE)
 NOT_JUDGED = Rule("GPU719", _HERE)
 
-RULES = (
-    CLUSTER_DOCUMENT,
-    MISSING_BASE,
-    UNUSED_IGNORE,
-    UNKNOWN_KUBERNETES,
-    UNMATCHED_OVERLAY,
-    SHARED_NAMES,
-    COMPONENTS_NOT_BUILT,
-    COMPONENT_FILE_UNUSABLE,
-    COMPONENT_DOES_NOT_BUILD,
-    PATCHED_OBJECT_INVALID,
-    INVALID_OBJECT,
-    RETAINED_FOR_NOTHING,
-    RETAINED_CONTRADICTED,
-    CLUSTER_REMOVED,
-    NOT_JUDGED,
-)
+RULES: Final = rules_among(globals())

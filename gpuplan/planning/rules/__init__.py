@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -15,4 +15,4 @@ UNKNOWN_UNIT = Rule("GPU103", _HERE)
 UNIT_NEEDED = Rule("GPU104", _HERE)
 NAMESPACE_NEEDED = Rule("GPU105", _HERE)
 
-RULES = (UNKNOWN_REFERENCE, UNKNOWN_GPU, UNKNOWN_UNIT, UNIT_NEEDED, NAMESPACE_NEEDED)
+RULES: Final = rules_among(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpuplan.diagnostics import Rule
+from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
@@ -17,12 +17,4 @@ NOT_EXACTLY_ONE = Rule("GPU034", _HERE)
 UNKNOWN_KIND = Rule("GPU035", _HERE)
 UNKNOWN_API_VERSION = Rule("GPU036", _HERE)
 
-RULES = (
-    UNKNOWN_FIELD,
-    MISSING_FIELD,
-    WRONG_TYPE,
-    VALUE_NOT_ALLOWED,
-    NOT_EXACTLY_ONE,
-    UNKNOWN_KIND,
-    UNKNOWN_API_VERSION,
-)
+RULES: Final = rules_among(globals())

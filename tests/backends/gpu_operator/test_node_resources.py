@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, ClusterMigStrategy, Plan, Pool
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Plan, Pool
+from gpuplan.policy.models import ClusterMigStrategy
 from tests.backends.gpu_operator import device_plugin, mig_parted
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, device_plugin_texts, mig_parted_text
 

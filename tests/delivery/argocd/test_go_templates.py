@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.delivery.argocd.go_templates import literal
+from gpuplan.delivery.argocd import literal
 from gpuplan.pipeline import build
 from tests.delivery.argocd.platform import Platform
 

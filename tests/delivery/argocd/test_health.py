@@ -9,7 +9,7 @@ import pytest
 import yaml
 from lupa.lua51 import LuaRuntime
 
-from gpuplan.delivery.argocd.health import checks
+from gpuplan.delivery.argocd import checks
 from tests.delivery.argocd.rendered import a_cluster, files
 
 # Argo CD opens the basic functions and `table` alone; gopher-lua speaks Lua 5.1. Strings have no methods then either.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.catalog.chart_kinds import chart_kinds
+from gpuplan.catalog.operators import chart_kinds
 from gpuplan.manifests import Identity
 from tests.delivery.argocd.rendered import (
     REPO,

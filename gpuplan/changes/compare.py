@@ -23,6 +23,7 @@ from gpuplan.changes.operator import operator_changes
 from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.priorities import priority_changes
+from gpuplan.changes.step import Step
 from gpuplan.changes.tenants import tenant_changes
 from gpuplan.changes.workloads import workload_changes
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
@@ -84,6 +85,7 @@ def _told(before: ClusterState | None, after: ClusterState | None, found: Sequen
         yield from [clusters.added(after.plan)] if after else []
         yield from [clusters.removed(before.plan)] if before else []
         return
+    step = Step(before.plan, after.plan)
     for rule in (
         clusters.cluster_changes,
         operator_changes,
@@ -94,8 +96,8 @@ def _told(before: ClusterState | None, after: ClusterState | None, found: Sequen
         hand_written_changes,
         retained_changes,
     ):
-        yield from rule(before.plan, after.plan)
-    yield from workload_changes(before.plan, after.plan, found)
+        yield from rule(step)
+    yield from workload_changes(step, found)
 
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:

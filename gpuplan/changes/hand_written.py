@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 
 from gpuplan.changes.kinds import class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, change_of, worst
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT
+from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of, worst
+from gpuplan.changes.step import Step, successors
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject, identity_of
-from gpuplan.planning.plan import Component, HandWritten, Plan, Retained, RetainedObject
+from gpuplan.planning.plan import HandWritten, Retained, RetainedObject
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 
 
-def hand_written_changes(before: Plan, after: Plan) -> Iterator[Change]:
+def hand_written_changes(step: Step) -> Iterator[Change]:
     """One for each object or patch that differs, and one for each Component that comes or goes.
 
     What comes of a patch is not known here: it is taken for the object that it changes.
     """
-    yield from _components(before, after)
-    old, new = (_by_name(plan.hand_written) for plan in (before, after))
-    for key in sorted({*old, *new}):
+    yield from _components(step)
+    old, new = (_by_name(plan.hand_written) for plan in (step.before, step.after))
+    for key in {**old, **new}:
         one, other = old.get(key, []), new.get(key, [])
         if [_content(item.body) for item in one] != [_content(item.body) for item in other]:
-            yield _document(after, key, one, other)
+            yield _document(step, key, one, other)
 
 
 _Key = tuple[str, Identity]
@@ -46,99 +48,70 @@ def _content(body: object) -> object:
     return {**body, "resources": remote}
 
 
-def _document(after: Plan, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
+def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
     stage, identity = key
     verb = "is added" if not old else "is removed" if not new else "changes"
-    if identity.kind in _KUSTOMIZATIONS:
-        return _change(after, class_of_stage(stage), stage, f"{identity.kind} {verb}", (new or old)[0])
+    is_kustomization = identity.kind in _KUSTOMIZATIONS
+    what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
     return _change(
-        after,
-        worst(_classes(stage, identity, old, new)),
+        step,
         stage,
-        f"{identity} {verb}" if identity.kind else f"a patch {verb}",
-        (new or old)[0],
+        class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, old, new)),
+        f"hand-written {what} {verb}",
+        f"objects of the folder {stage} differ",
+        stage,
+        (new or old)[0].at,
     )
+
+
+def _change(
+    step: Step, name: str, change_class: ChangeClass, what: str, effect: str, folder: str, at: Origin | None
+) -> Change:
+    cluster, _, place = of(step.after, step.after.cluster, at)
+    return Change(cluster, Subject("Component", name), place, change_class, what, effect, folders=(folder,))
 
 
 def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[HandWritten]) -> Iterator[ChangeClass]:
     yield ChangeClass.METADATA
-    for index in range(max(len(old), len(new))):
-        one, other = (items[index].body if index < len(items) else None for items in (old, new))
-        if all(body is None or isinstance(body, Mapping) for body in (one, other)):
-            yield class_of(stage, identity, _body(one), _body(other))
+    for one, other in zip_longest([item.body for item in old], [item.body for item in new]):
+        if isinstance(one, Mapping | None) and isinstance(other, Mapping | None):
+            yield class_of(stage, identity, one, other)
         elif one != other:
             yield class_of_stage(stage)
 
 
-def _body(found: object) -> Mapping[str, object] | None:
-    return found if isinstance(found, Mapping) else None
-
-
-def _components(before: Plan, after: Plan) -> Iterator[Change]:
-    old, new = ({item.folder: item for item in plan.components} for plan in (before, after))
-    documents = {plan_stage.stage for plan in (before, after) for plan_stage in plan.hand_written}
-    for folder in sorted({*old, *new}):
-        one, other = old.get(folder), new.get(folder)
-        place = other or one
-        if place is not None and (one is None) != (other is None) and place.stage not in documents:
-            yield _component(after, place, "is added" if one is None else "is removed")
-
-
-def _component(after: Plan, place: Component, verb: str) -> Change:
-    at = place.at if place.at is not None else after.cluster.at
-    return Change(
-        after.cluster.name,
-        class_of_stage(place.stage),
-        Subject("Component", place.folder),
-        f"hand-written Component {verb}",
-        "objects are patched otherwise",
-        REVERT,
-        at,
-        folders=(f"{place.stage}/{place.part}" if place.part is not None else place.stage,),
-    )
-
-
-def _change(after: Plan, change_class: ChangeClass, stage: str, what: str, document: HandWritten) -> Change:
-    return Change(
-        after.cluster.name,
-        change_class,
-        Subject("Component", stage),
-        f"hand-written {what}",
-        f"objects of the folder {stage} differ",
-        REVERT,
-        document.at,
-        folders=(stage,),
-    )
+def _components(step: Step) -> Iterator[Change]:
+    plans = step.before, step.after
+    documents = {item.stage for plan in plans for item in plan.hand_written}
+    old, new = ({item.folder: item for item in plan.components} for plan in plans)
+    for folder, place in {**old, **new}.items():
+        if (folder in old) != (folder in new) and place.stage not in documents:
+            what = f"hand-written Component {'is added' if folder in new else 'is removed'}"
+            synced = place.stage if place.part is None else f"{place.stage}/{place.part}"
+            found = class_of_stage(place.stage)
+            yield _change(step, folder, found, what, "objects are patched otherwise", synced, place.at)
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
 
 
-def retained_changes(before: Plan, after: Plan) -> Iterator[Change]:
+def retained_changes(step: Step) -> Iterator[Change]:
     """Of definitions nothing but that they are there: what is in the operator's files is said of the operator."""
-    old, new = ({item.name: item for item in plan.retained} for plan in (before, after))
-    for name in sorted({*old, *new}):
-        one, other = old.get(name), new.get(name)
-        if not means_same(one and one.what, other and other.what):
-            yield _retained(after, one, other)
+    for old, new in successors(step.before.retained, step.after.retained):
+        place = new or old
+        if place is not None and not means_same(old and old.what, new and new.what):
+            found = _class_of_retained(old, new)
+            verb = "is retained" if old is None else "is retained otherwise" if new else "is no longer retained"
+            effect = _effect_on_needs(found, old, new)
+            yield Change(*of(step.after, place), found, f"definition {verb}", effect)
 
 
-def _retained(after: Plan, old: Retained | None, new: Retained | None) -> Change:
-    place = new or old
-    assert place is not None  # noqa: S101 - one of them is there, or there were no name
-    verb = "is retained" if old is None else "is no longer retained" if new is None else "is retained otherwise"
-    objects = [item.what for item in (old, new) if item is not None and isinstance(item.what, RetainedObject)]
-    found = ChangeClass.PLUGIN_RESTART
-    if objects:
-        one, other = (
-            item.what.spec.manifest if item is not None and isinstance(item.what, RetainedObject) else None
-            for item in (old, new)
-        )
-        folders = sorted({item.folder for item in objects})
-        found = worst(
-            (ChangeClass.METADATA, *(class_of(folder, identity_of(other or one), one, other) for folder in folders))
-        )
-    return change_of(after, place, found, f"definition {verb}", _effect_on_needs(found, old, new), REVERT)
+def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClass:
+    objects = [item.what if item and isinstance(item.what, RetainedObject) else None for item in (old, new)]
+    folders = {item.folder for item in objects if item is not None}
+    one, other = (item and item.spec.manifest for item in objects)
+    classes = [class_of(folder, identity_of(other or one), one, other) for folder in folders]
+    return worst((ChangeClass.METADATA, *classes)) if folders else ChangeClass.PLUGIN_RESTART
 
 
 def _effect_on_needs(found: ChangeClass, old: Retained | None, new: Retained | None) -> str:

@@ -10,27 +10,35 @@ from collections.abc import Iterator
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import Change, ChangeClass, change_of
-from gpuplan.changes.pairing import successors
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to
+from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of
+from gpuplan.changes.step import Step, successors, told
+from gpuplan.changes.wording import division, from_to
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
-from gpuplan.planning.subjects import about
+
+_RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
+"""It reads its file when it starts, so an entry more or less makes it start again."""
 
 
-def layout_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    """mig-manager reads its file when it starts, so an entry more or less makes it start again."""
-    for old, new in successors(before.layouts, after.layouts, _is_alike):
-        if old is None:
-            if new is not None:
-                yield _change(before, after, after, new, "layout is added")
-        elif not _is_used(before, old):
-            if new is None:
-                yield _change(before, after, before, old, "unused layout is removed", old)
-            elif old.name != new.name:
-                yield _change(before, after, after, new, f"layout `{old.name}` is called `{new.name}`", old)
-            elif not _is_alike(old, new):
-                what = f"unused layout is edited: {from_to(division(old), division(new))}"
-                yield _change(before, after, after, new, what, old)
+def layout_changes(step: Step) -> Iterator[Change]:
+    return told(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
+
+
+def _added(step: Step, new: Layout) -> Iterator[Change]:
+    yield Change(*of(step.after, new), ChangeClass.PLUGIN_RESTART, "layout is added", _RESTARTS)
+
+
+def _removed(step: Step, old: Layout) -> Iterator[Change]:
+    if not _is_used(step.before, old):
+        yield Change(*of(step.before, old), *_judged(step, old, "unused layout is removed"))
+
+
+def _changed(step: Step, old: Layout, new: Layout) -> Iterator[Change]:
+    if old.name != new.name:
+        what = f"layout `{old.name}` is called `{new.name}`"
+    else:
+        what = f"unused layout is edited: {from_to(division(old), division(new))}"
+    if not _is_used(step.before, old) and (old.name != new.name or not _is_alike(old, new)):
+        yield Change(*of(step.after, new), *_judged(step, old, what))
 
 
 def _is_alike(one: Layout, other: Layout) -> bool:
@@ -38,27 +46,17 @@ def _is_alike(one: Layout, other: Layout) -> bool:
 
 
 def _is_used(plan: Plan, layout: Layout) -> bool:
-    return any(
-        isinstance(part.sharing, Mig) and part.sharing.layout.config_name == layout.config_name for part in plan.parts
-    )
+    sharings = (part.sharing for part in plan.parts)
+    return any(isinstance(item, Mig) and item.layout.config_name == layout.config_name for item in sharings)
 
 
-def _change(before: Plan, after: Plan, plan: Plan, layout: Layout, what: str, was: Layout | None = None) -> Change:
-    """``was`` is the layout whose entry may go."""
-    vanishes = (
-        was is not None
-        and before.may_be_divided_by(was)
-        and was.config_name not in mig_parted.configuration(after)["mig-configs"]
-    )
+def _judged(step: Step, was: Layout, what: str) -> tuple[ChangeClass, str, str]:
+    """The class, and what comes of it that the entry of a layout may go."""
+    name = was.config_name
+    if not step.before.may_be_divided_by(was) or name in mig_parted.configuration(step.after)["mig-configs"]:
+        return ChangeClass.PLUGIN_RESTART, what, _RESTARTS
     effect = (
-        _vanished(was) if was is not None and vanishes else f"mig-manager restarts with another file; {NOTHING_RUNS}"
+        f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: `kubectl get nodes -l "
+        f"{MIG_CONFIG_LABEL}={name}` must list none"
     )
-    change_class = ChangeClass.TWO_STEP if vanishes else ChangeClass.PLUGIN_RESTART
-    return change_of(plan, layout, change_class, what, effect, REVERT)._replace(also=about(was) if was else ())
-
-
-def _vanished(was: Layout) -> str:
-    return (
-        f"`{was.config_name}` vanishes, and a node that still names it fails as its mig-manager restarts: `kubectl get "
-        f"nodes -l {MIG_CONFIG_LABEL}={was.config_name}` must list none"
-    )
+    return ChangeClass.TWO_STEP, what, effect

@@ -10,6 +10,7 @@ from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.catalog import resource_suffix
 from gpuplan.changes.bodies import items, section
 from gpuplan.changes.nodes import Transition
+from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
@@ -40,7 +41,7 @@ class Halves(NamedTuple):
     labels_first: Published | None
 
 
-def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
+def halves(step: Step, moved: Transition) -> Halves:
     """Both halves of a step for some nodes.
 
     What a label names is in the files of the GPU Operator, which are synced by themselves. Where a file keeps its name,
@@ -49,26 +50,23 @@ def halves(before: Plan, after: Plan, moved: Transition) -> Halves:
     """
     if Allocation.DRA in (moved.before.spec.allocation, moved.after.spec.allocation):
         return Halves(None, None)
-    first = published(before, moved.before, moved.before)
-    last = published(after, moved.after, moved.after)
+    before, after = step.before, step.after
+    first, last = published(before, moved.before, moved.before), published(after, moved.after, moved.after)
     files, labels = published(after, moved.before, moved.before), published(before, moved.after, moved.after)
     return Halves(*(None if found in (first, last) else found for found in (files, labels)))
 
 
-def may_labels_come_first(before: Plan, after: Plan, pool: str) -> bool:
+def may_labels_come_first(step: Step, pool: str) -> bool:
     """Whether nothing orders the nodes' labels after the files: two Applications of Argo CD that sync by themselves.
 
     Sync waves order the objects of one Application. Flux waits (`dependsOn`), and a person reads in which order.
     """
+    plans = step.before, step.after
+    pools = (found for plan in plans if (found := plan.find_pool(pool)) is not None)
     return (
-        before.cluster.argocd is not None
-        and after.cluster.argocd is not None
-        and after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
-        and any(
-            found.spec.disruption.approval is Approval.AUTOMATIC
-            for plan in (before, after)
-            if (found := plan.find_pool(pool)) is not None
-        )
+        all(plan.cluster.argocd is not None for plan in plans)
+        and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
+        and any(found.spec.disruption.approval is Approval.AUTOMATIC for found in pools)
     )
 
 
@@ -133,7 +131,7 @@ def _devices(divided: Pool, strategy: str) -> Iterator[tuple[str, str]]:
 # --- Labels that are gone for a moment ---------------------------------------------------------------------------
 
 
-def is_label_gone_between(before: Plan, after: Plan, was: Pool, to: Pool) -> bool:
+def is_label_gone_between(step: Step, was: Pool, to: Pool) -> bool:
     """Whether nodes that go from one pool to another keep their partitions in one order of the two only.
 
     Each pool's rule is a folder of its own. Where the one that lets nodes go is synced first, Node Feature Discovery
@@ -142,6 +140,6 @@ def is_label_gone_between(before: Plan, after: Plan, was: Pool, to: Pool) -> boo
     does), and the MIG manager dissolves the partitions. Where labels are parts of Node objects, or somebody else's,
     none is taken away.
     """
-    is_by_rule = before.cluster.spec.node_labels is after.cluster.spec.node_labels is NodeLabels.NFD
+    is_by_rule = step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NFD
     config = was.labels.get(MIG_CONFIG_LABEL)
     return is_by_rule and isinstance(was.sharing, Mig) and config == to.labels.get(MIG_CONFIG_LABEL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Identity, Subject
@@ -13,6 +13,8 @@ from gpuplan.policy.models import Window
 from gpuplan.values import Value
 
 __all__ = [
+    "NOTHING_RUNS",
+    "REVERT",
     "CapacityChange",
     "Change",
     "ChangeClass",
@@ -21,7 +23,7 @@ __all__ = [
     "NodeImpact",
     "ObjectChange",
     "Subject",
-    "change_of",
+    "of",
     "worst",
 ]
 
@@ -59,6 +61,10 @@ class GrantChange(NamedTuple):
     limit_after: Amount | None
 
 
+REVERT: Final = "reverting the commit undoes it"
+NOTHING_RUNS: Final = "nothing that runs is disturbed"
+
+
 class Change(NamedTuple):
     """One change of meaning in one cluster.
 
@@ -73,12 +79,12 @@ class Change(NamedTuple):
     """
 
     cluster: str
-    change_class: ChangeClass
     subject: Subject
-    what: str
-    effect: str
-    undo: str
     at: Origin
+    change_class: ChangeClass
+    what: str
+    effect: str = NOTHING_RUNS
+    undo: str = REVERT
     also: tuple[Subject, ...] = ()
     stages: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -91,9 +97,9 @@ class Change(NamedTuple):
     windows: tuple[Window, ...] = ()
 
 
-def change_of(plan: Plan, part: Part, change_class: ChangeClass, what: str, effect: str, undo: str) -> Change:
-    """A change of a document of the policy, by the part of the plan that was made of it."""
-    return Change(plan.cluster.name, change_class, subject_of(part), what, effect, undo, part.at)
+def of(plan: Plan, part: Part, at: Origin | None = None) -> tuple[str, Subject, Origin]:
+    """How each `Change` begins: whose it is, by the part of the plan that was made of a document, and where."""
+    return plan.cluster.name, subject_of(part), part.at if at is None else at
 
 
 class ObjectChange(NamedTuple):

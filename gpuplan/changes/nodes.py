@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplan.changes.model import NodeImpact
+from gpuplan.changes.step import Step
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
 from gpuplan.planning.plan import Nodes, Plan, Pool
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
@@ -82,16 +83,17 @@ class Arrival(NamedTuple):
     was: Pool | None
 
 
-def arrivals(old: Pool, new: Pool, others: Sequence[Pool], removed: Sequence[Pool]) -> tuple[Arrival, ...]:
-    """The nodes of a pool that it did not have before, those apart that come from ``others``, which stay.
+def arrivals(step: Step, old: Pool, new: Pool) -> Iterator[Arrival]:
+    """The nodes of a pool that it did not have before, those apart that come from pools that stay.
 
-    Of those nothing is known unless one of the pools that are ``removed`` had them.
+    Of the rest nothing is known unless one of the pools that are removed had them.
     """
-    return tuple(found for part in new.parts for found in _arrivals(part, old, others, removed) if found.nodes.count)
+    stay = (old, *(pool for pool, _ in step.kept_pools if pool is not old))
+    removed = [pool for pool, successor in step.pools if pool is not None and successor is None]
+    return (found for part in new.parts for found in _arrivals(part, stay, removed) if found.nodes.count)
 
 
-def _arrivals(part: Pool, old: Pool, others: Sequence[Pool], removed: Sequence[Pool]) -> Iterator[Arrival]:
-    stay = (old, *others)
+def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iterator[Arrival]:
     if part.nodes.names:
         came: dict[str | None, tuple[Pool | None, list[str]]] = {}
         for name in part.nodes.names:
@@ -128,21 +130,21 @@ def moves(pool: Pool, leaving: Departure) -> Iterator[Transition]:
                 yield Transition(old, new, found)
 
 
-def departures(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:
+def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departure, ...]:
     """Where the nodes of a pool go, those apart that stay in its successor.
 
     By names where they are given. A pattern's nodes are known by their number alone, so each way that a name of it may
     go is one for all of them.
     """
     if pool.nodes.names:
-        return _departures_by_name(pool, successor, after)
+        return _departures_by_name(pool, successor, step.after)
     if successor is not None and pool.nodes.name_pattern is None:
         return ()  # nothing was said to nodes of no name
     if successor is not None and successor.nodes.names:
         stay = sum(has_node(pool.nodes, name) for name in successor.nodes.names)
         leave = pool.nodes.count - stay
         return (Departure(None, NodeImpact(leave, (), pool.nodes.name_pattern)),) if leave > 0 else ()
-    return _departures_by_pattern(pool, successor, before, after)
+    return _departures_by_pattern(pool, successor, step.before, step.after)
 
 
 def _departures_by_name(pool: Pool, successor: Pool | None, after: Plan) -> tuple[Departure, ...]:

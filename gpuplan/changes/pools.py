@@ -2,234 +2,237 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.model import Change, ChangeClass, change_of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of, worst
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
-from gpuplan.changes.pairing import successors
-from gpuplan.changes.wording import NOTHING_RUNS, REVERT, division, from_to, names, nodes_of, shared_as, verb
+from gpuplan.changes.step import Step, told
+from gpuplan.changes.wording import division, from_to, listed, names, nodes_of, shared_as, verb
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Plan, Pool
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Pool
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Allocation, Effect, Guard, Taint
 
-"""Their objects of a pool cannot go while work is in them.
 
-Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota of
-it (`pkg/controller/core` there); KAI-Scheduler's queues are kept by those below them.
-"""
-
-
-def pool_changes(before: Plan, after: Plan) -> Iterator[Change]:
+def pool_changes(step: Step) -> Iterator[Change]:
     """The changes of all pools; one that has other nodes' names or patterns under another name was renamed."""
-    for old, new in pairs(before, after):
-        if old is None:
-            if new is not None:
-                yield _added(before, after, new)
-        elif new is None:
-            yield _removed(before, after, old)
-        else:
-            also = () if old.name == new.name else about(old)
-            changes = _changed(before, after, old, new)
-            yield from (change._replace(also=(*also, *change.also)) for change in changes)
+    return told(step, step.pools, _added, _removed, _changed)
 
 
-def pairs(before: Plan, after: Plan) -> Iterator[tuple[Pool | None, Pool | None]]:
-    """Each pool and what became of it."""
-    return successors(before.pools, after.pools, _has_same_nodes)
+# --- Nodes that change hands -------------------------------------------------------------------------------------
 
 
-def renamed(before: Plan, after: Plan) -> dict[str, str]:
-    """The pools that have another name now, by the name that they had."""
-    return {old.name: new.name for old, new in pairs(before, after) if old and new and old.name != new.name}
+class Passage(NamedTuple):
+    """What nodes go through that come from one pool, or from none that is known, to another, or to none.
+
+    ``takes_turns`` says that they keep their partitions in one order of two syncs only.
+    """
+
+    was: Pool | None
+    to: Pool | None
+    takes_turns: bool = False
+
+    @property
+    def change_class(self) -> ChangeClass:
+        """How far it disturbs nodes that they change hands."""
+        loses_partitions = self.is_partitioned and self.to is None
+        judged = (
+            (self.was is None, ChangeClass.PLUGIN_RESTART),
+            (self.was is not None or self._taints, ChangeClass.ADMISSION),
+            (self.is_partitioned or self.mps, ChangeClass.REPARTITION),
+            (self.takes_turns, ChangeClass.TWO_STEP),
+            (loses_partitions or self.evicts, ChangeClass.DESTRUCTIVE),
+        )
+        return worst(change_class for is_so, change_class in judged if is_so)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether GPUs are set up again, or their partitions dissolved."""
+        if self.was is None or self.to is None:
+            return any(isinstance(part.sharing, Mig) for pool in (self.was, self.to) if pool for part in pool.parts)
+        configs, next_configs = ([_mig_config(part) for part in pool.parts] for pool in (self.was, self.to))
+        return configs != next_configs
+
+    @property
+    def mps(self) -> str:
+        """What MPS does as the nodes' label names the file of another pool; empty where neither pool has it."""
+        if self.was is not None and self.was.runs_mps:
+            return _MPS_ENDS
+        return _MPS_BEGINS if self.to is not None and self.to.runs_mps else ""
+
+    @property
+    def _taints(self) -> list[Taint]:
+        return _without(self.to.spec.taints, self.was.spec.taints if self.was else ()) if self.to else []
+
+    @property
+    def evicts(self) -> bool:
+        return _evict(self._taints)
+
+    @property
+    def drains(self) -> bool:
+        return self.is_partitioned or self.evicts or bool(self.mps)
+
+    def effect(self, text: str, on_partitions: str) -> str:
+        """The text, with all that comes of it."""
+        mps, order = f"; {self.mps}" if self.mps else "", f"; {_ordered(self)}" if self.takes_turns else ""
+        evicted = "; pods there that do not tolerate its taints are evicted at once" if self.evicts else ""
+        return text + order + (on_partitions if self.is_partitioned else "") + mps + evicted
 
 
-def _has_same_nodes(one: Pool, other: Pool) -> bool:
+def _passage(step: Step, was: Pool | None, to: Pool | None) -> Passage:
+    parts = ((one, other) for one in (was.parts if was else ()) for other in (to.parts if to else ()))
+    return Passage(was, to, any(is_label_gone_between(step, one, other) for one, other in parts))
+
+
+def _ordered(passage: Passage) -> str:
+    """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
+    was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
-        one.gpu.id == other.gpu.id
-        and bool(one.nodes.names or one.nodes.name_pattern)
-        and set(one.nodes.names) == set(other.nodes.names)
-        and one.nodes.name_pattern == other.nodes.name_pattern
+        f"sync the labels of pool `{to}` first, then those of `{was}`: the other way round the nodes have no "
+        "`nvidia.com/mig.config` for a while, in which the operator may write `all-disabled`: that dissolves their "
+        "partitions, or fails halfway where pods hold some"
     )
 
 
-# --- Pools that come and go --------------------------------------------------------------------------------------
-
-
-def _added(before: Plan, after: Plan, pool: Pool) -> Change:
-    """Its nodes may run something already: nothing here knows what they were before."""
-    return _arrived(before, after, None, pool, Arrival(pool, impact(pool.nodes), None))._replace(
-        what="pool is added", undo="reverting takes the pool away again, which is destructive"
-    )
-
-
-def class_of_arrival(was: Pool | None, pool: Pool) -> ChangeClass:
-    """How far it disturbs nodes that they come to a pool, from another one or from none that is known."""
-    return worst(_classes_of_arrival(was, pool))
-
-
-def _classes_of_arrival(was: Pool | None, pool: Pool) -> Iterator[ChangeClass]:
-    yield ChangeClass.PLUGIN_RESTART if was is None else ChangeClass.ADMISSION
-    if _is_partitioned_on_arrival(was, pool) or _mps_effect(was, pool):
-        yield ChangeClass.REPARTITION
-    if taints := _without(pool.spec.taints, was.spec.taints if was else ()):
-        yield ChangeClass.DESTRUCTIVE if _evict(taints) else ChangeClass.ADMISSION
-
-
-def _is_partitioned_on_arrival(was: Pool | None, pool: Pool) -> bool:
-    if was is None:
-        return any(_mig_config(part) not in (None, ALL_DISABLED) for part in pool.parts)
-    return _divisions(was) != _divisions(pool)
-
-
-def _mps_effect(was: Pool | None, to: Pool | None) -> str:
-    """What MPS does on nodes as their label names the file of another pool; empty where neither pool has it."""
-    if was is not None and was.runs_mps:
-        return _MPS_ENDS
-    return _MPS_BEGINS if to is not None and to.runs_mps else ""
+def _reboots(step: Step, *, is_partitioned: bool) -> bool:
+    return is_partitioned and step.after.cluster.gpu_operator.spec.reboot_on_mig_change
 
 
 def _evict(taints: Iterable[Taint]) -> bool:
     return any(taint.effect is Effect.NO_EXECUTE for taint in taints)
 
 
-def _removed(before: Plan, after: Plan, pool: Pool) -> Change:
+_DISSOLVED: Final = (
+    "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
+    "hold some"
+)
+_MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
+_MPS_BEGINS: Final = (
+    "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
+    "already, which starts no process more: pods that hold GPUs must end first"
+)
+
+
+# --- Pools that come, go and have another name -------------------------------------------------------------------
+
+
+def _added(step: Step, pool: Pool) -> Iterator[Change]:
+    """Its nodes may run something already: nothing here knows what they were before."""
+    yield _arrived(step, None, pool, Arrival(pool, impact(pool.nodes), None))._replace(
+        what="pool is added", undo="reverting takes the pool away again, which is destructive"
+    )
+
+
+def _removed(step: Step, pool: Pool) -> Iterator[Change]:
     """What its nodes become elsewhere is said of the pool that they come to.
 
     A node without `nvidia.com/mig.config` gets `all-disabled` from the operator, and mig-manager then dissolves its
     partitions (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
     """
-    leaving = departures(pool, None, before, after)
-    nodes = impact(pool.nodes)
-    is_partitioned = any(isinstance(part.sharing, Mig) for part in pool.parts)
-    where = names([item.to.name for item in leaving if item.to is not None])
-    return change_of(
-        before,
-        pool,
+    nodes, is_partitioned = impact(pool.nodes), Passage(pool, None).is_partitioned
+    where = names([item.to.name for item in departures(step, pool, None) if item.to is not None])
+    yield Change(
+        *of(step.before, pool),
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
         f"labels and taints of the pool go from {nodes_of(nodes)}" + (_DISSOLVED if is_partitioned else ""),
         "reverting brings labels and partitions back, not the pods",
-    )._replace(
         nodes=nodes,
         capacity=capacities(pool, None),
-        pods=pods_on(before, pool, nodes.count) if is_partitioned else 0,
+        pods=pods_on(step.before, pool, nodes.count) if is_partitioned else 0,
         needs_drain=is_partitioned,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        needs_reboot=_reboots(step, is_partitioned=is_partitioned),
     )
 
 
-_DISSOLVED: Final = (
-    "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
-    "hold some"
-)
-
-
-# --- Pools that stay ---------------------------------------------------------------------------------------------
-
-
-def _changed(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
-        yield _renamed(before, after, old, new)
-    for field, changes in (
-        ("sharing", _sharing(before, after, old, new)),
-        ("nodes", _leaving(before, after, old, new)),
-        ("nodes", _coming(before, after, old, new)),
-        ("nodes", _nodes(after, old, new)),
-        ("placement", _placement(after, old, new)),
-        ("taints", _taints(before, after, old, new)),
-        ("nodeLabels", _labels(after, old, new)),
-        ("topology", _topology(after, old, new)),
-        ("disruption", _disruption(after, old, new)),
-    ):
-        yield from (change._replace(at=change.at / field) for change in changes)
+        yield _renamed(step, old, new)
+    for field, judge in _JUDGES.items():
+        yield from (change._replace(at=new.at / field) for change in judge(step, old, new))
 
 
-def _renamed(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
+def _renamed(step: Step, old: Pool, new: Pool) -> Change:
     """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
-    NVIDIA/k8s-device-plugin)."""
-    vanishes = old.name not in device_plugin.data(after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
-    is_held = after.scheduler.has_queues
-    takes_turns = _is_label_gone(before, after, old, new)
+    NVIDIA/k8s-device-plugin).
+
+    Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
+    of it (`pkg/controller/core` there).
+    """
+    vanishes = (
+        old.name not in device_plugin.configurations(step.after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
+    )
+    is_held = step.after.scheduler.has_queues
+    passage = _passage(step, old, new)
+    takes_turns = passage.takes_turns
     effects = [
-        *([_ordered(old, new)] if takes_turns else []),
+        *([_ordered(passage)] if takes_turns else []),
         "pods that choose the pool by its old name find no node",
         *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
         *(["the scheduler's objects of the old name stay while work is in them"] if is_held else []),
     ]
-    return change_of(
-        after,
-        new,
+    return Change(
+        *of(step.after, new),
         ChangeClass.TWO_STEP if takes_turns or vanishes or is_held else ChangeClass.ADMISSION,
         f"pool `{old.name}` is called `{new.name}`",
         "; ".join(effects),
         "reverting is the same the other way round",
-    )._replace(
         nodes=impact(new.nodes),
-        pods=0,
-    )
-
-
-def _is_label_gone(before: Plan, after: Plan, was: Pool, to: Pool) -> bool:
-    return any(is_label_gone_between(before, after, one, other) for one in was.parts for other in to.parts)
-
-
-def _ordered(was: Pool, to: Pool) -> str:
-    """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
-    return (
-        f"sync the labels of pool `{to.name}` first, then those of `{was.name}`: the other way round the nodes have no "
-        "`nvidia.com/mig.config` for a while, in which the operator may write `all-disabled`: that dissolves their "
-        "partitions, or fails halfway where pods hold some"
     )
 
 
 # --- Sharing -----------------------------------------------------------------------------------------------------
 
 
-def _sharing(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.spec.allocation is not new.spec.allocation:
-        yield _allocation(before, after, old, new)
+        yield _allocation(step, old, new)
+    elif _asked(old) != _asked(new):
+        yield _asked_otherwise(step, old, new)
     for moved in transitions(old, new):
-        config, next_config = _mig_config(moved.before), _mig_config(moved.after)
-        if config != next_config and not {config, next_config} <= {None, ALL_DISABLED}:
-            yield _repartitioned(before, after, new, moved)
+        between = halves(step, moved)
+        if _has_other_config(moved):
+            yield _repartitioned(step, new, moved, between)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
-            yield _shared_otherwise(before, after, new, moved)
-        elif (between := halves(before, after, moved)).labels_first is not None:
-            yield _configured_otherwise(before, after, new, moved, between)
-    if old.spec.allocation is new.spec.allocation and _asked(old) != _asked(new):
-        yield _asked_otherwise(after, old, new)
+            yield _shared_otherwise(step, new, moved)
+        elif between.labels_first is not None:
+            # As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were.
+            yield Change(
+                *of(step.after, new),
+                ChangeClass.TWO_STEP if _is_out_of_order(step, new, between) else ChangeClass.PLUGIN_RESTART,
+                "the device plugin's configuration of its nodes has another name",
+                "; ".join(_between(between)),
+                nodes=moved.nodes,
+                windows=new.windows,
+            )
 
 
-def _allocation(before: Plan, after: Plan, old: Pool, new: Pool) -> Change:
-    claims = new.spec.allocation is Allocation.DRA
-    nodes = impact(new.nodes)
-    return change_of(
-        after,
-        new,
+def _allocation(step: Step, old: Pool, new: Pool) -> Change:
+    claims, nodes = new.spec.allocation is Allocation.DRA, impact(new.nodes)
+    return Change(
+        *of(step.after, new),
         ChangeClass.RECREATE,
         "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
         "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must be "
         "recreated",
         "reverting is the same the other way round",
-    )._replace(
         nodes=nodes,
         capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count),
+        pods=pods_on(step.before, old, nodes.count),
         needs_drain=True,
         windows=new.windows,
     )
 
 
-def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
+def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) -> Change:
     """The nodes' `nvidia.com/mig.config` changes, and mig-manager acts on each at once.
 
     It neither cordons nor drains, and fails where a pod holds a GPU (`pkg/mig/reconfigure` of NVIDIA/mig-parted). An
@@ -237,53 +240,45 @@ def _repartitioned(before: Plan, after: Plan, new: Pool, moved: Transition) -> C
     try again until the label changes.
     """
     old_config = _mig_config(moved.before)
-    vanishes = old_config is not None and old_config not in mig_parted.configuration(after)["mig-configs"]
+    vanishes = old_config is not None and old_config not in mig_parted.configuration(step.after)["mig-configs"]
     is_same = _division(moved.before) == _division(moved.after)
-    between = halves(before, after, moved)
-    if vanishes or _is_out_of_order(before, after, new, between):
+    may_reboot = _reboots(step, is_partitioned=_modes(moved.before) != _modes(moved.after))
+    effects = [
+        f"`{old_config}` vanishes while nodes still name it: one that restarts before its label moves fails"
+        if vanishes
+        else "",
+        "the GPUs are divided as before"
+        if is_same
+        else f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
+        "must end first",
+        *_between(between),
+        "nodes reboot where the mode of their GPUs does not switch without" if may_reboot else "",
+    ]
+    if vanishes or _is_out_of_order(step, new, between):
         change_class = ChangeClass.TWO_STEP
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
-    switches = _modes(moved.before) != _modes(moved.after)
-    may_reboot = switches and after.cluster.gpu_operator.spec.reboot_on_mig_change
-    effects = []
-    if vanishes:
-        effects.append(
-            f"`{old_config}` vanishes while nodes still name it: one that restarts before its label moves fails"
-        )
-    if is_same:
-        effects.append("the GPUs are divided as before")
-    else:
-        effects.append(
-            f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
-            "must end first"
-        )
-    effects += _between(between)
-    if may_reboot:
-        effects.append("nodes reboot where the mode of their GPUs does not switch without")
-    return change_of(
-        after,
-        new,
+    return Change(
+        *of(step.after, new),
         change_class,
-        _repartition_text(moved),
-        "; ".join(effects),
+        _repartition_text(moved, is_same=is_same),
+        "; ".join(filter(None, effects)),
         REVERT if is_same else "reverting partitions the same nodes again, which needs them drained again",
-    )._replace(
         nodes=moved.nodes,
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
-        pods=0 if is_same else pods_on(before, moved.before, moved.nodes.count),
+        pods=0 if is_same else pods_on(step.before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
         needs_reboot=may_reboot,
         windows=new.windows,
     )
 
 
-def _is_out_of_order(before: Plan, after: Plan, pool: Pool, between: Halves) -> bool:
+def _is_out_of_order(step: Step, pool: Pool, between: Halves) -> bool:
     """Whether nodes publish what is of neither state in the order in which the halves of the step arrive.
 
     The GPU Operator's files are synced by themselves, and labels as late as somebody approves it.
     """
-    may_be_late = between.labels_first is not None and may_labels_come_first(before, after, pool.name)
+    may_be_late = between.labels_first is not None and may_labels_come_first(step, pool.name)
     return between.files_first is not None or may_be_late
 
 
@@ -297,83 +292,56 @@ def _between(between: Halves) -> Iterator[str]:
         )
 
 
-def _configured_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition, between: Halves) -> Change:
-    """As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were."""
-    return change_of(
-        after,
-        new,
-        ChangeClass.TWO_STEP if _is_out_of_order(before, after, new, between) else ChangeClass.PLUGIN_RESTART,
-        "the device plugin's configuration of its nodes has another name",
-        "; ".join(_between(between)),
-        REVERT,
-    )._replace(nodes=moved.nodes, windows=new.windows)
-
-
-def _repartition_text(moved: Transition) -> str:
+def _repartition_text(moved: Transition, *, is_same: bool) -> str:
     old, new = moved.before.sharing, moved.after.sharing
     if isinstance(old, Mig) and isinstance(new, Mig):
         if old.layout.name == new.layout.name:
             return f"layout `{new.layout.name}` is edited: {from_to(division(old.layout), division(new.layout))}"
-        if _division(moved.before) == _division(moved.after):
+        if is_same:
             return f"layout `{old.layout.name}` is called `{new.layout.name}`"
     return f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(new))}"
 
 
-def _shared_otherwise(before: Plan, after: Plan, new: Pool, moved: Transition) -> Change:
+def _shared_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
     """From MPS, and to it, pods do not go on.
 
     Config-manager tells the daemon of a new file, which then starts again (`SIGHUP` in `cmd/mps-control-daemon/main.go`
     of NVIDIA/k8s-device-plugin). A daemon that starts sets GPUs to `EXCLUSIVE_PROCESS` (`Start` in `mps/daemon.go`
     there), at once: https://docs.nvidia.com/deploy/mps/index.html.
     """
-    had_mps, has_mps = (isinstance(pool.sharing, Mps) for pool in (moved.before, moved.after))
-    must_end = had_mps or has_mps
-    return change_of(
-        after,
-        new,
+    old, sharing = moved.before.sharing, moved.after.sharing
+    must_end = isinstance(old, Mps) or isinstance(sharing, Mps)
+    goes_on = "pods that run go on, and until they end more may share a GPU than there are units"
+    return Change(
+        *of(step.after, new),
         ChangeClass.REPARTITION if must_end else ChangeClass.PLUGIN_RESTART,
-        f"GPUs are shared otherwise: {from_to(shared_as(moved.before.sharing), shared_as(moved.after.sharing))}",
+        f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(sharing))}",
         f"the device plugin publishes other units on {nodes_of(moved.nodes)}; "
-        + (
-            _mps_effect(moved.before, moved.after)
-            if must_end
-            else "pods that run go on, and until they end more may share a GPU than there are units"
-        ),
-        _REVERT_MPS if must_end else REVERT,
-    )._replace(
+        + (Passage(moved.before, moved.after).mps if must_end else goes_on),
+        "reverting ends what runs there again" if must_end else REVERT,
         nodes=moved.nodes,
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
-        pods=pods_on(before, moved.before, moved.nodes.count) if must_end else 0,
+        pods=pods_on(step.before, moved.before, moved.nodes.count) if must_end else 0,
         needs_drain=must_end,
     )
 
 
-_MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
-_MPS_BEGINS: Final = (
-    "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
-    "already, which starts no process more: pods that hold GPUs must end first"
-)
-_REVERT_MPS: Final = "reverting ends what runs there again"
-
-
-def _asked_otherwise(after: Plan, old: Pool, new: Pool) -> Change:
+def _asked_otherwise(step: Step, old: Pool, new: Pool) -> Change:
     """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
     asked, asks = _asked(old), _asked(new)
-    gone, come = [name for name in asked if name not in asks], [name for name in asks if name not in asked]
-    other = [name for name in asks if name in asked and asks[name] != asked[name]]
+    gone, come, other = _keys(asked, asks)
     effects = [
         f"new pods that ask for {names(gone)} are not admitted" if gone else "",
         f"pods may ask for {names(come)}" if come else "",
         f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
     ]
-    return change_of(
-        after,
-        new,
+    return Change(
+        *of(step.after, new),
         ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
         "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
         "; ".join(filter(None, effects)),
-        REVERT,
-    )._replace(capacity=capacities(old, new))
+        capacity=capacities(old, new),
+    )
 
 
 def _asked(pool: Pool) -> dict[str, bool]:
@@ -381,11 +349,20 @@ def _asked(pool: Pool) -> dict[str, bool]:
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
 
 
+def _keys(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[list[str], list[str], list[str]]:
+    """The keys that go, that come, and whose value is another one."""
+    gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
+    return gone, come, [key for key in new if key in old and new[key] != old[key]]
+
+
 def is_partitioned_anew(moved: Transition) -> bool:
     """Whether the nodes' GPUs are set up again; a layout that only has another name changes nothing of them."""
-    old, new = moved.before, moved.after
-    configs = {_mig_config(old), _mig_config(new)}
-    return len(configs) > 1 and not configs <= {None, ALL_DISABLED} and _division(old) != _division(new)
+    return _has_other_config(moved) and _division(moved.before) != _division(moved.after)
+
+
+def _has_other_config(moved: Transition) -> bool:
+    configs = {_mig_config(moved.before), _mig_config(moved.after)}
+    return len(configs) > 1 and not configs <= {None, ALL_DISABLED}
 
 
 def _mig_config(pool: Pool) -> str | None:
@@ -394,123 +371,84 @@ def _mig_config(pool: Pool) -> str | None:
 
 def _division(pool: Pool) -> object:
     """What each GPU of a node becomes; None where none is divided."""
+    return (pool.gpu.id, _instances(pool)) if isinstance(pool.sharing, Mig) else None
+
+
+def _modes(pool: Pool) -> list[bool]:
+    """Whether MIG is on, for each GPU of a node. Switching it resets the GPU, and reboots the node if that fails.
+
+    (`WITH_REBOOT` in `pkg/mig/reconfigure/reconfigure.go` of NVIDIA/mig-parted.)
+    """
+    return [instances is not None for instances in _instances(pool)]
+
+
+def _instances(pool: Pool) -> list[Mapping[str, int] | None]:
+    """The instances of each GPU of a node; None where MIG is off."""
     if not isinstance(pool.sharing, Mig):
-        return None
+        return [None] * pool.nodes.gpus_per_node
     entries = (entry_of(pool.sharing.layout, index) for index in range(pool.nodes.gpus_per_node))
-    return pool.gpu.id, [
+    return [
         {name: count for name, count in entry.instances.items() if count} if entry and entry.mig_enabled else None
         for entry in entries
     ]
 
 
-def _modes(pool: Pool) -> tuple[bool, ...]:
-    """Whether MIG is on, for each GPU of a node. Switching it resets the GPU, and reboots the node if that fails.
-
-    (`WITH_REBOOT` in `pkg/mig/reconfigure/reconfigure.go` of NVIDIA/mig-parted.)
-    """
-    if not isinstance(pool.sharing, Mig):
-        return (False,) * pool.nodes.gpus_per_node
-    entries = (entry_of(pool.sharing.layout, index) for index in range(pool.nodes.gpus_per_node))
-    return tuple(entry is not None and entry.mig_enabled for entry in entries)
-
-
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _leaving(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    yield from (_departed(before, after, old, new, leaving) for leaving in departures(old, new, before, after))
+def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    """Nodes that come from a pool that stays are told of with that pool."""
+    yield from (_departed(step, old, new, leaving) for leaving in departures(step, old, new))
+    yield from (_arrived(step, old, new, coming) for coming in arrivals(step, old, new))
+    yield from _counted(step, old, new)
 
 
-def _departed(before: Plan, after: Plan, old: Pool, new: Pool, leaving: Departure) -> Change:
-    nodes, to, mps = leaving.nodes, leaving.to, _mps_effect(old, leaving.to)
-    evicts = to is not None and _evict(_without(to.spec.taints, old.spec.taints))
+def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
+    nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to)
+    is_partitioned = passage.is_partitioned
     if to is None:
-        is_partitioned = any(isinstance(part.sharing, Mig) for part in old.parts)
-        change_class = worst(
-            (
-                ChangeClass.ADMISSION,
-                *[ChangeClass.REPARTITION] * bool(mps),
-                *[ChangeClass.DESTRUCTIVE] * is_partitioned,
-            )
-        )
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        effect = _told("labels and taints of the pool go from them", (is_partitioned, _DISSOLVED), (mps, f"; {mps}"))
+        effect = passage.effect("labels and taints of the pool go from them", _DISSOLVED)
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
-        is_partitioned = _is_partitioned_on_arrival(old, to)
-        takes_turns = _is_label_gone(before, after, old, to)
-        change_class = worst((class_of_arrival(old, to), *[ChangeClass.TWO_STEP] * takes_turns))
         what = f"{verb(nodes, 'goes', 'go')} to pool `{to.name}`"
-        effect = _told(
-            "they get that pool's labels and taints",
-            (takes_turns, f"; {_ordered(old, to)}"),
-            (is_partitioned, ", and mig-manager sets up their GPUs again: pods that hold them must end first"),
-            (mps, f"; {mps}"),
-            (evicts, _EVICTED),
-        )
+        sets_up = ", and mig-manager sets up their GPUs again: pods that hold them must end first"
+        effect = passage.effect("they get that pool's labels and taints", sets_up)
         undo = "reverting moves them back" + (", which needs them drained again" if is_partitioned else "")
-    return change_of(after, new, change_class, what, effect, undo)._replace(
+    return _handed_over(step, old, new, passage, (what, effect, undo))._replace(
         nodes=nodes,
         also=about(to) if to is not None else (),
-        capacity=capacities(old, new),
-        pods=pods_on(before, old, nodes.count) if is_partitioned or mps or evicts else 0,
-        needs_drain=is_partitioned or bool(mps) or evicts,
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
-        windows=new.windows,
+        pods=pods_on(step.before, old, nodes.count) if passage.drains else 0,
     )
 
 
-def _told(text: str, *more: tuple[object, str]) -> str:
-    """The text, and what goes with it where that is so."""
-    return text + "".join(phrase for is_so, phrase in more if is_so)
-
-
-_EVICTED: Final = "; pods there that do not tolerate its taints are evicted at once"
-
-
-def _coming(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    """Nodes that arrive; those from a pool that stays are told with that pool."""
-    became = list(pairs(before, after))
-    others = [pool for pool, successor in became if pool and successor and pool is not old]
-    removed = [pool for pool, successor in became if pool and successor is None]
-    for coming in arrivals(old, new, others, removed):
-        yield _arrived(before, after, old, new, coming)
-
-
-def _arrived(before: Plan, after: Plan, old: Pool | None, new: Pool, coming: Arrival) -> Change:
-    nodes, was = coming.nodes, coming.was
-    evicts = _evict(_without(new.spec.taints, was.spec.taints if was else ()))
-    is_partitioned = _is_partitioned_on_arrival(was, coming.to)
-    takes_turns = was is not None and _is_label_gone(before, after, was, coming.to)
-    mps = _mps_effect(was, coming.to)
+def _arrived(step: Step, old: Pool | None, new: Pool, coming: Arrival) -> Change:
+    nodes, was, passage = coming.nodes, coming.was, _passage(step, coming.was, coming.to)
     come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
-    return change_of(
-        after,
-        new,
-        worst((class_of_arrival(was, coming.to), *[ChangeClass.TWO_STEP] * takes_turns)),
-        f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else ""),
-        _told(
-            f"labels and taints come to {nodes_of(nodes)}",
-            (takes_turns, f"; {_ordered(was, coming.to)}" if was is not None else ""),
-            (is_partitioned, "; mig-manager partitions the GPUs there, on which nothing may run"),
-            (mps, f"; {mps}"),
-            (evicts, _EVICTED),
-        ),
-        _told("reverting takes them out of the pool again", (is_partitioned, ", which is destructive")),
-    )._replace(
-        nodes=replace(nodes, are_new=was is None),
+    what = f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else "")
+    effect = passage.effect(
+        f"labels and taints come to {nodes_of(nodes)}",
+        "; mig-manager partitions the GPUs there, on which nothing may run",
+    )
+    undo = "reverting takes them out of the pool again" + (", which is destructive" if passage.is_partitioned else "")
+    return _handed_over(step, old, new, passage, (what, effect, undo))._replace(
+        nodes=replace(nodes, are_new=was is None)
+    )
+
+
+def _handed_over(step: Step, old: Pool | None, new: Pool, passage: Passage, texts: tuple[str, str, str]) -> Change:
+    return Change(
+        *of(step.after, new),
+        passage.change_class,
+        *texts,
         capacity=capacities(old, new),
-        needs_drain=is_partitioned or evicts or bool(mps),
-        needs_reboot=is_partitioned and after.cluster.gpu_operator.spec.reboot_on_mig_change,
+        needs_drain=passage.drains,
+        needs_reboot=_reboots(step, is_partitioned=passage.is_partitioned),
         windows=new.windows,
     )
 
 
-def _divisions(pool: Pool) -> list[object]:
-    return [_mig_config(part) for part in pool.parts]
-
-
-def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
     one, other = old.nodes, new.nodes
     texts = []
@@ -525,128 +463,114 @@ def _nodes(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
     elif not texts and set(one.names) != set(other.names):
         texts.append("its nodes are others")
     if texts:
-        yield change_of(
-            after,
-            new,
-            ChangeClass.QUOTA,
-            "; ".join(texts),
-            f"there are other numbers of units to hand out; {NOTHING_RUNS}",
-            REVERT,
-        )._replace(capacity=capacities(old, new))
+        effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
+        yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
 
 
 # --- Who may use the pool, and how -------------------------------------------------------------------------------
 
 
-def _placement(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and after.scheduler.places_by_pool:
+def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    if old.spec.placement is not new.spec.placement and step.after.scheduler.places_by_pool:
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
-        yield change_of(
-            after, new, ChangeClass.ADMISSION, f"pods are placed otherwise: {how}", "new pods go to other nodes", REVERT
-        )
+        what = f"pods are placed otherwise: {how}"
+        yield Change(*of(step.after, new), ChangeClass.ADMISSION, what, "new pods go to other nodes")
 
 
-def _taints(before: Plan, after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
-    if not gone and not come:
-        if old.spec.taints != new.spec.taints:
-            yield change_of(
-                after, new, ChangeClass.METADATA, "taints are listed in another order", NOTHING_RUNS, REVERT
-            )
-        return
-    evicts = _evict(come)
-    parts = (("loses", gone), ("gets", come))
-    yield change_of(
-        after,
-        new,
-        ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION,
-        "; ".join(f"{verb} {names([_taint(taint) for taint in taints])}" for verb, taints in parts if taints),
-        "pods that do not tolerate it are evicted at once"
-        if evicts
-        else "other pods may come to the nodes; those there stay",
-        "reverting lets pods in again, and brings none back" if evicts else REVERT,
-    )._replace(
-        nodes=impact(new.nodes),
-        pods=pods_on(before, old, new.nodes.count) if evicts else 0,
-        needs_drain=evicts,
-        windows=new.windows,
-    )
+    evicts, nodes = _evict(come), impact(new.nodes)
+    if gone or come:
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION,
+            "; ".join(listed(("loses", [*map(_taint, gone)]), ("gets", [*map(_taint, come)]))),
+            "pods that do not tolerate it are evicted at once"
+            if evicts
+            else "other pods may come to the nodes; those there stay",
+            "reverting lets pods in again, and brings none back" if evicts else REVERT,
+            nodes=nodes,
+            pods=pods_on(step.before, old, nodes.count) if evicts else 0,
+            needs_drain=evicts,
+            windows=new.windows,
+        )
+    elif old.spec.taints != new.spec.taints:
+        yield Change(*of(step.after, new), ChangeClass.METADATA, "taints are listed in another order")
 
 
 def _without(taints: Iterable[Taint], others: Iterable[Taint]) -> list[Taint]:
-    known = {(taint.key, taint.value, taint.effect) for taint in others}
-    return [taint for taint in taints if (taint.key, taint.value, taint.effect) not in known]
+    known = set(map(taint_key, others))
+    return [taint for taint in taints if taint_key(taint) not in known]
+
+
+def taint_key(taint: Taint) -> tuple[str, str, Effect]:
+    return taint.key, taint.value, taint.effect
 
 
 def _taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _labels(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    gone = [key for key in old.spec.node_labels if key not in new.spec.node_labels]
-    come = [key for key in new.spec.node_labels if key not in old.spec.node_labels]
-    other = [key for key, value in new.spec.node_labels.items() if old.spec.node_labels.get(key, value) != value]
-    if not (gone or come or other):
-        return
-    parts = (("loses", gone), ("changes", other), ("gets", come))
-    yield change_of(
-        after,
-        new,
-        ChangeClass.ADMISSION if gone or other else ChangeClass.METADATA,
-        "; ".join(f"{verb} the node label {names(keys)}" for verb, keys in parts if keys),
-        "pods that choose nodes by it find others; those there stay" if gone or other else NOTHING_RUNS,
-        REVERT,
-    )._replace(
-        nodes=impact(new.nodes),
-        windows=new.windows,
-    )
+def _labels(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    gone, come, other = _keys(old.spec.node_labels, new.spec.node_labels)
+    moves = gone or other
+    if moves or come:
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.ADMISSION if moves else ChangeClass.METADATA,
+            "; ".join(
+                listed(("loses the node label", gone), ("changes the node label", other), ("gets the node label", come))
+            ),
+            "pods that choose nodes by it find others; those there stay" if moves else NOTHING_RUNS,
+            nodes=impact(new.nodes),
+            windows=new.windows,
+        )
 
 
-def _topology(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
+def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """Levels of a Topology never change, nor does a ResourceFlavor that names one.
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
-    if old.spec.topology == new.spec.topology or not after.scheduler.reads_topology:
+    scheduler = step.after.scheduler
+    if old.spec.topology == new.spec.topology or not scheduler.reads_topology:
         return
     change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
-    if not after.scheduler.has_topologies:  # a page says it, and nothing obeys that
+    if not scheduler.has_topologies:  # a page says it, and nothing obeys that
         change_class = ChangeClass.METADATA
-    yield change_of(
-        after,
-        new,
+    yield Change(
+        *of(step.after, new),
         change_class,
         f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
         "the scheduler's objects of the pool must be deleted and recreated"
         if change_class is ChangeClass.RECREATE
         else "gangs are placed otherwise; those that run stay",
-        REVERT,
     )
 
 
-def _disruption(after: Plan, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other = old.spec.disruption, new.spec.disruption
-    if one == other:
-        return
-    texts = []
-    if one.approval is not other.approval:
-        texts.append(f"approval is {other.approval}")
-    if after.cluster.argocd is not None and one.windows != other.windows:
-        texts.append("windows change")
-    is_guarded_otherwise = _guarded(one.guard) != _guarded(other.guard)
-    if after.cluster.argocd is not None and is_guarded_otherwise:
-        texts.append("what watches over a disruption changes")
-    if not texts:
-        return
-    yield change_of(
-        after,
-        new,
-        ChangeClass.METADATA,
-        "; ".join(texts),
-        f"changes of the pool are applied at other times; {NOTHING_RUNS}",
-        REVERT,
-    )
+def _disruption(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    one, other, is_synced = old.spec.disruption, new.spec.disruption, step.after.cluster.argocd is not None
+    texts = [
+        f"approval is {other.approval}" if one.approval is not other.approval else "",
+        "windows change" if is_synced and one.windows != other.windows else "",
+        "what watches over a disruption changes" if is_synced and _guarded(one.guard) != _guarded(other.guard) else "",
+    ]
+    if any(texts):
+        effect = f"changes of the pool are applied at other times; {NOTHING_RUNS}"
+        yield Change(*of(step.after, new), ChangeClass.METADATA, "; ".join(filter(None, texts)), effect)
 
 
 def _guarded(guard: Guard | None) -> tuple[str, int] | None:
     return (guard.image, seconds(guard.timeout)) if guard else None
+
+
+_JUDGES: Final[Mapping[str, Callable[[Step, Pool, Pool], Iterator[Change]]]] = {
+    "sharing": _sharing,
+    "nodes": _nodes,
+    "placement": _placement,
+    "taints": _taints,
+    "nodeLabels": _labels,
+    "topology": _topology,
+    "disruption": _disruption,
+}
+"""What each field of a pool does where it changes."""

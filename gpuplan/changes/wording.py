@@ -9,9 +9,6 @@ from gpuplan.changes.model import NodeImpact
 from gpuplan.planning.plan import Amount, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
 from gpuplan.wording import count, joined, listing
 
-REVERT = "reverting the commit undoes it"
-NOTHING_RUNS = "nothing that runs is disturbed"
-
 
 def shared_as(sharing: Sharing) -> str:
     """``time-slicing with 3 shares``."""
@@ -56,6 +53,11 @@ def verb(nodes: NodeImpact, one: str, several: str) -> str:
 def names(found: Sequence[str]) -> str:
     """All of a few names; of many the first ones."""
     return listing(sorted(found))
+
+
+def listed(*parts: tuple[str, Sequence[str]]) -> list[str]:
+    """``loses `a` and `b` ``: each verb with its names, where it has any."""
+    return [f"{verb} {names(found)}" for verb, found in parts if found]
 
 
 def from_to(old: object, new: object) -> str:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
-from gpuplan.checks.layouts import instances_at, nearest_that_fit, partitioned, positive, written
+from gpuplan.catalog.names import ProfileName
+from gpuplan.checks.mig import instances_at, nearest_that_fit, partitioned, positive, refused
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.placement import Refusal, RefusedBy, fits, place
+from gpuplan.planning.placement import Refusal, place
+from gpuplan.planning.placement.placing import fits
+from gpuplan.planning.placement.refusal import RefusedBy
 from gpuplan.planning.plan import LayoutEntry, Plan
 from gpuplan.values import Value
 from gpuplan.wording import joined, listing, misspelling
@@ -20,7 +23,7 @@ _MANY = 20
 
 
 class _Written(Value):
-    """A line of a layout's instances."""
+    """A line of a layout's instances, and what its name reads as."""
 
     gpu: Gpu
     entry: LayoutEntry
@@ -28,11 +31,17 @@ class _Written(Value):
     count: int
     at: Origin
 
+    @property
+    def parsed(self) -> ProfileName | None:
+        return parse_profile(self.name)
+
     def write(self, better: str) -> str:
         """What to type instead of the name; a name that stands there already takes the count."""
-        if better in self.entry.instances:
-            return f"add the count to `{better}`"
-        return f"write `{better}`"
+        return f"add the count to `{better}`" if better in self.entry.instances else f"write `{better}`"
+
+    @property
+    def catalog(self) -> str:
+        return f"`gpuplan catalog {self.gpu.id}` shows the profiles"
 
 
 def _lines(plan: Plan) -> Iterator[_Written]:
@@ -63,44 +72,27 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
     look whether it is enough. `gpuplan catalog` with the model's name lists them all.
     """
     for line in _lines(plan):
-        parsed = parse_profile(line.name)
-        is_known = line.gpu.find_profile(line.name) or line.name in line.gpu.legacy_names
+        gpu, name, parsed = line.gpu, line.name, line.parsed
+        is_known = gpu.find_profile(name) or name in gpu.legacy_names
         if parsed is None or parsed.compute_instance_slices is not None or is_known:
             continue
+        homes = [gpu.id for gpu in load().all() if gpu.find_profile(name)]  # parses the whole catalog
+        in_lower_case = line.write(name.lower()) if gpu.find_profile(name.lower()) else ""
         yield Finding(
             line.at.key,
-            f"`{line.name}` is not a profile of {line.gpu.id}",
+            f"`{name}` is not a profile of {gpu.id}",
             label="no such profile here",
-            notes=(*_home_note(line.name), _profiles_of(line.gpu)),
-            help=_in_lower_case(line) or _as_many_slices(line) or f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+            notes=(*((f"`{name}` is a profile of {listing(homes)}",) if homes else ()), _profiles_of(gpu)),
+            help=in_lower_case or _as_many_slices(gpu, name, parsed.compute_slices) or line.catalog,
         )
 
 
-def _in_lower_case(line: _Written) -> str:
-    lower = line.name.lower()
-    return line.write(lower) if line.gpu.find_profile(lower) else ""
-
-
-def _as_many_slices(line: _Written) -> str:
+def _as_many_slices(gpu: Gpu, name: str, slices: int) -> str:
     """What this model has with the compute slices of another one's profile: a fact, for the memory is another one."""
-    gpu, wanted = line.gpu, parse_profile(line.name)
-    slices = wanted.compute_slices if wanted else 0
-    found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
-    if not found:
-        return ""
+    found = gpu.similar_profiles(name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
     have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
     sizes = [f"{profile.parsed.gigabytes} GB: `{profile.name}`" for profile in found]
-    return f"on {gpu.id} {have} {joined(sizes, 'or')}"
-
-
-def _homes(name: str) -> list[Gpu]:
-    """The models that have a profile of this name; parses the whole catalog, so only for findings."""
-    return [gpu for gpu in load().all() if gpu.find_profile(name)]
-
-
-def _home_note(name: str) -> tuple[str, ...]:
-    homes = [gpu.id for gpu in _homes(name)]
-    return (f"`{name}` is a profile of {listing(homes)}",) if homes else ()
+    return f"on {gpu.id} {have} {joined(sizes, 'or')}" if found else ""
 
 
 @check("GPU205", "unreadable-profile", ignorable=False)
@@ -116,14 +108,14 @@ def unreadable_profile(plan: Plan) -> Iterator[Finding]:
     Write the name as `nvidia-smi mig -lgip` and `gpuplan catalog` print it.
     """
     for line in _lines(plan):
-        if parse_profile(line.name) is None:
+        if line.parsed is None:
             better = _respell(line.gpu, line.name)
             yield Finding(
                 line.at.key,
                 f"`{line.name}` is not a MIG profile",
                 label=f"did you mean `{better}`" if better else "not `<slices>g.<memory>gb`",
                 notes=(_profiles_of(line.gpu),),
-                help=line.write(better) if better else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+                help=line.write(better) if better else line.catalog,
             )
 
 
@@ -167,17 +159,16 @@ def compute_instance_profile(plan: Plan) -> Iterator[Finding]:
     Ask for the GPU instance, or for a smaller one.
     """
     for line in _lines(plan):
-        parsed = parse_profile(line.name)
-        if parsed and parsed.is_compute_instance:
-            instance = parsed.gpu_instance
+        if line.parsed and line.parsed.is_compute_instance:
+            instance = line.parsed.gpu_instance
             yield Finding(
                 line.at.key,
                 f"`{line.name}` is a compute instance, not a GPU instance",
                 label="the device plugin cannot publish it",
-                notes=(f"it is a part of one `{parsed.gpu_instance}`; the device plugin exits when it finds one",),
+                notes=(f"it is a part of one `{instance}`; the device plugin exits when it finds one",),
                 help=f"name a GPU instance, such as the whole `{instance}`"
                 if line.gpu.find_profile(instance)
-                else f"`gpuplan catalog {line.gpu.id}` shows the profiles",
+                else line.catalog,
             )
 
 
@@ -193,13 +184,12 @@ def long_profile_name(plan: Plan) -> Iterator[Finding]:
     Write the short name.
     """
     for line in _lines(plan):
-        parsed = parse_profile(line.name)
-        if parsed and parsed.is_long_spelling:
+        if line.parsed and line.parsed.is_long_spelling:
             yield Finding(
                 line.at.key,
-                f"`{line.name}` is reported back as `{parsed.gpu_instance}`",
+                f"`{line.name}` is reported back as `{line.parsed.gpu_instance}`",
                 label="never compares equal",
-                help=line.write(parsed.gpu_instance),
+                help=line.write(line.parsed.gpu_instance),
             )
 
 
@@ -217,6 +207,7 @@ def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
     report. `nvidia-smi mig -lgip` on a node shows its names.
     """
     pinned = plan.cluster.gpu_operator.spec.driver.version
+    pin = "" if pinned else ", and pin the driver with `gpuOperator.driver.version`"
     for line in _lines(plan):
         legacy = line.gpu.legacy_names.get(line.name)
         if legacy is not None and not line.gpu.find_profile(line.name):
@@ -228,8 +219,7 @@ def profile_renamed_by_driver(plan: Plan) -> Iterator[Finding]:
                     f"`{legacy.name}`: {legacy.note}",
                     "where nodes do report it, suppress this finding with that as the reason",
                 ),
-                help=line.write(legacy.profile)
-                + ("" if pinned else ", and pin the driver with `gpuOperator.driver.version`"),
+                help=f"{line.write(legacy.profile)}{pin}",
             )
 
 
@@ -280,18 +270,8 @@ def media_engines_exceeded(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep one `+me` instance and make the others plain, or `-me` beside a `+me.all`.
     """
-    for use, entry in partitioned(plan):
-        refusal = entry.placed
-        if isinstance(refusal, Refusal) and refusal.rule is RefusedBy.ENGINES:
-            at, names = instances_at(entry), written(use.layout.gpu, entry, refusal.profiles)
-            yield Finding(
-                at.key,
-                f"{use.name} asks for more media engines than {use.layout.gpu.id} has",
-                label=refusal.summary,
-                related=tuple(Label(at / name, "takes media engines") for name in names),
-                notes=refusal.facts,
-                help=nearest_that_fit(use.layout.gpu, entry),
-            )
+    told = "{layout} asks for more media engines than {gpu} has"
+    yield from refused(plan, RefusedBy.ENGINES, told, "takes media engines")
 
 
 @check("GPU210", "media-instance-beside-plain", Severity.WARNING)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
-from gpuplan.checks.handwritten.reading import HandFiles, entries, mapping, read, text
+from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """What is written of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name then."""
 
     tool: str
-    manifests: Sequence[Manifest]
+    manifests: list[Manifest]
     files: Sequence[File]
     components: Components
 
@@ -55,7 +55,8 @@ class RenderedCluster(NamedTuple):
 class Rendered:
     """The files of all clusters, by path below the output folder.
 
-    ``objects`` are the paths of the clusters' own objects; those of Argo CD and Flux are not among them.
+    ``objects`` are the paths of the clusters' own objects; those of Argo CD and Flux are not among them. ``clusters``
+    are those that were to be kept.
     """
 
     tree: dict[str, bytes] = field(default_factory=dict)
@@ -65,18 +66,26 @@ class Rendered:
     clusters: list[RenderedCluster] = field(default_factory=list)
 
 
-def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is_whole: bool) -> Rendered:
-    """Render the plans; ``is_whole`` says that they are all there are, so that a list of clusters can be written."""
+def render(
+    plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is_whole: bool, keeps_all: bool = True
+) -> Rendered:
+    """Render the plans; ``is_whole`` says that they are all there are, so that a list of clusters can be written.
+
+    Clusters with Components are kept. The objects of others are half of a build's memory, and each is gone as soon as
+    its text is made, unless it ``keeps_all``.
+    """
     rendered = Rendered()
     delivered: defaultdict[str, list[str]] = defaultdict(list)
     for plan in plans:
         cluster = _cluster(plan, out)
-        rendered.clusters.append(cluster)
+        if is_kept := keeps_all or bool(cluster.own.components):
+            rendered.clusters.append(cluster)
         for tool, manifests, files, components in cluster.parts:
             checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
             rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
             rendered.unchecked_kinds.update(checked.unchecked_kinds)
-            tree = render_tree(posixpath.join(tool, plan.cluster.name), manifests, files, components, out, str(root))
+            objects = manifests if is_kept else _let_go(manifests)
+            tree = render_tree(posixpath.join(tool, plan.cluster.name), objects, files, components, out, str(root))
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
             if tool:
@@ -88,6 +97,12 @@ def render(plans: Sequence[Plan], root: Path, out: str, crds: Path | None, *, is
             (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
         )
     return rendered
+
+
+def _let_go(manifests: list[Manifest]) -> Iterator[Manifest]:
+    manifests.reverse()
+    while manifests:
+        yield manifests.pop()
 
 
 def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
@@ -102,7 +117,8 @@ def scope(clusters: Iterable[str]) -> tuple[str, ...]:
 
 def _cluster(plan: Plan, out: str) -> RenderedCluster:
     own = own_part(plan)
-    if found := delivery.render(plan, folders(plan, own), out):
+    is_delivered = plan.cluster.argocd is not None or plan.cluster.flux is not None
+    if is_delivered and (found := delivery.render(plan, folders(plan, own), out)):
         tool, delivering = found
         return RenderedCluster(plan, (own, Part(tool, *_sort_out(delivering), {})))
     return RenderedCluster(plan, (own,))
@@ -110,8 +126,11 @@ def _cluster(plan: Plan, out: str) -> RenderedCluster:
 
 def own_part(plan: Plan) -> Part:
     """What is written of a cluster for its own folders."""
-    manifests, files = _sort_out(artifact for backend in BACKENDS for artifact in backend.render(plan))
-    manifests = [annotate(manifest, plan.cluster) for manifest in manifests]
+    manifests, files = _sort_out(
+        annotate(artifact, plan.cluster) if isinstance(artifact, Manifest) else artifact
+        for backend in BACKENDS
+        for artifact in backend.render(plan)
+    )
     return Part("", manifests, files, _components(plan, manifests))
 
 
@@ -135,7 +154,7 @@ def _components(plan: Plan, manifests: Sequence[Manifest]) -> Components:
     A Component for all namespaces or pools is included by the folder of each, since that is what is synced; where a
     stage has no such folders, by the stage's own.
     """
-    paths = {manifest.folder for manifest in manifests}
+    paths = {manifest.folder for manifest in manifests} if plan.components else set()
     found: dict[str, tuple[str, ...]] = {}
     for component in plan.components:
         if component.kind == COMPONENT_KIND:
@@ -180,7 +199,7 @@ def _added(files: HandFiles) -> Iterator[tuple[str, Identity]]:
             yield item.path, Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name)
     for kustomization in files.kustomizations:
         for kind, key in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
-            for entry in (mapping(entry) for _, entry in entries(kustomization, key)):
+            for entry in (mapping(entry) for _, entry in kustomization.entries(key)):
                 if entry.get("behavior", "create") == "create":
                     identity = Identity("", kind, text(entry.get("namespace")), text(entry.get("name")))
                     yield f"{kustomization.folder}/", identity

@@ -17,6 +17,7 @@ from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.changes.meanwhile import halves, may_labels_come_first
 from gpuplan.changes.nodes import Transition, impact
 from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutState, RolloutStep, StepKind, plan_rollout
+from gpuplan.changes.step import Step
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
@@ -117,12 +118,12 @@ def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
 def needs_person(proposal: Proposal, step: RolloutStep) -> bool:
     """Whether labels may come before the file that a step changes under their name, unless a person orders them."""
     plan, pool, target = proposal.plan, proposal.outcome.pool, proposal.outcome.target
-    if step.kind is not StepKind.SETTLE or not may_labels_come_first(plan, plan, pool.name):
+    if step.kind is not StepKind.SETTLE or not may_labels_come_first(Step(plan, plan), pool.name):
         return False
     settled = target._replace(labels={**target.labels, DEVICE_PLUGIN_CONFIG_LABEL: pool.name})
     home = pool.parts[0]._replace(nodes=pool.nodes, rollout=None)
     moved = Transition(target, settled, impact(pool.nodes))
-    return halves(_with(plan, pool, home), _with(plan, pool, settled), moved).labels_first is not None
+    return halves(Step(_with(plan, pool, home), _with(plan, pool, settled)), moved).labels_first is not None
 
 
 def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:

@@ -148,7 +148,9 @@ def _is_unclear(pool: Pool) -> bool:
 
 
 def _is_layout_unclear(pool: Pool, layout: Layout) -> bool:
-    gpu, indexes = layout.gpu, range(pool.nodes.gpus_per_node)
+    gpu = layout.gpu
+    divides_all = any(entry.gpus is None for entry in layout.entries)
+    indexes = () if divides_all else range(pool.nodes.gpus_per_node)
     if gpu is not pool.gpu or not gpu.supports_mig or any(entry_of(layout, index) is None for index in indexes):
         return True
     lines = [line for entry in layout.entries for line in entry.instances.items()]

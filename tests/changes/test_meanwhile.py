@@ -60,7 +60,8 @@ def a_state(sharing: str) -> Plan:
 
 def between(old: str, new: str) -> tuple[str | None, str | None]:
     before, after = a_state(old), a_state(new)
-    found = halves(before, after, Transition(before.pools[0], after.pools[0], impact(before.pools[0].nodes)))
+    moved = Transition(before.pools[0], after.pools[0], impact(before.pools[0].nodes))
+    found = halves(Step(before, after), moved)
     return found.files_first and str(found.files_first), found.labels_first and str(found.labels_first)
 
 

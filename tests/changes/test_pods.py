@@ -53,7 +53,7 @@ def plan() -> Plan:
 
 def a_change(plan: Plan, **fields: Any) -> Change:
     """A repartition of the pool `mig`, unless it is said otherwise."""
-    change = Change("test", ChangeClass.REPARTITION, Subject("Pool", "mig"), "what", "effect", "undo", plan.cluster.at)
+    change = Change("test", Subject("Pool", "mig"), plan.cluster.at, ChangeClass.REPARTITION, "what", "effect", "undo")
     return change._replace(**{"nodes": NodeImpact(2, ("mig-a", "mig-b"), None), "pods": 64, **fields})
 
 

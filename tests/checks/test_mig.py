@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan import catalog
-from gpuplan.checks import layout_devices, mig, mig_drivers, profiles
+from gpuplan.checks import mig, profiles
 from gpuplan.checks.registry import checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.placement import fits
@@ -44,7 +44,7 @@ spec:
 
 def findings(text: str) -> list[Diagnostic]:
     plan = a_plan(text)
-    found = run_all(checks_in(mig, profiles, layout_devices, mig_drivers), plan)
+    found = run_all(checks_in(mig, profiles), plan)
     return sorted(found, key=lambda item: item.code)
 
 

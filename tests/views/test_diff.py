@@ -35,12 +35,12 @@ PLACE = at("kind: Pool\nspec:\n  layout: «large»\n", file="policies/pools.yaml
 WINDOW = Window(schedule="0 2 1 7 6", duration="4h")
 CHANGE = Change(
     "prod",
-    ChangeClass.REPARTITION,
     Subject("Pool", "mixed"),
+    PLACE,
+    ChangeClass.REPARTITION,
     "layout `small` becomes `large`",
     "mig-manager sets up the GPUs of 2 nodes at once and drains none: pods that hold them must end first",
     "reverting partitions the same nodes again, which needs them drained again",
-    PLACE,
     folders=("namespaces/lab", "namespaces/shop", "partitions/mixed", "argocd"),
     nodes=NodeImpact(2, (), "mixed-[0-9]+"),
     capacity=(CapacityChange("mixed", "1g.10gb", 112, 0), CapacityChange("mixed", "3g.40gb", 0, 32)),
@@ -55,7 +55,7 @@ APPLIERS = (
     Applier("Application", "gpu-namespace-prod-shop", "namespaces/shop", Approval.AUTOMATIC, ()),
     Applier("Application", "gpu-partitions-prod-mixed", "partitions/mixed", Approval.MANUAL, (WINDOW,)),
 )
-QUOTA = Change("dev", ChangeClass.QUOTA, Subject("Tenant", "lab"), "is removed", "new pods wait", "it undoes it", PLACE)
+QUOTA = Change("dev", Subject("Tenant", "lab"), PLACE, ChangeClass.QUOTA, "is removed", "new pods wait", "it undoes it")
 OBJECT = ObjectChange("prod", ChangeClass.METADATA, "monitoring", Identity("", "ConfigMap", "eye", "board"), "changed")
 
 
@@ -289,7 +289,7 @@ def test_a_comment_has_room_for_it() -> None:
 @example("</details></summary>@team #1 https://example.com")
 def test_no_name_becomes_markup(text: str) -> None:
     hostile = Change(
-        text, ChangeClass.QUOTA, Subject(text, text), text, text, text, at("«a»: 1\n", file=text), folders=(text,)
+        text, Subject(text, text), at("«a»: 1\n", file=text), ChangeClass.QUOTA, text, text, text, folders=(text,)
     )
     holder = Holder(text, text, text, text, {text: 1})
     item = ObjectChange(text, ChangeClass.QUOTA, text, Identity(text, text, text, text), "changed")

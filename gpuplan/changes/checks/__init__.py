@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.changes.checks import clusters, halves, immutable, nodes, queues, repartitions, tenants
-from gpuplan.changes.checks.step import Step
+from gpuplan.changes.step import Step
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 

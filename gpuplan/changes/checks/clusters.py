@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import name_of_cluster
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.clusters import home
+from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Severity
 from gpuplan.policy.models import Install

@@ -8,10 +8,9 @@ from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.checks.repartitions import by_rollout
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.meanwhile import halves, is_label_gone_between, may_labels_come_first
 from gpuplan.changes.nodes import Transition, departures, moves, transitions
-from gpuplan.changes.pools import pairs
+from gpuplan.changes.step import Step
 from gpuplan.changes.wording import verb
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
@@ -44,7 +43,7 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
     nothing runs on the nodes there is no finding.
     """
     for old, moved in _moved(step):
-        is_lost = is_label_gone_between(step.before, step.after, moved.before, moved.after)
+        is_lost = is_label_gone_between(step, moved.before, moved.after)
         if old.name != moved.after.name and is_lost and (there := pods_on(step, old, moved.nodes)) != 0:
             was, to = old.name, moved.after.name
             yield Finding(
@@ -63,11 +62,11 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
 
 def _moved(step: Step) -> Iterator[tuple[Pool, Transition]]:
     """All nodes that have a pool before and after, with the one before."""
-    for old, new in pairs(step.before, step.after):
+    for old, new in step.pools:
         if old is None:
             continue
         yield from ((old, moved) for moved in (transitions(old, new) if new is not None else ()))
-        for leaving in departures(old, new, step.before, step.after):
+        for leaving in departures(step, old, new):
             yield from ((old, moved) for moved in moves(old, leaving))
 
 
@@ -105,7 +104,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     Operator first. Nodes that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
     """
     for _, moved in _moved(step):
-        files_first, labels_first = halves(step.before, step.after, moved)
+        files_first, labels_first = halves(step, moved)
         pool = moved.after
         if files_first is not None:
             yield Finding(
@@ -116,7 +115,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
                 help=f"take it back, {by_rollout(step, pool)}; or drain the nodes, uncordon them when both are synced, "
                 "and say so: `# gpuplan: ignore[GPU729] REASON`",
             )
-        elif labels_first is not None and may_labels_come_first(step.before, step.after, pool.name):
+        elif labels_first is not None and may_labels_come_first(step, pool.name):
             yield Finding(
                 sharing_of(pool),
                 f"where labels come before the operator's files, each node of pool `{pool.name}` publishes "

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.backends import BACKENDS
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.kinds import locked_fields, value_of
+from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin

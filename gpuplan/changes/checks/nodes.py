@@ -7,9 +7,8 @@ from typing import Final, NamedTuple
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Departure, departures
-from gpuplan.changes.pools import pairs
+from gpuplan.changes.step import Step
 from gpuplan.changes.wording import division, from_to, verb
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
@@ -109,11 +108,11 @@ def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
 
     None where nobody does and they keep those that they have. Where labels go with the pool, nothing is named any more.
     """
-    for old, new in pairs(step.before, step.after):
+    for old, new in step.pools:
         if old is None:
             continue
         heirs: list[Pool | None] = [] if new is None else [new]
-        leaving = (item.to for item in departures(old, new, step.before, step.after))
+        leaving = (item.to for item in departures(step, old, new))
         heirs += (to for to in leaving if to is not None or _labels_stay(step.before))
         yield from ((part, heir) for part in old.parts if part.nodes.count for heir in heirs)
 
@@ -195,8 +194,8 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     nothing runs on the nodes there is no finding.
     """
     if not _labels_stay(step.before):
-        for old, new in pairs(step.before, step.after):
-            for leaving in departures(old, new, step.before, step.after) if old is not None else ():
+        for old, new in step.pools:
+            for leaving in departures(step, old, new) if old is not None else ():
                 if old is not None and leaving.to is None and leaving.nodes.count:
                     yield from _left(step, old, new, leaving)
     yield from _labelled_otherwise(step)
@@ -277,7 +276,7 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
     ## Instead
     Write `effect: NoSchedule`, and let what runs come to its end. Or drain the nodes first.
     """
-    for old, new in pairs(step.before, step.after):
+    for old, new in step.pools:
         if old is None or new is None or not old.nodes.count or (there := pods_on(step, old)) == 0:
             continue
         known = {_identity(taint) for taint in old.spec.taints}
@@ -308,7 +307,7 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     Drain the nodes first, and say so in a comment. Pods that are listed with `--pods` are looked up: where nothing runs
     on the nodes there is no finding.
     """
-    for old, new in pairs(step.before, step.after):
+    for old, new in step.pools:
         if old is None or new is None or old.spec.allocation is new.spec.allocation or not old.nodes.count:
             continue
         if (there := pods_on(step, old)) != 0:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.pods import held
+from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Mig, Pool, Tenant

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpuplan.backends import kueue
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
-from gpuplan.changes.checks.step import Step
+from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity

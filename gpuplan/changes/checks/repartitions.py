@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.nodes import Transition, transitions
-from gpuplan.changes.pools import is_partitioned_anew, pairs
+from gpuplan.changes.pools import is_partitioned_anew
+from gpuplan.changes.step import Step
 from gpuplan.changes.wording import amount
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
@@ -110,7 +110,7 @@ class _Away(NamedTuple):
 
 
 def _away(step: Step) -> Iterator[_Away]:
-    for old, new in pairs(step.before, step.after):
+    for old, new in step.pools:
         if old is None or new is None:
             continue
         moves: list[Transition] = []

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 from gpuplan.changes.capacity import quotas
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note
-from gpuplan.changes.checks.step import Step
 from gpuplan.changes.pods import Pod, held
-from gpuplan.changes.pools import renamed
-from gpuplan.changes.tenants import pairs
+from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
 from gpuplan.diagnostics import Family, Finding, Severity
@@ -80,8 +78,8 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
 
 def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
     """The quotas of tenants that stay, before and after; of one that is there no more nothing is left."""
-    names = renamed(step.before, step.after)
-    for old, new in pairs(step.before, step.after):
+    names = step.renamed_pools
+    for old, new in step.tenants:
         if old is not None and new is not None:
             has = quotas(new, {})
             yield from ((new, quota, has.get(key) or _nothing(new, quota)) for key, quota in quotas(old, names).items())
@@ -100,7 +98,7 @@ def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None
     """How many units pods hold now, or workloads may at most where nobody knows."""
     if step.pods is not None:
         is_counted = _counts(tenant, namespace)
-        names = renamed(step.before, step.after)
+        names = step.renamed_pools
         return add(
             [
                 units.get(quota.unit.name, 0)

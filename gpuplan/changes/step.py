@@ -1,0 +1,103 @@
+"""A step of one cluster: a plan before and after, and what became of each document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from gpuplan.changes.model import Change
+from gpuplan.planning.plan import Plan, Pool, Tenant
+from gpuplan.values import Value
+
+if TYPE_CHECKING:
+    from gpuplan.changes.pods import Pod
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Part = TypeVar("_Part", bound=_Named)
+
+
+class Step(Value):
+    """Two states of one cluster; ``pods`` are those that hold something in it, None where nobody says which."""
+
+    before: Plan
+    after: Plan
+    pods: Sequence[Pod] | None = None
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return self.after.cluster_names
+
+    @cached_property
+    def pools(self) -> Sequence[tuple[Pool | None, Pool | None]]:
+        """Each pool and what became of it; one that has another's names or pattern was renamed."""
+        return tuple(successors(self.before.pools, self.after.pools, _has_same_nodes))
+
+    @property
+    def kept_pools(self) -> Iterator[tuple[Pool, Pool]]:
+        """The pools that stay, before and after."""
+        return ((old, new) for old, new in self.pools if old is not None and new is not None)
+
+    @cached_property
+    def renamed_pools(self) -> Mapping[str, str]:
+        """The pools that have another name now, by the name that they had."""
+        return {old.name: new.name for old, new in self.kept_pools if old.name != new.name}
+
+    @cached_property
+    def tenants(self) -> Sequence[tuple[Tenant | None, Tenant | None]]:
+        """Each tenant and what became of it; one with another's namespaces was renamed."""
+        return tuple(successors(self.before.tenants, self.after.tenants, _has_same_namespaces))
+
+
+def _has_same_nodes(one: Pool, other: Pool) -> bool:
+    nodes, others = one.nodes, other.nodes
+    is_chosen = bool(nodes.names or nodes.name_pattern)
+    is_same = (set(nodes.names), nodes.name_pattern) == (set(others.names), others.name_pattern)
+    return is_chosen and is_same and one.gpu.id == other.gpu.id
+
+
+def _has_same_namespaces(one: Tenant, other: Tenant) -> bool:
+    return bool(one.spec.namespaces) and set(one.spec.namespaces) == set(other.spec.namespaces)
+
+
+def successors(
+    before: Iterable[_Part],
+    after: Iterable[_Part],
+    is_same: Callable[[_Part, _Part], bool] = lambda *_: False,
+    key: Callable[[_Part], object] = attrgetter("name"),
+) -> Iterator[tuple[_Part | None, _Part | None]]:
+    """Each part and what became of it, and each that is new; one that ``is_same`` as another that goes was renamed."""
+    old, new = ({key(part): part for part in side} for side in (before, after))
+    come = [part for known, part in new.items() if known not in old]
+    for part in (part for known, part in old.items() if known not in new):
+        successor = next((other for other in come if is_same(part, other)), None)
+        if successor is not None:
+            come.remove(successor)
+        yield part, successor
+    yield from ((None, part) for part in come)
+    yield from ((old[known], new[known]) for known in old if known in new)
+
+
+def told(
+    step: Step,
+    pairs: Iterable[tuple[_Part | None, _Part | None]],
+    added: Callable[[Step, _Part], Iterator[Change]],
+    removed: Callable[[Step, _Part], Iterator[Change]],
+    changed: Callable[[Step, _Part, _Part], Iterator[Change]],
+) -> Iterator[Change]:
+    """The changes of documents of one kind; those of one that was renamed are about its earlier name, too."""
+    for old, new in pairs:
+        if old is not None and new is not None:
+            for change in changed(step, old, new):
+                was = () if old.name == new.name else (change.subject._replace(name=old.name),)
+                yield change._replace(also=(*was, *change.also))
+        elif new is not None:
+            yield from added(step, new)
+        elif old is not None:
+            yield from removed(step, old)

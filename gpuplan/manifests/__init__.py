@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests.admission import admission_policy
+from gpuplan.manifests.admission import admission_binding, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of
 from gpuplan.manifests.quantities import quantity
@@ -23,6 +23,7 @@ __all__ = [
     "SchemaCheck",
     "Subject",
     "Tree",
+    "admission_binding",
     "admission_policy",
     "check_schemas",
     "has_schemas",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import (
     Output,
     cluster_option,
@@ -46,7 +46,7 @@ class _Wishes(Value):
     prune_clusters: bool
 
 
-@click.command("build", cls=Verb)
+@verb("build")
 @cluster_option
 @stage_option
 @option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
@@ -74,9 +74,8 @@ class _Wishes(Value):
 )
 @findings_option
 @strictness_option
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     /,
     crds: Path | None,
     out: str,
@@ -84,7 +83,7 @@ def command(
     *,
     warnings_as_errors: bool,
     **options: Any,  # noqa: ANN401 - click passes what the options above say
-) -> None:
+) -> int:
     """Compile the policies into kustomize folders below out/.
 
     Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
@@ -97,16 +96,15 @@ def command(
     """
     from gpuplan import pipeline
 
-    terminal = Terminal.of(context)
     wishes = _Wishes(out=_from_root(terminal.root, out), kustomize=kustomize, **options)
     _refuse_contradictions(wishes)
     build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds, kustomize=kustomize)
     if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
         _write_findings(terminal, build.report, wishes)
         terminal.say("nothing was written\n")
-        context.exit(1)
+        return 1
     act = _print_objects if wishes.stdout else _compare if wishes.check or wishes.diff else _write
-    context.exit(act(terminal, build, wishes))
+    return act(terminal, build, wishes)
 
 
 def _from_root(root: Path, out: str) -> str:
@@ -194,7 +192,7 @@ def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
 
 
 def _losses(changes: ChangeSet, build: Build, wishes: _Wishes) -> tuple[Diagnostic, ...]:
-    from gpuplan.pipeline.pruning import judge_pruning
+    from gpuplan.pipeline.output import judge_pruning
 
     return tuple(judge_pruning(changes, build.report.clusters, out=wishes.out))
 

@@ -89,6 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
     parser.add_argument("--suites", nargs="+", default=SUITES, metavar="SUITE", help="folders of tests")
+    parser.add_argument("--quick", action="store_true", help="only as far as tests see that are read once for all")
     parser.add_argument("--anew", action="store_true", help="run all tests again to see which runs what")
     options = parser.parse_args(arguments)
     for name in options.packages:
@@ -102,7 +103,7 @@ def main(arguments: list[str]) -> int:
     if not Soundness("").holds(Ran(Outcome.CAUGHT, next(iter(recorded.seconds)))):
         sys.exit("tests fail without a change, too: make test")
     with warmed(recorded) as address:
-        outcomes = run_all(chosen, Coverage(recorded), options.workers, address)
+        outcomes = run_all(chosen, Coverage(recorded), options.workers, address, is_quick=options.quick)
     print(report(outcomes))  # noqa: T201 - a script
     return 0
 
@@ -198,7 +199,9 @@ def warmed(recorded: Recorded) -> Iterator[str]:
             os.kill(pid, signal.SIGKILL)
 
 
-def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int, address: str) -> dict[Mutation, Ran]:
+def run_all(
+    chosen: Sequence[Mutation], coverage: Coverage, workers: int, address: str, *, is_quick: bool
+) -> dict[Mutation, Ran]:
     """What becomes of each, several at a time."""
     ended: dict[Mutation, Ran] = {}
     waiting = list(reversed(chosen))
@@ -213,7 +216,7 @@ def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int, addres
             elif not tests:
                 ended[mutant] = Ran(Outcome.NOT_COVERED)
             else:
-                child = start(mutant, tests[:MOST_TESTS], address)
+                child = start(mutant, tests[:MOST_TESTS], address, is_fresh=not is_quick)
                 running[child.pid] = (mutant, child)
                 continue
         else:

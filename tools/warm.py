@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 from mutations import SOURCES, Mutation, mutated
 
-SECONDS = 15
+SECONDS = 8
 """How long the tests of one mutant may go on, in time of the processor."""
 OPTIONS = (
     "-q",

@@ -114,7 +114,7 @@ class _Server:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 mutant, tests = json.loads(_received(connection))
                 if mutant:
-                    _put(Mutation(*mutant), functions)
+                    put(Mutation(*mutant), functions)
                 for clear in caches:
                     clear()
                 answer = _run([items[test] for test in tests if test in items])
@@ -140,7 +140,7 @@ def _run(items: Sequence[pytest.Item]) -> Answer:
 _Key = tuple[str, int]
 
 
-def _put(mutant: Mutation, functions: dict[str, list[FunctionType]]) -> None:
+def put(mutant: Mutation, functions: dict[str, list[FunctionType]]) -> None:
     """Give the functions of a module the code of the changed one, but for two of one name and line."""
     found: dict[_Key, list[CodeType]] = defaultdict(list)
     for code in _codes(mutated(mutant)):

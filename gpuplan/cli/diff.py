@@ -107,7 +107,7 @@ def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
 def _write(terminal: Terminal, diff: Diff, outputs: tuple[Output, ...]) -> None:
     """Write the difference in every format asked for, and for people unless another one goes to the terminal."""
     from gpuplan.views.diff import shown_diff
-    from gpuplan.views.theme import Theme
+    from gpuplan.views.text import Theme
 
     on_screen = next((output.format for output in outputs if output.file is None), FORMATS[0])
     theme = terminal.out_theme
@@ -121,9 +121,8 @@ def _write(terminal: Terminal, diff: Diff, outputs: tuple[Output, ...]) -> None:
 def _write_errors(terminal: Terminal, platform: Platform) -> None:
     if platform.report is None or not platform.errors:
         return
-    from gpuplan.views.diff_words import seen_from, side_name
-    from gpuplan.views.full import full
-    from gpuplan.views.verdict import verdict
+    from gpuplan.views.diff import seen_from, side_name
+    from gpuplan.views.full import full, verdict
 
     theme = seen_from(platform.side, terminal.err_theme)
     report = replace(platform.report, diagnostics=platform.errors)

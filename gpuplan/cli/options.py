@@ -171,8 +171,8 @@ def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output]
     ``to_stderr`` keeps stdout free for the command's own data.
     """
     from gpuplan.views.formats import Format, findings
-    from gpuplan.views.theme import Theme
-    from gpuplan.views.verdict import verdict
+    from gpuplan.views.full import verdict
+    from gpuplan.views.text import Theme
 
     on_screen = next((output.format for output in outputs if output.file is None), Format.FULL)
     theme = terminal.err_theme if to_stderr else terminal.out_theme

@@ -16,9 +16,9 @@ from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
-from gpuplan.pipeline.freshness import Staleness
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
+from gpuplan.pipeline.output import Staleness
 from gpuplan.planning.plan import Amount
 from gpuplan.policy.models import Approval, Window
 from gpuplan.views.full import frame

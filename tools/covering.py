@@ -1,88 +1,105 @@
-"""Which tests come by a line, as coverage measured it."""
+"""Which tests run a part of the code, as `recording` wrote it down."""
 
 from __future__ import annotations
 
 import ast
-import re
-import sqlite3
+import hashlib
+import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from mutations import SOURCES, Site, bound, identifiers, parsed
+from recording import Recorded, blocks, function_of, functions_of
 
-Line = tuple[str, int]
-"""A file below gpuplan/, and the number of a line."""
+SLOW_TESTS = 200
+"""How many of the slowest come last."""
 
 
 class Coverage:
-    """The data file of a run with a context for each test, and the log beside it, which ends with the slowest ones."""
+    """What `recording` wrote down of each test, by the names of blocks: it is of use when the code has changed since.
 
-    def __init__(self, path: Path) -> None:
-        log = path.with_suffix(".log").read_text(encoding="utf-8")
-        self._slow = frozenset(re.findall(r"(?m)^[\d.]+s call +(\S.*)$", log))
-        with sqlite3.connect(path) as data:
-            files = dict(data.execute("SELECT id, path FROM file"))
-            contexts = dict(data.execute("SELECT id, context FROM context"))
-            rows = data.execute("SELECT file_id, context_id, numbits FROM line_bits").fetchall()
-        below = {file: _below(path) for file, path in files.items()}
-        self.tests = {context: name.rpartition("|")[0] for context, name in contexts.items() if "::" in name}
-        self._rows: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
+    A part of the code that was not there then, or that has moved, is looked for by the name of its function, or of its
+    module; ``sources`` are the hashes of the modules of that time.
+    """
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+        self._slow = frozenset(heapq.nlargest(SLOW_TESTS, recorded.seconds, key=recorded.seconds.__getitem__))
+        self._ran: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         self._size: Counter[str] = Counter()
-        for file, context, bits in rows:
-            if context in self.tests:
-                self._rows[below[file]].append((context, bits))
-                self._size[self.tests[context]] += int.from_bytes(bits, "little").bit_count()
-        self._known: dict[str, tuple[tuple[str, int], ...]] = {}
+        self._beside: dict[str, list[str]] = defaultdict(list)
+        for test, ran in recorded.ran.items():
+            self._beside[module_of(test)].append(test)
+            for file, names in ran.items():
+                self._ran[file].append((test, names))
+                self._size[test] += len(names)
 
-    def tests_of(self, file: str, lines: Iterable[int]) -> list[str]:
-        """The tests that come by one of the lines of a file, most about the file first, slow ones last.
+    def tests_of(self, file: str, wanted: frozenset[str] | set[str]) -> list[str]:
+        """The tests that run one of these blocks of a file, most about the file first, slow ones last.
 
-        They are taken in turn from two orders: by the share of the file in all that a test comes by, and by its number
-        of lines there.
+        They are taken in turn from two orders: by the share of the file in all that a test runs, and by the number of
+        blocks there. What reading a module of tests ran, or a test before them and was kept, its other tests see, too.
         """
-        wanted = sum(1 << line for line in set(lines))
-        here: Counter[str] = Counter()
-        found = set()
-        for test, covered in self._lines(file):
-            here[test] += covered.bit_count()
-            if covered & wanted:
-                found.add(test)
+        here = {test: len(names) for test, names in self._ran[file]}
+        found = {test for test, names in self._ran[file] if not wanted.isdisjoint(names)}
         by_share = sorted(found, key=lambda test: (-here[test] / self._size[test], test))
-        by_lines = sorted(found, key=lambda test: (-here[test], self._size[test], test))
-        return self._slow_last(chain.from_iterable(zip(by_share, by_lines, strict=True)))
+        by_number = sorted(found, key=lambda test: (-here[test], self._size[test], test))
+        in_turn = dict.fromkeys(chain.from_iterable(zip(by_share, by_number, strict=True)))
+        beside = chain.from_iterable(self._beside[module_of(test)] for test in in_turn)
+        return self._slow_last(test for test in (*in_turn, *beside) if "::" in test)
 
     def _slow_last(self, tests: Iterable[str]) -> list[str]:
         return sorted(dict.fromkeys(tests), key=self._slow.__contains__)
 
-    def _lines(self, file: str) -> tuple[tuple[str, int], ...]:
-        """Tests that come by a file, each with a bit for each line there."""
-        if file not in self._known:
-            rows = self._rows.get(file, ())
-            self._known[file] = tuple((self.tests[context], int.from_bytes(bits, "little")) for context, bits in rows)
-        return self._known[file]
-
     def covering(self, file: str, site: Site) -> list[str]:
-        """The tests that come by a node; where it runs on import, those that come by what reads its names."""
+        """The tests that run a node; where it runs on import, those that run what reads its names."""
         if site.names is None:
-            return self.tests_of(file, site.lines) or self.tests_of(file, (site.statement.lineno,))
+            return self._running(file, _blocks(parsed(file))[site.statement])
         readers = _readers().of(file, site.names)
-        lists = [self.tests_of(reader, lines) for reader, lines in readers.items()]
-        mixed = (test for tests in zip_longest(*lists) for test in tests if test is not None)
-        return self._slow_last(mixed) or self.tests_of(file, _lines_of_functions(file))
+        lists = [self._running_one_of(reader, functions) for reader, functions in readers.items()]
+        mixed = [test for tests in zip_longest(*lists) for test in tests if test is not None]
+        return self._slow_last(mixed) or self.tests_of(file, self._known(file))
+
+    def _running(self, file: str, block: str) -> list[str]:
+        tests = self.tests_of(file, {block})
+        if tests or self._recorded.sources.get(file) == digest(SOURCES / file):
+            return tests
+        return self._running_one_of(file, {function_of(block)}) or self.tests_of(file, self._known(file))
+
+    def _running_one_of(self, file: str, functions: frozenset[str] | set[str]) -> list[str]:
+        """The tests that run one of these functions; where it has moved, those that run one of its name."""
+        if tests := self.tests_of(file, {name for name in self._known(file) if function_of(name) in functions}):
+            return tests
+        moved = {other: {name for name in self._known(other) if function_of(name) in functions} for other in self._ran}
+        return [test for other, names in moved.items() if names for test in self.tests_of(other, names)]
+
+    def _known(self, file: str) -> set[str]:
+        return {name for _, names in self._ran[file] for name in names}
 
 
-def _below(path: str) -> str:
-    return Path(path).as_posix().removeprefix(f"{SOURCES.as_posix()}/").removeprefix(f"{SOURCES.name}/")
+def module_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+@cache
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+
+
+@cache
+def _blocks(tree: ast.Module) -> Mapping[ast.stmt, str]:
+    """The name of the block of each statement in a function."""
+    return {statement: block.name for block in blocks(tree) for statement in block.body[block.first : block.end]}
 
 
 class _Module(NamedTuple):
     """Which names its functions and the statements around them read."""
 
-    functions: tuple[tuple[range, frozenset[str]], ...]
+    functions: tuple[tuple[str, frozenset[str]], ...]
     statements: tuple[tuple[frozenset[str], frozenset[str]], ...]
     """The names that a statement binds, and those that it reads."""
 
@@ -94,21 +111,19 @@ class _Readers:
         files = sorted(path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py"))
         self._modules = {file: _module(parsed(file)) for file in files}
 
-    def of(self, file: str, names: frozenset[str]) -> Mapping[str, set[int]]:
-        """Lines of functions by file."""
-        lines: dict[str, set[int]] = defaultdict(set)
+    def of(self, file: str, names: frozenset[str]) -> Mapping[str, set[str]]:
+        """Names of functions by file."""
+        readers: dict[str, set[str]] = defaultdict(set)
         known, new = set(names), set(names)
         while new:
             following: set[str] = set()
             for reader, module in self._modules.items():
                 read = new if reader == file else {name for name in new if not name.startswith("_")}
-                for body, used in module.functions:
-                    if read & used:
-                        lines[reader].update(body)
+                readers[reader].update(function for function, used in module.functions if read & used)
                 following.update(*(binds for binds, used in module.statements if read & used))
             new = following - known
             known |= new
-        return lines
+        return {reader: functions for reader, functions in readers.items() if functions}
 
 
 @cache
@@ -117,18 +132,6 @@ def _readers() -> _Readers:
 
 
 def _module(tree: ast.Module) -> _Module:
-    functions = tuple((_body(node), frozenset(identifiers(node)) | {node.name}) for node in _functions(tree))
+    functions = tuple((name, frozenset(identifiers(node)) | {node.name}) for name, node in functions_of(tree))
     statements = tuple((frozenset(bound(statement)), frozenset(identifiers(statement))) for statement in tree.body)
     return _Module(functions, tuple(item for item in statements if item[0]))
-
-
-def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-
-
-def _body(function: ast.FunctionDef) -> range:
-    return range(function.body[0].lineno, (function.end_lineno or function.lineno) + 1)
-
-
-def _lines_of_functions(file: str) -> set[int]:
-    return {line for function in _functions(parsed(file)) for line in _body(function)}

@@ -30,12 +30,15 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from covering import Coverage
+from covering import Coverage, digest, module_of
 from mutations import SOURCES, Mutation, changes_of, find_site, mutated, mutation
+from recording import FOLDER, Recorded, merged
 
 ROOT = SOURCES.parent
 EQUIVALENT = ROOT / "tools/mutants-equivalent.yaml"
 WORK = ROOT / "build/mutants"
+RECORDED = WORK / "recorded.json"
+RECORDING = WORK / "recording"
 PACKAGES = ("checks", "planning", "backends", "changes")
 SUITES = (
     *PACKAGES,
@@ -55,8 +58,17 @@ SECONDS = 45.0
 SECONDS_OF_A_TEST = 60.0
 """How long the test may take that runs then; one that takes longer does not end."""
 MOST_TESTS = 400
-SLOW_TESTS = 200
-"""How many of the slowest come last."""
+PREPARED = (
+    "_hypothesis_pytestplugin",
+    "click",
+    "hypothesis",
+    "jsonschema",
+    "pydantic",
+    "syrupy",
+    "xdist.plugin",
+    "yaml",
+)
+"""What takes time to import, and is of no mutant."""
 
 
 class Outcome(StrEnum):
@@ -74,12 +86,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=200, help="how many mutants (200)")
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    parser.add_argument("--suites", nargs="+", default=SUITES, metavar="SUITE", help="folders of tests")
+    parser.add_argument("--anew", action="store_true", help="run all tests again to see which runs what")
     options = parser.parse_args(arguments)
     for name in options.packages:
         if not (SOURCES / name).exists():
             parser.error(f"there is no gpuplan/{name}")
+    prepare()
+    if options.anew:
+        RECORDED.unlink(missing_ok=True)
     chosen = sample(options.packages, options.seed, options.count)
-    outcomes = run_all(chosen, Coverage(measured()), options.workers)
+    recorded = measured(options.suites)
+    if not Soundness().holds(next(iter(recorded.seconds))):
+        sys.exit("the tests fail without a change, too: make test")
+    outcomes = run_all(chosen, Coverage(recorded), options.workers)
     print(report(outcomes))  # noqa: T201 - a script
     return 0
 
@@ -101,32 +121,44 @@ def changes(packages: Sequence[str]) -> list[tuple[str, int, int]]:
 # --- Which tests ---------------------------------------------------------------------------------------------------
 
 
-def measured() -> Path:
-    """The coverage of these sources by each test; measured now, unless that was done before."""
-    data = WORK / f"coverage-{fingerprint()}"
-    if not data.is_file():
-        print("measuring which test comes by which line ...", file=sys.stderr, flush=True)  # noqa: T201 - a script
-        WORK.mkdir(parents=True, exist_ok=True)
-        for old in WORK.glob("coverage-*"):
-            old.unlink()
-        partial = WORK / "partial"
-        options = ("-q", "-n", "auto", "--cov", "--cov-context=test", "--cov-report=", f"--durations={SLOW_TESTS}")
-        command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in SUITES)]
-        environment = {**os.environ, "COVERAGE_FILE": str(partial)}
-        with data.with_suffix(".log").open("w", encoding="utf-8") as log:
-            subprocess.run(command, cwd=ROOT, env=environment, stdout=log, check=False)  # noqa: S603 - our own tests
-        partial.rename(data)
-    return data
+def measured(suites: Sequence[str]) -> Recorded:
+    """What each test runs. Tests that are new or have changed are run now: the first time, all of them."""
+    kept = Recorded.read(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else Recorded({}, {}, {}, {})
+    tests = {path.relative_to(ROOT).as_posix(): _digest_of_tests(path) for path in _modules_of_tests(suites)}
+    new = [test for test, hashed in tests.items() if kept.tests.get(test) != hashed]
+    if not new:
+        return kept
+    print(f"running {len(new)} modules of tests: which comes by what? ...", file=sys.stderr, flush=True)  # noqa: T201 - a script
+    found = _recorded(new)
+    ran = {test: files for test, files in kept.ran.items() if module_of(test) not in new}
+    seconds = {test: time for test, time in kept.seconds.items() if module_of(test) not in new}
+    sources = kept.sources or {file.relative_to(SOURCES).as_posix(): digest(file) for file in SOURCES.rglob("*.py")}
+    hashes = {**kept.tests, **{test: tests[test] for test in new}}
+    whole = Recorded({**ran, **found.ran}, {**seconds, **found.seconds}, sources, hashes)
+    RECORDED.write_text(whole.text(), encoding="utf-8")
+    return whole
 
 
-def fingerprint() -> str:
-    """A hash of all that is measured."""
-    files = [path for folder in ("gpuplan", "tests") for path in sorted((ROOT / folder).rglob("*"))]
-    whole = hashlib.sha256()
-    for path in files:
-        if path.is_file() and path.suffix != ".pyc":
-            whole.update(path.relative_to(ROOT).as_posix().encode() + hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()[:16]
+def _recorded(tests: Sequence[str]) -> Recorded:
+    """What is recorded of modules of tests."""
+    shutil.rmtree(RECORDING, ignore_errors=True)
+    RECORDING.mkdir(parents=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "recording", *tests]
+    paths = os.pathsep.join((str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, FOLDER: str(RECORDING), "PYTHONPATH": paths}
+    with (WORK / "recording.log").open("w", encoding="utf-8") as log:
+        subprocess.run(command, cwd=ROOT, env=environment, stdout=log, check=False)  # noqa: S603 - our own tests
+    return merged([Recorded.read(path.read_text(encoding="utf-8")) for path in sorted(RECORDING.glob("*.json"))])
+
+
+def _modules_of_tests(suites: Sequence[str]) -> list[Path]:
+    return [path for suite in suites for path in sorted((ROOT / "tests" / suite).rglob("test_*.py"))]
+
+
+def _digest_of_tests(path: Path) -> str:
+    """A hash of a module of tests, and of all data in its folder."""
+    data = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc"))
+    return hashlib.sha256("".join((digest(path), *map(digest, data))).encode()).hexdigest()[:16]
 
 
 # --- Running them --------------------------------------------------------------------------------------------------
@@ -138,6 +170,14 @@ class Ran(NamedTuple):
     outcome: Outcome
     test: str = ""
     tests: int = 0
+
+
+def prepare() -> None:
+    """Import, once for all mutants, what is not of this repository, and let them keep what they compile."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in PREPARED:
+        importlib.import_module(name)
 
 
 def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int) -> dict[Mutation, Ran]:
@@ -218,7 +258,7 @@ class Soundness:
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
-        self._good: set[str] = {""}
+        self._good = {""}
 
     def holds(self, test: str) -> bool:
         if test not in self._good | self.broken:
@@ -259,7 +299,8 @@ def _test(mutant: Mutation | None, tests: Sequence[str]) -> tuple[bool, str, int
         sys.meta_path.insert(0, _Finder(mutant))
     watch = _Watch()
     without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "pytest_cov", "xdist", "faulthandler")]
-    code = pytest.main(["-x", "-q", "--tb=no", f"--rootdir={ROOT}", *without, *tests], plugins=[watch])
+    loaded = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # PREPARED holds plugins of pytest
+    code = pytest.main(["-x", "-q", "--tb=no", f"--rootdir={ROOT}", *without, *loaded, *tests], plugins=[watch])
     shutil.rmtree(os.environ["HYPOTHESIS_STORAGE_DIRECTORY"], ignore_errors=True)
     return code != pytest.ExitCode.OK and not (watch.is_late and not watch.failed), watch.failed, watch.tests
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuplan.manifests import Manifest, quantity
+from gpuplan.manifests import Manifest, admission_binding, quantity
+from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
@@ -29,7 +30,6 @@ _FOLDER = Stage.NAMESPACES.value
 
 _QUOTA = "gpuplan"
 
-_DENY = ["Deny", "Audit"]
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -48,29 +48,20 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 yield Manifest(folder, _role_binding(namespace, role, groups), about=whose)
             if is_guarded:
                 pools = about(*(quota.pool for quota in tenant.quotas))
-                yield Manifest(folder, _parameters(tenant, namespace, scheduler), about=(*whose, *pools))
-                yield Manifest(folder, _policy_binding(GRANTS_POLICY, namespace), about=whose)
-                if scheduler.has_queues:
-                    yield Manifest(folder, _policy_binding(QUEUES_POLICY, namespace), about=whose)
+                for is_of_pools, body in _admission(tenant, namespace, scheduler):
+                    yield Manifest(folder, body, about=(*whose, *pools) if is_of_pools else whose)
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
     level = tenant.spec.allow.pod_security.value
-    project = {scheduler.project_label: namespace} if scheduler.has_projects else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": namespace,
-            "labels": {
-                TENANT_LABEL: tenant.name,
-                "pod-security.kubernetes.io/enforce": level,
-                "pod-security.kubernetes.io/warn": level,
-                **project,
-            },
-        },
+    labels = {
+        TENANT_LABEL: tenant.name,
+        "pod-security.kubernetes.io/enforce": level,
+        "pod-security.kubernetes.io/warn": level,
+        **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
     }
+    return new_object("v1", "Namespace", namespace, labels=labels)
 
 
 # --- Quota -------------------------------------------------------------------------------------------------------
@@ -95,12 +86,7 @@ def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -
     Claims are counted by class. One of a class that the plan does not know is counted by nothing else: so there may be
     no more claims than devices.
     """
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": _QUOTA, "namespace": namespace},
-        "spec": {"hard": _hard(tenant, namespace, banned)},
-    }
+    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": _hard(tenant, namespace, banned)})
 
 
 def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
@@ -137,49 +123,29 @@ def _groups_by_role(tenant: Tenant) -> dict[Role, list[str]]:
 
 def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, Any]:
     """Named by the role, which cannot be changed in a binding. None of these roles may write quotas or namespaces."""
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": f"gpuplan-{role.value}", "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role.value},
-        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in groups],
-    }
+    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role.value}
+    subjects = [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in groups]
+    name = f"gpuplan-{role.value}"
+    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=subjects)
 
 
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE},
-        "data": parameters(tenant, namespace, scheduler),
-    }
+def _admission(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """The namespace's parameters, which say what of its pools the tenant has, and the policies' bindings with them.
 
-
-def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
-    """A policy with this namespace's parameters. While they are missing every pod is refused.
-
-    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies the binding
+    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
     needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
     """
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{policy}-{namespace}"},
-        "spec": {
-            "policyName": policy,
-            "paramRef": {
-                "name": _parameters_name(namespace),
-                "namespace": SYSTEM_NAMESPACE,
-                "parameterNotFoundAction": "Deny",
-            },
-            "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}},
-            "validationActions": _DENY,
-        },
-    }
-
-
-def _parameters_name(namespace: str) -> str:
-    return f"grants-{namespace}"
+    named = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
+    yield (
+        True,
+        new_object("v1", "ConfigMap", named["name"], SYSTEM_NAMESPACE, data=parameters(tenant, namespace, scheduler)),
+    )
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
+        yield (
+            False,
+            admission_binding(f"{policy}-{namespace}", policy, here, named),
+        )

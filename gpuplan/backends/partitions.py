@@ -7,36 +7,30 @@ own, which can be synced at its own time, and nothing in it disappears without a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
+from gpuplan.manifests.bodies import given, new_object
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import NodeLabels, Platform, Taint
-
-_FOLDER = Stage.PARTITIONS.value
-_TABLE = f"{_FOLDER}/node-groups.yaml"
+from gpuplan.policy.models import NodeLabels, Platform
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
-            yield from (
-                Manifest(_folder(pool), _rules(pool, group), about=about(pool))
-                for pool in plan.pools
-                if any(_selectable(pool))
-            )
+            for pool in plan.pools:
+                if selectable := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
+                    yield Manifest(_folder(pool), _rules(pool, selectable, group), about=about(pool))
         case NodeLabels.NODE:
-            yield from (
-                Manifest(_folder(pool), _node(pool, node), is_partial=True, about=about(pool))
-                for pool in plan.parts
-                for node in sorted(pool.nodes.names)
-            )
+            for pool in plan.parts:
+                for node in sorted(pool.nodes.names):
+                    yield Manifest(_folder(pool), _node(pool, node), is_partial=True, about=about(pool))
             if any(pool.spec.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
@@ -44,7 +38,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 
 
 def _folder(pool: Pool) -> str:
-    return f"{_FOLDER}/{pool.name}"
+    return f"{Stage.PARTITIONS}/{pool.name}"
 
 
 # --- Node Feature Discovery --------------------------------------------------------------------------------------
@@ -58,19 +52,16 @@ _HAS_NVIDIA_GPU = {
 }
 
 
-def _selectable(pool: Pool) -> list[Pool]:
-    """The parts that have names: without, a rule would match every node that has an NVIDIA GPU."""
-    return [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]
+def _rules(pool: Pool, parts: Iterable[Pool], group: str) -> dict[str, Any]:
+    """One object for a pool: a node that a rollout moves goes from one of its rules to the other in one step.
 
-
-def _rules(pool: Pool, group: str) -> dict[str, Any]:
-    """One object for a pool: a node that a rollout moves goes from one of its rules to the other in one step."""
-    return {
-        "apiVersion": f"{group}/v1alpha1",
-        "kind": "NodeFeatureRule",
-        "metadata": {"name": _rule_name(pool, group)},
-        "spec": {"rules": [_rule(pool, part) for part in _selectable(pool)]},
-    }
+    A rule is for the parts that have names: without, it would match every node that has an NVIDIA GPU. OpenShift's
+    rules have names of their own: its operator copies them to the other group, and owns the copies. A rule that took
+    over a copy's name there would be collected with its owner, and the nodes' labels with it.
+    """
+    name = f"gpuplan-pool-{pool.name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool.name}"
+    spec = {"rules": [_rule(pool, part) for part in parts]}
+    return new_object(f"{group}/v1alpha1", "NodeFeatureRule", name, spec=spec)
 
 
 def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
@@ -80,20 +71,13 @@ def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
     very sharing that the rule switches.
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
-    rule: dict[str, Any] = {"name": f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name, "labels": _labels(part)}
-    if part.spec.taints:
-        rule["taints"] = _taints(part)
     names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(part)]
-    rule["matchFeatures"] = [*names, _HAS_NVIDIA_GPU]
-    return rule
-
-
-def _rule_name(pool: Pool, group: str) -> str:
-    """OpenShift's rules have names of their own: its operator copies them to the other group, and owns the copies.
-
-    A rule that took over a copy's name there would be collected with its owner, and the nodes' labels with it.
-    """
-    return f"gpuplan-pool-{pool.name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool.name}"
+    return given(
+        name=f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name,
+        labels=_labels(part),
+        taints=_taints(part),
+        matchFeatures=[*names, _HAS_NVIDIA_GPU],
+    )
 
 
 def _node_names(part: Pool) -> Iterator[dict[str, Any]]:
@@ -119,11 +103,7 @@ def _node(pool: Pool, node: str) -> dict[str, Any]:
     `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`): who applies one taint owns them all, and would
     remove those of the kubelet and the node lifecycle controller. They are in the table instead.
     """
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": node, "labels": _labels(pool)},
-    }
+    return new_object("v1", "Node", node, labels=_labels(pool))
 
 
 # --- A table -----------------------------------------------------------------------------------------------------
@@ -158,35 +138,29 @@ def _table(plan: Plan) -> File:
         for pool in plan.parts
         if pool.nodes.count
     ]
-    rows = {"formatVersion": 1, "nodeGroups": groups}
-    return File(_TABLE, (HEADER + header + to_yaml(rows)).encode(), about=about(plan.cluster, *plan.pools))
+    text = HEADER + header + to_yaml({"formatVersion": 1, "nodeGroups": groups})
+    return File(f"{Stage.PARTITIONS}/node-groups.yaml", text.encode(), about=about(plan.cluster, *plan.pools))
 
 
 def _row(pool: Pool) -> dict[str, Any]:
     nodes = pool.nodes
-    row: dict[str, Any] = {
-        "pool": pool.name,
-        "gpu": pool.gpu.id,
-        "nodes": nodes.count,
-        "gpusPerNode": nodes.gpus_per_node,
-    }
-    if nodes.names:
-        row["names"] = sorted(nodes.names)
-    if nodes.name_pattern:
-        row["namePattern"] = nodes.name_pattern
-    if nodes.moved and not nodes.names:
-        row["exceptNames"] = sorted(nodes.moved)
-    return row | {"labels": _labels(pool), "taints": _taints(pool)}
+    row = given(
+        pool=pool.name,
+        gpu=pool.gpu.id,
+        nodes=nodes.count,
+        gpusPerNode=nodes.gpus_per_node,
+        names=sorted(nodes.names),
+        namePattern=nodes.name_pattern,
+        exceptNames=[] if nodes.names else sorted(nodes.moved),
+    )
+    return {**row, "labels": _labels(pool), "taints": _taints(pool)}
 
 
 def _machine_set(pool: Pool) -> dict[str, Any]:
     """What makes OpenShift's Machine API label and taint new nodes of a pool; whatever else a MachineSet has stays."""
-    labels = _labels(pool)
-    if any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units):
-        labels = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}", **labels}
-    machine: dict[str, Any] = {"metadata": {"labels": labels}}
-    if pool.spec.taints:
-        machine["taints"] = _taints(pool)
+    is_accelerated = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)
+    accelerator = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}"} if is_accelerated else {}
+    machine = given(metadata={"labels": {**accelerator, **_labels(pool)}}, taints=_taints(pool))
     return {"spec": {"template": {"spec": machine}}}
 
 
@@ -203,11 +177,5 @@ def _labels(pool: Pool) -> dict[str, str]:
 
 
 def _taints(pool: Pool) -> list[dict[str, str]]:
-    return [
-        _taint(taint) for taint in sorted(pool.spec.taints, key=lambda taint: (taint.key, taint.effect, taint.value))
-    ]
-
-
-def _taint(taint: Taint) -> dict[str, str]:
-    value = {"value": taint.value} if taint.value else {}
-    return {"key": taint.key, **value, "effect": taint.effect.value}
+    taints = sorted(pool.spec.taints, key=lambda taint: (taint.key, taint.effect, taint.value))
+    return [given(key=taint.key, value=taint.value, effect=taint.effect.value) for taint in taints]

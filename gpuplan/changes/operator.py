@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, nfd, olm
-from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, openshift
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import Body, section, without
 from gpuplan.changes.capacity import all_pods, pods_on
@@ -304,7 +304,7 @@ def _settings(plan: Plan) -> Body:
         case Install.EXTERNAL:
             return section(cluster_policy.patch(plan, unnamed), "spec")
         case Install.OLM:
-            bodies = [*olm.objects(plan), *(nfd.objects(plan) if plan.cluster.gpu_operator.spec.nfd else ())]
+            bodies = openshift.olm_objects(plan)
             told = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
             return {**section(cluster_policy.whole(plan, unnamed), "spec"), **told}
 

@@ -52,19 +52,12 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     """
     if not plan.scheduler.evicts_by_priority_alone:
         return
-    without = _value_without_class(plan)
+    without = max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
     evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]
     for tenant in plan.tenants if evicting else ():
-        if _uses_gpus(tenant) and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
+        uses_gpus = tenant.spec.namespaces and tenant.quotas
+        if uses_gpus and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
             yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.spec.value))
-
-
-def _uses_gpus(tenant: Tenant) -> bool:
-    return bool(tenant.spec.namespaces and tenant.quotas)
-
-
-def _value_without_class(plan: Plan) -> int:
-    return max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
 
 
 def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]) -> Finding:
@@ -91,9 +84,9 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the class as a PriorityClass document with `default: true`: tenants' pods may then have its value.
     """
-    if not plan.tenants or not has_admission_policies(plan.cluster) or _has_default(plan):
-        return
-    for found in read(plan).of_kind("PriorityClass"):
+    has_default = any(found.spec.default for found in plan.priority_classes)
+    is_judged = plan.tenants and has_admission_policies(plan.cluster) and not has_default
+    for found in read(plan).of_kind("PriorityClass") if is_judged else ():
         value = found.body.get("value")
         if found.body.get("globalDefault") is True and isinstance(value, int) and value > 0:
             yield Finding(
@@ -103,7 +96,3 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
                 notes=("tenants' pods may have the classes of their tenant, or none that gives priority",),
                 help=f"write a PriorityClass document `{found.name}` with `default: true` in the policy",
             )
-
-
-def _has_default(plan: Plan) -> bool:
-    return any(found.spec.default for found in plan.priority_classes)

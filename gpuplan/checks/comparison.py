@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
@@ -40,26 +41,23 @@ class SchedulerComparison(Value):
 
 def compare(plan: Plan, other: SchedulerTraits) -> SchedulerComparison:
     """The cluster's present scheduler and another, for this very policy."""
+    ids = [concept.id for concept in concepts()]
     present = plan.scheduler
-    gained, lost, kept, lost_by_both, settings = [], [], [], [], []
-    for concept in concepts():
-        asked = uses(plan, concept.id)
-        before, after = losses(plan, concept.id, present), losses(plan, concept.id, other)
-        gained.append(ConceptChange(concept, _without(before, after)))
-        lost.append(ConceptChange(concept, _without(after, before)))
-        lost_by_both.append(ConceptChange(concept, _without(after, _without(after, before))))
-        kept.append(ConceptChange(concept, () if before or after else asked))
-        needed = other.capability(concept.id).needs is Needs.CONFIGURATION
-        settings.append(ConceptChange(concept, asked if needed else ()))
+    before, after = ({name: losses(plan, name, traits) for name in ids} for traits in (present, other))
+
+    def changes(places: Callable[[str], tuple[Use, ...]]) -> tuple[ConceptChange, ...]:
+        found = (ConceptChange(concept, places(concept.id)) for concept in concepts())
+        return tuple(change for change in found if change.places)
+
     return SchedulerComparison(
         plan.cluster.name,
         present,
         other,
-        gained=_found(gained),
-        lost=_found(lost),
-        kept=_found(kept),
-        lost_by_both=_found(lost_by_both),
-        settings=_found(settings),
+        gained=changes(lambda name: _without(before[name], after[name])),
+        lost=changes(lambda name: _without(after[name], before[name])),
+        kept=changes(lambda name: () if before[name] or after[name] else uses(plan, name)),
+        lost_by_both=changes(lambda name: _without(after[name], _without(after[name], before[name]))),
+        settings=changes(lambda name: uses(plan, name) if other.capability(name).needs is Needs.CONFIGURATION else ()),
         errors=_new_errors(plan, other),
     )
 
@@ -82,13 +80,5 @@ def _identity(found: Diagnostic) -> tuple[str, str, int, tuple[str | int, ...]]:
 
 def _without(found: tuple[Use, ...], others: tuple[Use, ...]) -> tuple[Use, ...]:
     """The places of the first that are not among the second; what is said there may differ."""
-    known = {_key(use) for use in others}
-    return tuple(use for use in found if _key(use) not in known)
-
-
-def _key(use: Use) -> tuple[int, tuple[str | int, ...]]:
-    return id(use.at.source), use.at.path
-
-
-def _found(changes: list[ConceptChange]) -> tuple[ConceptChange, ...]:
-    return tuple(change for change in changes if change.places)
+    known = {(id(use.at.source), use.at.path) for use in others}
+    return tuple(use for use in found if (id(use.at.source), use.at.path) not in known)

@@ -28,23 +28,21 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     have Argo CD sync the cluster, and write `nodeLabels: nfd` or `node`.
     """
     cluster = plan.cluster
+    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        cause, related = "others label its nodes", [Label(cluster.at / "nodeLabels", "`external`")]
+    elif cluster.argocd is None:
+        cause = "only Argo CD runs Jobs before and after a sync"
+        related = [Label(cluster.flux.at.key, "synced by Flux")] if cluster.flux else []
+    else:
+        return
     for pool, at, _ in _guards(plan):
-        if cluster.spec.node_labels is NodeLabels.EXTERNAL:
-            yield Finding(
-                at.key,
-                f"nothing runs the guard of pool `{pool.name}`: others label its nodes",
-                label="never runs",
-                related=(Label(cluster.at / "nodeLabels", "`external`"),),
-                help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
-            )
-        elif cluster.argocd is None:
-            yield Finding(
-                at.key,
-                f"nothing runs the guard of pool `{pool.name}`: only Argo CD runs Jobs before and after a sync",
-                label="never runs",
-                related=(Label(cluster.flux.at.key, "synced by Flux"),) if cluster.flux else (),
-                help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
-            )
+        yield Finding(
+            at.key,
+            f"nothing runs the guard of pool `{pool.name}`: {cause}",
+            label="never runs",
+            related=tuple(related),
+            help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
+        )
 
 
 @check("GPU741", "guard-has-nothing-to-guard", Severity.WARNING)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.catalog.operators import (
-    Keys,
-    chart_keys,
-    decided_environment,
-    decided_values,
-    lines_that_know,
-    newest_read_line,
-)
+from gpuplan.catalog import operators
+from gpuplan.catalog.operators import Keys
+from gpuplan.checks.handwritten.reading import mapping, sequence, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import Mig, Monitoring, Plan
+from gpuplan.planning.plan import Mig, Plan
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
-from gpuplan.values import Value
 from gpuplan.wording import closest, listing
 
 Route = tuple[str, ...]
@@ -43,14 +37,16 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.HELM or not operator.spec.values:
         return
-    chart = chart_keys(operator.version)
+    chart = operators.chart_keys(operator.version)
     for route, known in _unknown(operator.spec.values, chart.keys, ()):
+        close = closest(route[-1], known)
+        meant = f"`{'.'.join((*route[:-1], close))}`" if close else ""
         yield Finding(
-            _at(operator.at, route).key,
+            (operator.at / "values" / route).key,
             f"chart gpu-operator {operator.version} reads no value `{'.'.join(route)}`",
-            label=_similar(route, known, "did you mean `{}`") or "ignored without a word",
+            label=f"did you mean {meant}" if meant else "ignored without a word",
             notes=tuple(_notes_on_releases(operator.version, route, is_read=chart.is_read)),
-            help=_similar(route, known, "write `{}`") or _elsewhere(route[-1], chart.keys) or "remove it",
+            help=f"write {meant}" if meant else _elsewhere(route[-1], chart.keys) or "remove it",
             severity=None if chart.is_read else Severity.WARNING,
         )
 
@@ -64,12 +60,6 @@ def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator
             below = keys[key]
             if below is not None and isinstance(value, Mapping):
                 yield from _unknown(value, below, (*route, key))
-
-
-def _similar(route: Route, known: Keys, phrase: str) -> str:
-    """The phrase with the key beside it that was probably meant; empty where none is."""
-    close = closest(route[-1], known, likeness=0.7)
-    return phrase.format(".".join((*route[:-1], close))) if close else ""
 
 
 def _elsewhere(key: str, keys: Keys) -> str:
@@ -86,10 +76,10 @@ def _routes(keys: Keys, route: Route) -> Iterator[Route]:
 
 
 def _notes_on_releases(version: str, route: Route, *, is_read: bool) -> Iterator[str]:
-    if knowing := lines_that_know(route):
+    if knowing := operators.lines_that_know(route):
         yield f"known to {listing(knowing)}"
     if not is_read:
-        yield f"the chart of {version} was not read; its neighbours were, the newest is {newest_read_line()}"
+        yield f"the chart of {version} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
 
 
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------
@@ -108,18 +98,20 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove the value, and say it in the policy: in the field that the finding names, or in the pools and layouts.
     """
-    if plan.cluster.gpu_operator.spec.install is not Install.HELM:
+    operator = plan.cluster.gpu_operator
+    if operator.spec.install is not Install.HELM:
         return
-    values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at
-    decided = _decided(plan)
-    for route, field in decided_values().items():
-        found = _find(values, route)
+    at, decided = operator.at / "values", _decided(plan)
+    for route, field in operators.decided_values().items():
+        found = value_at(operator.spec.values, route)
         if found is not None and found not in decided.get(route, (found,)):
-            yield _contradiction(_at(at, route), ".".join(route), field)
-    for (operand, variable), field in decided_environment().items():
-        for index, value in _variables(values, operand, variable):
-            if variable != "WITH_REBOOT" or value != _reboots(plan):
-                yield _contradiction(_at(at, (operand, "env")) / index, f"{operand}.env[{variable}]", field)
+            yield _contradiction(at / route, ".".join(route), field)
+    reboots = "true" if operator.spec.reboot_on_mig_change else "false"
+    for (operand, variable), field in operators.decided_environment().items():
+        for index, item in enumerate(sequence(value_at(operator.spec.values, (operand, "env")))):
+            name, value = (mapping(item).get(key) for key in ("name", "value"))
+            if name == variable and (variable != "WITH_REBOOT" or value != reboots):
+                yield _contradiction(at / operand / "env" / index, f"{operand}.env[{variable}]", field)
 
 
 def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
@@ -135,31 +127,22 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         ("migManager", "config", "default"): (ALL_DISABLED,),
         ("devicePlugin", "config", "default"): ("",),
     }
-    for operand in ("migManager", "devicePlugin"):
-        decided |= {
-            (operand, "config", "create"): (False,),
-            (operand, "config", "name"): ("",),
-            (operand, "config", "data"): ({},),
-        }
+    monitoring = plan.cluster.monitoring
+    for operand in ("migManager", "devicePlugin", *(("dcgmExporter",) if monitoring else ())):
+        unset = {"create": False, "name": "", "data": {}}
+        decided |= {(operand, "config", key): (value,) for key, value in unset.items()}
     if uses_claims(plan):
         decided[("devicePlugin", "enabled")] = (False,)
     if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
-    if monitoring := plan.cluster.monitoring:
-        decided |= _decided_by_monitoring(monitoring)
+    if monitoring:
+        decided |= {
+            ("dcgmExporter", "enabled"): (True,),
+            ("dcgmExporter", "serviceMonitor", "enabled"): (True,),
+            ("dcgmExporter", "serviceMonitor", "honorLabels"): (monitoring.spec.honor_labels,),
+            ("nodeStatusExporter", "enabled"): (True,),
+        }
     return decided
-
-
-def _decided_by_monitoring(monitoring: Monitoring) -> dict[Route, tuple[object, ...]]:
-    return {
-        ("dcgmExporter", "enabled"): (True,),
-        ("dcgmExporter", "config", "create"): (False,),
-        ("dcgmExporter", "config", "name"): ("",),
-        ("dcgmExporter", "config", "data"): ({},),
-        ("dcgmExporter", "serviceMonitor", "enabled"): (True,),
-        ("dcgmExporter", "serviceMonitor", "honorLabels"): (monitoring.spec.honor_labels,),
-        ("nodeStatusExporter", "enabled"): (True,),
-    }
 
 
 def _contradiction(at: Origin, value: str, field: str) -> Finding:
@@ -170,17 +153,6 @@ def _contradiction(at: Origin, value: str, field: str) -> Finding:
         notes=(f"it follows from `{field}`" if field else "it follows from the pools and their layouts",),
         help=f"remove it, and set `{field}` if that is not what you mean" if field else "remove it",
     )
-
-
-def _variables(values: Mapping[str, object], operand: str, variable: str) -> Iterator[tuple[int, object]]:
-    listed = _find(values, (operand, "env"))
-    for index, item in enumerate(listed if isinstance(listed, list | tuple) else ()):
-        if isinstance(item, Mapping) and item.get("name") == variable:
-            yield index, item.get("value")
-
-
-def _reboots(plan: Plan) -> str:
-    return "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
 
 
 # --- Values that nothing reads -----------------------------------------------------------------------------------
@@ -222,29 +194,6 @@ _NFD_CHART = "node-feature-discovery"
 # --- Components that the plan needs ------------------------------------------------------------------------------
 
 
-class _Switch(Value):
-    """A value that takes away what the plan builds on."""
-
-    route: Route
-    value: bool
-    consequence: str
-    needs_mig: bool = False
-    needs_resources: bool = False
-
-
-_SWITCHES = (
-    _Switch(("clusterPolicy", "deployCR"), value=False, consequence="no ClusterPolicy names the ConfigMaps"),
-    _Switch(("gpuCluster", "deployCR"), value=True, consequence="a GPUCluster hands out GPUs by DRA, not as resources"),
-    _Switch(
-        ("devicePlugin", "enabled"),
-        value=False,
-        consequence="nothing publishes the pools' resources",
-        needs_resources=True,
-    ),
-    _Switch(("migManager", "enabled"), value=False, consequence="nothing partitions the GPUs", needs_mig=True),
-)
-
-
 @check("GPU609", "component-switched-off")
 def component_switched_off(plan: Plan) -> Iterator[Finding]:
     """A Helm value switches off a part of the operator that the plan needs.
@@ -263,29 +212,16 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
     if operator.spec.install is not Install.HELM or not plan.pools:
         return
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
-    for switch in _SWITCHES:
-        is_needed = has_mig if switch.needs_mig else not (switch.needs_resources and uses_claims(plan))
-        if is_needed and _find(operator.spec.values, switch.route) is switch.value:
+    for part, field, value, consequence, is_needed in (
+        ("clusterPolicy", "deployCR", False, "no ClusterPolicy names the ConfigMaps", True),
+        ("gpuCluster", "deployCR", True, "a GPUCluster hands out GPUs by DRA, not as resources", True),
+        ("devicePlugin", "enabled", False, "nothing publishes the pools' resources", not uses_claims(plan)),
+        ("migManager", "enabled", False, "nothing partitions the GPUs", has_mig),
+    ):
+        if is_needed and value_at(operator.spec.values, (part, field)) is value:
             yield Finding(
-                _at(operator.at, switch.route),
-                f"the plan cannot work with `{'.'.join(switch.route)}: {str(switch.value).lower()}`",
-                label=switch.consequence,
+                operator.at / "values" / part / field,
+                f"the plan cannot work with `{part}.{field}: {str(value).lower()}`",
+                label=consequence,
                 help="remove it",
             )
-
-
-# --- Parts of all ------------------------------------------------------------------------------------------------
-
-
-def _find(values: object, route: Route) -> object:
-    """The value at a route; None where there is none, or null."""
-    for key in route:
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values
-
-
-def _at(operator: Origin, route: Route) -> Origin:
-    at = operator / "values"
-    for key in route:
-        at /= key
-    return at

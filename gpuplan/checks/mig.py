@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from gpuplan.catalog import Gpu
 from gpuplan.catalog.operators import DriverEffect, driver_defects
@@ -392,7 +393,7 @@ def gpu_index_twice(plan: Plan) -> Iterator[Finding]:
     Name each GPU in one entry.
     """
     for use in layout_uses(plan):
-        for (at, index), (before, _) in repeats((index, (at, index)) for at, index in _named(use.layout)):
+        for (at, index), (before, _) in repeats(_named(use.layout), itemgetter(1)):
             yield Finding(
                 at,
                 f"GPU {index} is named twice",

@@ -1,13 +1,13 @@
-"""Checks on what Prometheus and Grafana are told (GPU670-674)."""
+"""Checks on what Prometheus and Grafana are told (GPU670-679)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from gpuplan.checks.node_labels import key_fault, value_fault
+from gpuplan.checks.node_labels import label_faults
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Origin, Severity
+from gpuplan.diagnostics import Finding, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.plan import Plan
@@ -119,20 +119,9 @@ def invalid_monitoring_label(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Correct the key or the value as the finding says.
     """
-    monitoring = plan.cluster.monitoring
-    if monitoring is None:
-        return
-    yield from _label_faults(monitoring.at / "labels", monitoring.spec.labels)
-    yield from _label_faults(monitoring.dashboards.at / "labels", monitoring.dashboards.labels)
-
-
-def _label_faults(labels_at: Origin, labels: Mapping[str, str]) -> Iterator[Finding]:
-    for key, value in labels.items():
-        at = labels_at / key
-        if fault := key_fault(key):
-            yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help="such as `example.com/a`")
-        elif fault := value_fault(value):
-            yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help="letters, digits, `-_.`")
+    if monitoring := plan.cluster.monitoring:
+        yield from label_faults(monitoring.at / "labels", monitoring.spec.labels)
+        yield from label_faults(monitoring.dashboards.at / "labels", monitoring.dashboards.labels)
 
 
 @check("GPU673", "dashboard-that-nobody-finds", Severity.WARNING)
@@ -148,7 +137,7 @@ def dashboard_that_nobody_finds(plan: Plan) -> Iterator[Finding]:
     to look for.
     """
     monitoring = plan.cluster.monitoring
-    if monitoring is not None and not monitoring.dashboards.labels:
+    if monitoring and not monitoring.dashboards.labels:
         yield Finding(
             (monitoring.dashboards.at / "labels").key,
             "the dashboard has no label to be found by",
@@ -169,17 +158,58 @@ def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove `namespace`. Where the other namespace has that label too, ignore the finding.
     """
-    cluster = plan.cluster
-    monitoring, operator = cluster.monitoring, cluster.gpu_operator
-    if (
-        monitoring is None
-        or cluster.spec.platform is not Platform.OPENSHIFT
-        or monitoring.namespace == operator.namespace
-    ):
+    monitoring, operator = plan.cluster.monitoring, plan.cluster.gpu_operator
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    if monitoring and is_openshift and monitoring.namespace != operator.namespace:
+        yield Finding(
+            monitoring.at / "namespace",
+            f"the platform's Prometheus may not read rules in `{monitoring.namespace}`",
+            label="read only with the label `openshift.io/cluster-monitoring`",
+            help=f"remove it: the default is `{operator.namespace}`",
+        )
+
+
+_CONSOLE = "console.openshift.io/"
+_DASHBOARD = f"{_CONSOLE}dashboard"
+_NAMESPACE = "openshift-config-managed"
+
+
+@check("GPU675", "dashboard-nobody-looks-for", Severity.WARNING)
+def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
+    """The policy's own namespace or labels put the dashboard where OpenShift's console does not look.
+
+    ## Why
+    The console asks for ConfigMaps with the label `console.openshift.io/dashboard: "true"` in the namespace
+    `openshift-config-managed`, and in no other (`cmd/bridge/main.go` in openshift/console). Of those it shows
+    developers the ones that have `console.openshift.io/odc-dashboard: "true"` as well. The labels also decide on the
+    form that gpuplan writes: the console reads what Grafana's dashboards were at version 5, and a part of that.
+
+    ## Instead
+    For the console leave `dashboards` out: on OpenShift the defaults are what it looks for. For a Grafana write the
+    label that its sidecar looks for, and the namespace.
+    """
+    monitoring = plan.cluster.monitoring
+    if monitoring is None or not any(label.startswith(_CONSOLE) for label in monitoring.dashboards.labels):
         return
-    yield Finding(
-        monitoring.at / "namespace",
-        f"the platform's Prometheus may not read rules in `{monitoring.namespace}`",
-        label="read only with the label `openshift.io/cluster-monitoring`",
-        help=f"remove it: the default is `{operator.namespace}`",
-    )
+    dashboards, is_openshift = monitoring.dashboards, plan.cluster.spec.platform is Platform.OPENSHIFT
+    if not is_openshift:
+        yield Finding(
+            dashboards.at / "labels",
+            "labels of OpenShift's console on a dashboard of a cluster without that console",
+            label=f"platform is `{plan.cluster.spec.platform}`",
+            help='write the label that Grafana\'s sidecar looks for: `grafana_dashboard: "1"`',
+        )
+    elif dashboards.labels.get(_DASHBOARD) != "true":
+        yield Finding(
+            dashboards.at / "labels",
+            f"the console does not show a dashboard without the label `{_DASHBOARD}`",
+            label="not what the console looks for",
+            help=f'add `{_DASHBOARD}: "true"`',
+        )
+    if is_openshift and dashboards.namespace != _NAMESPACE:
+        yield Finding(
+            dashboards.at / "namespace",
+            f"the console does not show a dashboard in namespace `{dashboards.namespace}`",
+            label="not where the console looks",
+            help=f"leave it out, or write `namespace: {_NAMESPACE}`",
+        )

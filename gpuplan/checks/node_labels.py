@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
@@ -30,12 +30,7 @@ def invalid_node_label(plan: Plan) -> Iterator[Finding]:
     Correct the key or the value as the finding says.
     """
     for pool in plan.pools:
-        for key, value in pool.spec.node_labels.items():
-            at = pool.at / "nodeLabels" / key
-            if fault := key_fault(key):
-                yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help=_KEY_HELP)
-            elif fault := value_fault(value):
-                yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help=_VALUE_HELP)
+        yield from label_faults(pool.at / "nodeLabels", pool.spec.node_labels, _KEY_HELP, _VALUE_HELP)
 
 
 _OWN_LABELS = {
@@ -229,6 +224,20 @@ _KEY_HELP = (
 )
 _VALUE_HELP = "a value has letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends"
 _LONGEST_PART = 63
+
+
+def label_faults(
+    at: Origin,
+    labels: Mapping[str, str],
+    key_help: str = "such as `example.com/a`",
+    value_help: str = "letters, digits, `-_.`",
+) -> Iterator[Finding]:
+    """What the API server refuses of labels that lie at a place."""
+    for key, value in labels.items():
+        if fault := key_fault(key):
+            yield Finding((at / key).key, f"`{key}` is not a label key: {fault}", label=fault, help=key_help)
+        elif fault := value_fault(value):
+            yield Finding(at / key, f"`{value}` is not a label value: {fault}", label=fault, help=value_help)
 
 
 def key_fault(key: str) -> str:

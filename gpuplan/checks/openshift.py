@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, UPSTREAM_RULES, nfd_operator
 from gpuplan.catalog.operators import is_tolerated
@@ -101,14 +100,6 @@ def second_operator_group(plan: Plan) -> Iterator[Finding]:
 # --- Node Feature Discovery --------------------------------------------------------------------------------------
 
 
-class _Lack(NamedTuple):
-    """What a release's NFD operator cannot do for a taint."""
-
-    message: str
-    label: str
-    help: str
-
-
 @check("GPU666", "taint-beyond-nfd-operator", Severity.WARNING)
 def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
     """A pool has a taint that this release of OpenShift's NFD operator cannot set, or does not survive.
@@ -131,19 +122,20 @@ def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
             if lack := _lack(cluster.spec.kubernetes, taint.key, taint.value, taint.effect):
                 yield Finding(
                     at,
-                    f"{lack.message} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
-                    label=lack.label,
+                    f"{lack[0]} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
+                    label=lack[1],
                     related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),
-                    help=lack.help,
+                    help=lack[2],
                 )
 
 
-def _lack(kubernetes: str, key: str, value: str, effect: str) -> _Lack | None:
+def _lack(kubernetes: str, key: str, value: str, effect: str) -> tuple[str, str, str] | None:
+    """What the NFD operator of a Kubernetes release cannot do for a taint, in short, and what to do."""
     operator = nfd_operator(kubernetes)
     if not operator.sets_taints:
-        return _Lack("NFD does not set taint", "not before OpenShift 4.17", "write `nodeLabels: external`")
+        return "NFD does not set taint", "not before OpenShift 4.17", "write `nodeLabels: external`"
     if not operator.takes_tolerations and not is_tolerated(NFD_OPERATOR_TOLERATIONS, key, value, effect):
-        return _Lack("NFD's own worker does not tolerate", "drives it off the node", "write `effect: NoSchedule`")
+        return "NFD's own worker does not tolerate", "drives it off the node", "write `effect: NoSchedule`"
     return None
 
 

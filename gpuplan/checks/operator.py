@@ -1,15 +1,30 @@
-"""Checks on the GPU Operator's installation and its objects (GPU600-619)."""
+"""Checks on the GPU Operator: its installation, its releases and its own pods (GPU600-619)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpuplan.catalog import parse_profile
+from gpuplan.catalog.operators import (
+    OPERAND_TOLERATIONS,
+    DriverDefect,
+    DriverEffect,
+    default_driver,
+    driver_defects,
+    find_line,
+    is_tolerated,
+    lines,
+    nearest_line,
+    parse_version,
+)
 from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Plan
-from gpuplan.policy.models import ClusterMigStrategy, Install, MigStrategy, Platform
+from gpuplan.planning.node_features import writes_nfd
+from gpuplan.planning.plan import Plan, Pool, with_places
+from gpuplan.policy.models import ClusterMigStrategy, Install, MigStrategy, NodeLabels, Platform
+from gpuplan.wording import listing
 
 # --- MIG strategy ------------------------------------------------------------------------------------------------
 
@@ -54,20 +69,18 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     `mig.strategy: ""`), and suppress the finding with that as the reason.
     """
     operator = plan.cluster.gpu_operator
-    if operator.spec.install is not Install.EXTERNAL or operator.spec.mig_strategy is not ClusterMigStrategy.PER_POOL:
-        return
     mixed = [(pool, mig) for pool, mig in mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
-    if not mixed:
-        return
-    strategies = {mig.spec.strategy for _, mig in mig_pools(plan)}
-    agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
-    yield Finding(
-        operator.at / "install",
-        "the ClusterPolicy's owner must leave `spec.mig.strategy` unset",
-        label="set by somebody else, to `single` by default",
-        related=tuple(Label(mig.at.key, f"pool `{pool.name}` is `mixed`") for pool, mig in mixed[:1]),
-        help=agreed if len(strategies) == 1 else 'have the owner set `mig.strategy: ""`',
-    )
+    is_open = operator.spec.install is Install.EXTERNAL and operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    if is_open and mixed:
+        pool, mig = mixed[0]
+        agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
+        yield Finding(
+            operator.at / "install",
+            "the ClusterPolicy's owner must leave `spec.mig.strategy` unset",
+            label="set by somebody else, to `single` by default",
+            related=(Label(mig.at.key, f"pool `{pool.name}` is `mixed`"),),
+            help=agreed if len(mixed) == len(list(mig_pools(plan))) else 'have the owner set `mig.strategy: ""`',
+        )
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------
@@ -106,10 +119,8 @@ def _fault(found: Object, install: Install) -> tuple[str, str, str] | None:
         return None
     if found.kind == "GPUCluster":
         return "excludes the ClusterPolicy", "the operator takes one of the two", "remove it"
-    is_charts = install is Install.HELM
-    remedy = (
-        "write the chart's values under `gpuOperator.values`" if is_charts else "move it from `resources` to `patches`"
-    )
+    values = "write the chart's values under `gpuOperator.values`"
+    remedy = values if install is Install.HELM else "move it from `resources` to `patches`"
     return "is a second one", "the operator obeys one ClusterPolicy", remedy
 
 
@@ -139,7 +150,6 @@ def install_does_not_fit_platform(plan: Plan) -> Iterator[Finding]:
 
 
 _CHART_NAME = "cluster-policy"
-_OPENSHIFT_NAME = "gpu-cluster-policy"
 
 
 @check("GPU617", "cluster-policy-renamed")
@@ -154,11 +164,271 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
     Remove `clusterPolicy`. It is for `install: olm` and `external`.
     """
     operator = plan.cluster.gpu_operator
-    default = {_CHART_NAME, _OPENSHIFT_NAME} if plan.cluster.spec.platform is Platform.OPENSHIFT else {_CHART_NAME}
-    if operator.spec.install is Install.HELM and operator.cluster_policy not in default:
+    defaults = (_CHART_NAME, *(("gpu-cluster-policy",) if plan.cluster.spec.platform is Platform.OPENSHIFT else ()))
+    if operator.spec.install is Install.HELM and operator.cluster_policy not in defaults:
         yield Finding(
             operator.at / "clusterPolicy",
             f"the Helm chart does not name its ClusterPolicy `{operator.cluster_policy}`",
             label=f"it is `{_CHART_NAME}`",
             help="remove `clusterPolicy`",
         )
+
+
+_PLUGIN_THAT_TELLS_SUFFIXES_APART = (0, 20)
+
+
+# --- The release -------------------------------------------------------------------------------------------------
+
+
+@check("GPU602", "unknown-operator-release", Severity.NOTE)
+def unknown_operator_release(plan: Plan) -> Iterator[Finding]:
+    """gpuplan knows nothing of this line of GPU Operator releases.
+
+    ## Why
+    Helm values, the ClusterPolicy's fields and known defects differ between lines. For one that gpuplan does not know
+    it uses the nearest older one, which may be wrong in details.
+
+    ## Instead
+    Use a line that gpuplan knows, or compare the generated files with the release's own documentation.
+    """
+    version = plan.cluster.gpu_operator.version
+    if parse_version(version) is not None and find_line(version) is None:
+        yield Finding(
+            plan.cluster.gpu_operator.at / "version",
+            f"GPU Operator {version} is of a line that gpuplan does not know",
+            label=f"read as {nearest_line(version).name}",
+            notes=(f"known lines: {listing([line.name for line in lines()], shown=len(lines()))}",),
+        )
+
+
+@check("GPU605", "unsupported-kubernetes", Severity.WARNING)
+def unsupported_kubernetes(plan: Plan) -> Iterator[Finding]:
+    """The GPU Operator's release does not support the cluster's Kubernetes version.
+
+    ## Why
+    NVIDIA tests each line of releases on a range of Kubernetes versions (page "Platform Support" of the operator's
+    documentation). Outside of it the operator may still run, but its problems are the cluster's own.
+
+    ## Instead
+    Upgrade the operator before Kubernetes, one line at a time.
+    """
+    line = find_line(plan.cluster.gpu_operator.version)
+    kubernetes = parse_version(plan.cluster.spec.kubernetes)
+    if line is None or kubernetes is None:
+        return
+    oldest, newest = parse_version(line.oldest_kubernetes), parse_version(line.newest_kubernetes)
+    if (oldest and kubernetes < oldest) or (newest and kubernetes > newest):
+        yield Finding(
+            plan.cluster.at / "kubernetes",
+            f"GPU Operator {line.name} does not support Kubernetes {plan.cluster.spec.kubernetes}",
+            label=f"it supports {line.oldest_kubernetes or 'versions up'} to {line.newest_kubernetes}",
+            related=(Label(plan.cluster.gpu_operator.at / "version", "this release"),),
+            help="use another line of the operator",
+        )
+
+
+# --- What the release brings -------------------------------------------------------------------------------------
+
+
+@check("GPU612", "suffix-profile-needs-newer-plugin", Severity.WARNING)
+def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
+    """A pool publishes profiles such as `1g.10gb+me` with a device plugin that takes them for others.
+
+    ## Why
+    Under the strategy `mixed` the device plugin finds a device's resource by a pattern of its profile. Before v0.20,
+    which comes with the operator v26.7, the pattern of a plain profile also matches the same profile with a suffix, so
+    that a device may be published under the wrong name (NVIDIA/k8s-device-plugin#1807).
+
+    ## Instead
+    Use the operator from v26.7 on, or profiles without `+` and `-`.
+    """
+    line = find_line(plan.cluster.gpu_operator.version)
+    if line is None or line.device_plugin >= _PLUGIN_THAT_TELLS_SUFFIXES_APART:
+        return
+    for pool, mig in mig_pools(plan):
+        names = sorted({name for entry in mig.layout.entries for name in entry.instances if not _is_plain(name)})
+        if names and mig.spec.strategy is MigStrategy.MIXED:
+            yield Finding(
+                mig.layout_at,
+                f"pool `{pool.name}` has {listing(names)}, which the device plugin of {line.name} may misname",
+                label="may be published as the plain profile",
+                related=(Label(plan.cluster.gpu_operator.at / "version", "this release"),),
+                help="use the operator from v26.7 on, or plain profiles",
+            )
+
+
+def _is_plain(profile: str) -> bool:
+    parsed = parse_profile(profile)
+    return parsed is None or parsed.is_plain
+
+
+@check("GPU613", "default-driver-breaks-mig")
+def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
+    """The driver that this release installs by default does not work with MIG as a pool uses it.
+
+    ## Why
+    A policy that names no driver gets the release's own. Some have defects: with 570.148.08, the default of v25.3.1,
+    pods stay Pending on a node that has both partitioned and whole GPUs (NVIDIA/gpu-operator#1361).
+
+    ## Instead
+    Name a driver in `gpuOperator.driver.version`, or use another release.
+    """
+    operator = plan.cluster.gpu_operator
+    if operator.spec.driver.version or not operator.spec.driver.enabled or operator.spec.install is Install.EXTERNAL:
+        return
+    driver = default_driver(operator.version)
+    for pool, mig in mig_pools(plan):
+        for defect in _defects(driver, pool):
+            yield Finding(
+                operator.at / "version",
+                f"GPU Operator {operator.version} installs driver {driver}, {_FAULTS[defect.effect]}",
+                label="its default driver",
+                related=(Label(mig.layout_at, f"pool `{pool.name}` needs it"),),
+                notes=(defect.source,),
+                help="name another driver in `gpuOperator.driver.version`",
+            )
+            return
+
+
+_FAULTS = {
+    DriverEffect.NO_MIG: "which does not support MIG",
+    DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS: "which does not work with MIG beside whole GPUs",
+}
+
+
+def _defects(driver: str, pool: Pool) -> Iterator[DriverDefect]:
+    for defect in driver_defects():
+        is_in_the_way = defect.effect is DriverEffect.NO_MIG or pool.find_unit("gpu") is not None
+        if defect.effect in _FAULTS and is_in_the_way and defect.has(driver):
+            yield defect
+
+
+@check("GPU614", "cdmm-excludes-mig", Severity.WARNING)
+def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
+    """A pool partitions GPUs of a Grace system, where the driver's memory mode may exclude MIG.
+
+    ## Why
+    From driver 580.65.06 on, Grace systems run under Kubernetes in the mode CDMM, in which the driver and not the
+    operating system manages the GPU's memory. MIG cannot be enabled in that mode, so that mig-manager fails on every
+    node. Where the driver or the board is not known exactly, this is a note.
+
+    ## Instead
+    Switch CDMM off on these nodes, by the kernel module parameter `NVreg_CoherentGPUMemoryMode=numa`, or share the GPUs
+    by time-slicing.
+    """
+    operator = plan.cluster.gpu_operator
+    named = operator.at / "driver" / "version"
+    driver = operator.spec.driver.version or default_driver(operator.version)
+    cdmm = next(defect for defect in driver_defects() if defect.effect is DriverEffect.CDMM)
+    for pool, mig in mig_pools(plan) if not driver or cdmm.has(driver) else ():
+        hit = [cdmm.hits(product.label) for product in pool.gpu.products]
+        if any(hit):
+            yield Finding(
+                mig.at.key,
+                f"pool `{pool.name}` partitions {pool.gpu.id}, which CDMM does not allow",
+                label="fails while CDMM is on",
+                related=(Label(named, "this driver"),) if operator.spec.driver.version else (),
+                notes=(f"on Grace systems CDMM is on by default from driver {cdmm.since} on: {cdmm.source}",),
+                help="load the driver with `NVreg_CoherentGPUMemoryMode=numa` on these nodes",
+                severity=None if driver and all(hit) else Severity.NOTE,
+            )
+
+
+@check("GPU608", "taint-not-tolerated", Severity.WARNING)
+def taint_not_tolerated(plan: Plan) -> Iterator[Finding]:
+    """A pool has a taint that the GPU Operator's own pods do not tolerate.
+
+    ## Why
+    The driver, the device plugin, mig-manager and NFD's worker run on every GPU node. They tolerate `nvidia.com/gpu`
+    with the effect `NoSchedule`; under any other taint they do not start, and the node publishes no GPUs. Where gpuplan
+    writes the Helm values or the whole ClusterPolicy it adds the toleration. With `install: external` it cannot: a list
+    of tolerations belongs to one owner as a whole, and gpuplan's would replace the owner's.
+
+    ## Instead
+    Add the toleration that the finding names to `daemonsets.tolerations` of the ClusterPolicy and to NFD's worker, and
+    suppress the finding with that as the reason. Or use a taint with the key `nvidia.com/gpu`.
+    """
+    if plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL:
+        return
+    for pool in plan.pools:
+        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+            if not is_tolerated(OPERAND_TOLERATIONS, taint.key, taint.value, taint.effect):
+                toleration = f"{{key: {taint.key}, operator: Exists, effect: {taint.effect.value}}}"
+                yield Finding(
+                    at,
+                    f"the GPU Operator's pods do not tolerate `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
+                    label="no GPUs under this taint",
+                    related=(Label(plan.cluster.gpu_operator.at / "install", "not gpuplan's to change"),),
+                    notes=("they tolerate `nvidia.com/gpu:NoSchedule`",),
+                    help=f"add `{toleration}` to `daemonsets.tolerations` of the ClusterPolicy and to NFD's worker",
+                )
+
+
+@check("GPU610", "nodes-cannot-be-selected")
+def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
+    """Nothing says which nodes a pool's labels are for.
+
+    ## Why
+    With `nodeLabels: nfd` a rule selects a pool's nodes by name or by a pattern of names: NFD knows a node's features,
+    not what group it is in, and without a name the rule would match every node with an NVIDIA GPU. With
+    `nodeLabels: node` there is an object for each node, so the names are needed. Only `external` needs neither, since
+    node groups label their own nodes.
+
+    ## Instead
+    Add `nodes.namePattern` or `nodes.names`, or have the node groups set the labels with `nodeLabels: external`.
+    """
+    mode = plan.cluster.spec.node_labels
+    is_nfd = mode is NodeLabels.NFD
+    for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
+        nodes = pool.nodes
+        # A pattern that matches nothing, such as an empty one, is reported for itself.
+        if not nodes.names and not (is_nfd and nodes.name_pattern is not None):
+            yield Finding(
+                nodes.at.key,
+                f"nothing says which nodes get the labels of pool `{pool.name}`",
+                label="neither `names` nor `namePattern`" if is_nfd else "no `names`",
+                related=(Label(plan.cluster.at / "nodeLabels", f"`{mode.value}` needs them"),),
+                help="add `namePattern` or `names`" if is_nfd else "add `names`, one for each node",
+            )
+
+
+@check("GPU611", "taints-not-applied", Severity.WARNING)
+def taints_not_applied(plan: Plan) -> Iterator[Finding]:
+    """A pool has taints that nothing of gpuplan's puts on its nodes.
+
+    ## Why
+    A Node's taints are one list with one owner. With `nodeLabels: node` gpuplan writes labels only: applying the list
+    would remove the taints that Kubernetes itself sets on nodes in trouble. With `nodeLabels: nfd` NFD sets taints, if
+    its master is started with `enableTaints`, which is off by default; gpuplan switches it on in the NFD that it
+    configures, and cannot where NFD comes from elsewhere. Untainted nodes take any pod.
+
+    ## Instead
+    With `node`, have the nodes register with the taints that `partitions/node-groups.yaml` lists. With `nfd`, set
+    `enableTaints` where NFD is configured, and let its worker tolerate the taints. Then suppress the finding with that
+    as the reason.
+    """
+    mode = plan.cluster.spec.node_labels
+    if mode is NodeLabels.EXTERNAL or (mode is NodeLabels.NFD and writes_nfd(plan.cluster)):
+        return
+    cause, remedy = _UNTAINTED[mode]
+    for pool in plan.pools:
+        if pool.spec.taints:
+            yield Finding(
+                pool.at / "taints",
+                f"nothing puts the taints of pool `{pool.name}` on its nodes",
+                label=cause,
+                related=(Label(plan.cluster.at / "nodeLabels", f"labels come by `{mode.value}`"),),
+                help=remedy,
+            )
+
+
+_UNTAINTED = {
+    NodeLabels.NFD: (
+        "NFD ignores taints by default",
+        "set `enableTaints: true` in the configuration of NFD's master",
+    ),
+    NodeLabels.NODE: (
+        "`nodeLabels: node` sets labels only",
+        "have the nodes register with them; `partitions/node-groups.yaml` lists them",
+    ),
+}

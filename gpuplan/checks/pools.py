@@ -28,7 +28,7 @@ def fallback_cycle(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Let the fallbacks end at a pool that has none.
     """
-    for circle in _circles({pool.name: pool.spec.fallback for pool in plan.pools if pool.spec.fallback}):
+    for circle in circles({pool.name: pool.spec.fallback for pool in plan.pools if pool.spec.fallback}):
         pools = [pool for name in circle if (pool := plan.find_pool(name))]
         route = " -> ".join(f"`{name}`" for name in (*circle, circle[0]))
         yield Finding(
@@ -40,7 +40,7 @@ def fallback_cycle(plan: Plan) -> Iterator[Finding]:
         )
 
 
-def _circles(successors: Mapping[str, str]) -> Iterator[list[str]]:
+def circles(successors: Mapping[str, str]) -> Iterator[list[str]]:
     """Each circle once, from its first name on."""
     done: set[str] = set()
     for start in sorted(successors):

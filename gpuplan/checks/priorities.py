@@ -73,7 +73,7 @@ def equal_priorities(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give each class its own value. Where both mean the same, one class will do.
     """
-    for found, first in repeats((found.spec.value, found) for found in plan.priority_classes):
+    for found, first in repeats(plan.priority_classes, lambda found: found.spec.value):
         yield Finding(
             found.at / "value",
             f"priority classes `{first.name}` and `{found.name}` have the same value",

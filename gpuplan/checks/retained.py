@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
+from gpuplan.checks.handwritten.components import are_parts_unsure, parts_of
 from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Severity
+from gpuplan.manifests import identity_of
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -21,6 +24,8 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.policy.names import DNS_LABEL
 from gpuplan.wording import listing, misspelling
+
+T = TypeVar("T")
 
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
@@ -37,7 +42,7 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the layout as it was when nodes got the name; `gpuplan retain` does.
     """
-    for what in _layouts(plan):
+    for what in _each(plan, RetainedLayout):
         if what.spec.config_name != what.layout.config_name:
             yield Finding(
                 what.at / "configName",
@@ -48,12 +53,9 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _layouts(plan: Plan) -> Iterator[RetainedLayout]:
-    return (item.what for item in plan.retained if isinstance(item.what, RetainedLayout))
-
-
-def _configs(plan: Plan) -> Iterator[RetainedDevicePluginConfig]:
-    return (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
+def _each(plan: Plan, kind: type[T]) -> Iterator[T]:
+    """What is retained of a kind."""
+    return (item.what for item in plan.retained if isinstance(item.what, kind))
 
 
 @check("GPU723", "retained-name-not-selectable", ignorable=False)
@@ -67,8 +69,9 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the name as nodes have it: `kubectl get nodes -L nvidia.com/mig.config,nvidia.com/device-plugin.config`.
     """
-    names = [(what.at / "configName", what.spec.config_name, MIG_CONFIG_LABEL) for what in _layouts(plan)]
-    names += ((what.at / "key", what.spec.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in _configs(plan))
+    configs = _each(plan, RetainedDevicePluginConfig)
+    names = [(what.at / "configName", what.spec.config_name, MIG_CONFIG_LABEL) for what in _each(plan, RetainedLayout)]
+    names += ((what.at / "key", what.spec.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in configs)
     for at, name, label in names:
         if not LABEL_VALUE.fullmatch(name):
             yield Finding(
@@ -91,16 +94,10 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write what the entry was; `gpuplan retain` does.
     """
-    for what in _configs(plan):
+    for what in _each(plan, RetainedDevicePluginConfig):
         for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
-            message = f"`{what.spec.key}`: {problem.message}"
-            yield Finding(
-                what.at / "config" / problem.route,
-                message,
-                label=problem.label,
-                notes=("nodes with this entry would hand out no GPUs",),
-                help=problem.help,
-            )
+            at = what.at / "config" / problem.route
+            yield problem.found(at, "nodes with this entry would hand out no GPUs", what.spec.key)
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------
@@ -117,7 +114,7 @@ def retained_object_incomplete(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the object as it was; `gpuplan retain` does.
     """
-    for what in _objects(plan):
+    for what in _each(plan, RetainedObject):
         for route, is_right in _IDENTITY.items():
             *above, last = route
             at, name = what.at / "manifest" / route, ".".join(route)
@@ -151,10 +148,6 @@ _IDENTITY: Mapping[tuple[str, ...], Callable[[object], bool]] = {
 _OPTIONAL = (("metadata", "namespace"), ("metadata", "annotations"), ("metadata", "labels"))
 
 
-def _objects(plan: Plan) -> Iterator[RetainedObject]:
-    return (item.what for item in plan.retained if isinstance(item.what, RetainedObject))
-
-
 @check("GPU726", "retained-object-in-no-folder", ignorable=False)
 def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     """A retained object is to be applied with a folder that the cluster does not have.
@@ -166,9 +159,14 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the folder that the object was in, as `out/` of an earlier revision has it, or `scheduling`.
     """
-    folders = _folders(plan)
-    for what in _objects(plan):
-        if what.folder not in folders and not _may_be_unread(plan, what.folder):
+    folders = [
+        folder
+        for stage in Stage
+        for folder in ([f"{stage}/{part}" for part in parts_of(plan, stage)] if stage.has_parts else [stage.value])
+    ]
+    unsure = tuple(f"{stage}/" for stage in Stage if stage.has_parts and are_parts_unsure(plan, stage))
+    for what in _each(plan, RetainedObject):
+        if what.folder not in folders and not what.folder.startswith(unsure):
             close = misspelling(what.folder, folders)
             yield Finding(
                 what.at / "folder",
@@ -177,27 +175,6 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
                 notes=(f"its folders are {listing(folders, 8)}",),
                 help=f"write `folder: {close or Stage.SCHEDULING.value}`",
             )
-
-
-def _may_be_unread(plan: Plan, folder: str) -> bool:
-    """Whether documents are missing that may have had the folder."""
-    stage = next((stage for stage in Stage if folder.startswith(f"{stage.value}/") and stage.has_parts), None)
-    return stage is not None and bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)
-
-
-def _folders(plan: Plan) -> list[str]:
-    """The folders that have a place in the order of syncs, whether or not anything is in them."""
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
-    pools = [pool.name for pool in plan.pools]
-    return [
-        folder
-        for stage in Stage
-        for folder in (
-            [f"{stage.value}/{part}" for part in (pools if stage.is_by_pool else namespaces)]
-            if stage.has_parts
-            else [stage.value]
-        )
-    ]
 
 
 @check("GPU727", "retained-queue-not-on-hold", Severity.WARNING)
@@ -212,15 +189,13 @@ def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add `stopPolicy: Hold` to the queue's `spec`.
     """
-    for what in _objects(plan):
-        kind, api = text(what.spec.manifest.get("kind")), text(what.spec.manifest.get("apiVersion"))
-        if not assume_kind(api.rpartition("/")[0], kind).takes_work:
-            continue
-        if value_at(what.spec.manifest, ("spec", "stopPolicy")) not in ("Hold", "HoldAndDrain"):
-            name = text(value_at(what.spec.manifest, ("metadata", "name")))
+    for what in _each(plan, RetainedObject):
+        found = identity_of(what.spec.manifest)
+        is_held = value_at(what.spec.manifest, ("spec", "stopPolicy")) in ("Hold", "HoldAndDrain")
+        if assume_kind(found.group, found.kind).takes_work and not is_held:
             yield Finding(
                 what.at / "manifest" / "spec" / "stopPolicy",
-                f"retained {kind} `{name}` goes on taking work",
+                f"retained {found.kind} `{found.name}` goes on taking work",
                 label="not on hold",
                 help="write `stopPolicy: Hold`, or `HoldAndDrain` to evict what runs in it",
             )

@@ -26,7 +26,7 @@ def moved_node_not_in_pool(plan: Plan) -> Iterator[Finding]:
     """
     for pool, rollout in _rollouts(plan):
         pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
-        for index, name in _named(pool):
+        for index, name in enumerate(rollout.nodes):
             is_listed = name in pool.nodes.names
             is_matched = not pool.nodes.names and (not isinstance(pattern, NodePattern) or pattern.matches(name))
             if not is_listed and not is_matched:
@@ -156,7 +156,7 @@ def node_moved_twice(plan: Plan) -> Iterator[Finding]:
     """
     for pool, rollout in _rollouts(plan):
         first: dict[str, int] = {}
-        for index, name in _named(pool):
+        for index, name in enumerate(rollout.nodes):
             if first.setdefault(name, index) != index:
                 yield Finding(
                     rollout.at / "nodes" / index,
@@ -168,11 +168,4 @@ def node_moved_twice(plan: Plan) -> Iterator[Finding]:
 
 
 def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
-    for pool in plan.pools:
-        if pool.rollout is not None:
-            yield pool, pool.rollout
-
-
-def _named(pool: Pool) -> Iterator[tuple[int, str]]:
-    """The names as they are written, with their places."""
-    return enumerate(pool.rollout.nodes if pool.rollout else ())
+    return ((pool, pool.rollout) for pool in plan.pools if pool.rollout)

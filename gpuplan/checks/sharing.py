@@ -1,4 +1,4 @@
-"""Checks on how pools share their GPUs (GPU300-349): shares, strategies, what a share can be mistaken for."""
+"""Checks on how pools share their GPUs (GPU300-349), and hand them out by claims (GPU565-569)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Isolation, Mig, Mps, Plan, Pool, Quota, TimeSlicing
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.plan import Fraction, Isolation, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.planning.pools import gpu_memory_mib
-from gpuplan.policy.models import Approval, ClusterMigStrategy, MigStrategy
+from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy
 from gpuplan.wording import listing
 
 # --- Shares ------------------------------------------------------------------------------------------------------
@@ -26,12 +26,11 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     To switch sharing off write `exclusive: {}`, or leave `timeSlicing` out of a MIG pool.
     """
-    for pool in plan.parts:
-        slicing = _shares(pool)
-        if slicing is not None and slicing.spec.replicas < 2:
+    for pool, shares in _shared(plan):
+        if shares.spec.replicas < 2:
             yield Finding(
-                slicing.at / "replicas",
-                f"pool `{pool.name}` needs at least 2 shares per device, not {slicing.spec.replicas}",
+                shares.at / "replicas",
+                f"pool `{pool.name}` needs at least 2 shares per device, not {shares.spec.replicas}",
                 label="at least 2",
                 notes=("the device plugin does not start with fewer",),
                 help=f"to switch sharing off {_off(pool)}",
@@ -43,7 +42,11 @@ def _off(pool: Pool) -> str:
 
 
 _FULL_MPS_CAPABILITY = (7, 5)
+
+
 _MOST_CLIENTS = 48
+
+
 _MOST_CLIENTS_BEFORE = 16
 
 
@@ -67,12 +70,13 @@ def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares, or share by time-slicing, which has no such limit and no memory limits either.
     """
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and pool.sharing.spec.replicas > (most := most_mps_clients(pool.gpu)):
+    for pool, shares in _shared(plan):
+        most = most_mps_clients(pool.gpu)
+        if isinstance(shares, Mps) and shares.spec.replicas > most:
             major, minor = pool.gpu.compute_capability
             yield Finding(
-                pool.sharing.at / "replicas",
-                f"MPS cannot divide one {pool.gpu.id} into {pool.sharing.spec.replicas} shares",
+                shares.at / "replicas",
+                f"MPS cannot divide one {pool.gpu.id} into {shares.spec.replicas} shares",
                 label=f"at most {most}",
                 notes=(f"compute capability {major}.{minor}: {most} clients",),
                 help=f"write `replicas: {most}` or fewer",
@@ -95,12 +99,11 @@ def very_many_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares. If the number is what all GPUs of a node should have together, divide it by `gpusPerNode`.
     """
-    for pool in plan.parts:
-        slicing = _shares(pool)
-        if isinstance(slicing, TimeSlicing) and slicing.spec.replicas > _MANY_SHARES:
+    for pool, shares in _shared(plan):
+        if isinstance(shares, TimeSlicing) and shares.spec.replicas > _MANY_SHARES:
             yield Finding(
-                slicing.at / "replicas",
-                f"{slicing.spec.replicas} shares take turns on one device of pool `{pool.name}`",
+                shares.at / "replicas",
+                f"{shares.spec.replicas} shares take turns on one device of pool `{pool.name}`",
                 label="per device, not per node",
                 notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
                 help=f"write `replicas: {_MANY_SHARES}` or fewer",
@@ -120,39 +123,35 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.
     """
     for pool in plan.parts:
-        need = pool.spec.memory_per_unit
-        for unit in pool.units if need else ():
-            if need and unit.memory_mib is not None and unit.memory_mib < need:
+        need = pool.spec.memory_per_unit or 0
+        for unit in pool.units:
+            if unit.memory_mib is not None and unit.memory_mib < need:
                 yield _too_small(pool, unit.name, unit.memory_mib, need)
 
 
 def _too_small(pool: Pool, unit: str, memory_mib: int, need: int) -> Finding:
-    slicing = _shares(pool)
+    shares = pool.shares
     needed = Label(pool.at / "memoryPerUnitMiB", "needed")
     message = f"unit `{unit}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
-    if slicing is None or slicing.spec.replicas < 2:
+    if shares is None or shares.spec.replicas < 2:
         layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
         return Finding(needed.at, message, f"`{unit}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
-    whole = memory_mib * slicing.spec.replicas
+    whole = memory_mib * shares.spec.replicas
     fitting = whole // need
     return Finding(
-        slicing.at / "replicas",
+        shares.at / "replicas",
         message,
         label=f"leaves {memory_mib} MiB",
         related=(needed,),
-        notes=(f"{whole} MiB divided by {slicing.spec.replicas}",),
+        notes=(f"{whole} MiB divided by {shares.spec.replicas}",),
         help=f"write `replicas: {fitting}`" if fitting > 1 else _off(pool) if fitting else _enough(pool.gpu, need),
     )
 
 
 def _enough(gpu: Gpu, need: int) -> str:
     """What of the model has so much memory."""
-    fitting = [
-        profile.name
-        for profile in gpu.plain_profiles
-        if (profile.memory_mib or (profile.memory_gib or 0) * 1024) >= need
-    ]
-    if fitting:
+    sizes = {item.name: item.memory_mib or (item.memory_gib or 0) * 1024 for item in gpu.plain_profiles}
+    if fitting := [name for name, size in sizes.items() if size >= need]:
         return f"profiles with enough memory: {listing(fitting)}"
     if gpu_memory_mib(gpu) >= need:
         return "write `exclusive: {}`: only the whole GPU has enough"
@@ -171,11 +170,10 @@ def shares_not_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `failRequestsGreaterThanOne` out. Who needs more than a share needs a pool of whole GPUs.
     """
-    for pool in plan.parts:
-        slicing = _shares(pool)
-        if isinstance(slicing, TimeSlicing) and not slicing.spec.fail_requests_greater_than_one:
+    for pool, shares in _shared(plan):
+        if isinstance(shares, TimeSlicing) and not shares.spec.fail_requests_greater_than_one:
             yield Finding(
-                slicing.at / "failRequestsGreaterThanOne",
+                shares.at / "failRequestsGreaterThanOne",
                 f"containers may ask for several shares of pool `{pool.name}`",
                 label="more shares, not more GPU",
                 notes=("two shares may be of one GPU, and bring no more time on it",),
@@ -200,14 +198,13 @@ def share_named_like_more(plan: Plan) -> Iterator[Finding]:
         for unit in pool.units:
             if unit.resource and unit.isolation in (Isolation.WHOLE_GPU, Isolation.HARDWARE):
                 undivided.setdefault(unit.resource, pool)
-    for pool in plan.parts:
-        slicing = _shares(pool)
-        shares = [unit.resource for unit in pool.units if unit.resource and unit.isolation in _SHARED]
-        alike = next((resource for resource in shares if resource in undivided), None)
+    for pool, shares in _shared(plan):
+        named = [unit.resource for unit in pool.units if unit.resource and unit.isolation in _SHARED]
+        alike = next((resource for resource in named if resource in undivided), None)
         other = undivided.get(alike or "")
-        if slicing and not slicing.spec.rename and other and other.name != pool.name:
+        if not shares.spec.rename and other and other.name != pool.name:
             yield Finding(
-                slicing.at / "rename",
+                shares.at / "rename",
                 f"a share of pool `{pool.name}` looks like what pool `{other.name}` hands out undivided",
                 label=f"both are `{alike}`",
                 related=(Label((other.at / "sharing").key, f"hands out `{alike}`, too"),),
@@ -217,6 +214,10 @@ def share_named_like_more(plan: Plan) -> Iterator[Finding]:
 
 
 _SHARED = (Isolation.MPS, Isolation.NONE)
+
+
+def _shared(plan: Plan) -> Iterator[tuple[Pool, TimeSlicing | Mps]]:
+    return ((pool, pool.shares) for pool in plan.parts if pool.shares)
 
 
 # --- Strategies --------------------------------------------------------------------------------------------------
@@ -233,13 +234,14 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `migStrategy` out, so that MIG pools say `mixed` for themselves, or share by time-slicing.
     """
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mps) and plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.MIXED:
+    operator = plan.cluster.gpu_operator
+    for pool in plan.parts if operator.spec.mig_strategy is ClusterMigStrategy.MIXED else ():
+        if isinstance(pool.sharing, Mps):
             yield Finding(
                 pool.sharing.at.key,
                 f"MPS in pool `{pool.name}` does not work under the cluster's strategy `mixed`",
                 label="the device plugin would not start",
-                related=(Label(_strategy_at(plan), "holds for every pool"),),
+                related=(Label(operator.at / "migStrategy", "holds for every pool"),),
                 help="leave `migStrategy` out of the Cluster, or write `timeSlicing` here",
             )
 
@@ -271,10 +273,6 @@ def mps_restarts_unasked(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _strategy_at(plan: Plan) -> Origin:
-    return plan.cluster.gpu_operator.at / "migStrategy"
-
-
 @check("GPU307", "whole-gpus-lost-under-kai")
 def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
     """A pool leaves some GPUs whole beside MIG, where KAI-Scheduler cannot use them.
@@ -287,9 +285,7 @@ def whole_gpus_lost_under_kai(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Divide all GPUs of the nodes, or keep whole GPUs on nodes of their own.
     """
-    if plan.scheduler.uses_whole_gpus_beside_mig:
-        return
-    for pool in plan.parts:
+    for pool in plan.parts if not plan.scheduler.uses_whole_gpus_beside_mig else ():
         whole = pool.find_unit("gpu")
         if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED and whole:
             yield Finding(
@@ -319,7 +315,8 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         count = tenant.spec.allow.units_per_container or 0
-        if count > 1 and tenant.quotas and all(map(_is_on_mig_device, tenant.quotas)):
+        are_devices = [quota.unit.isolation is Isolation.HARDWARE for quota in tenant.quotas]
+        if count > 1 and are_devices and all(are_devices):
             yield Finding(
                 tenant.at / "allow" / "unitsPerContainer",
                 f"containers of tenant `{tenant.name}` may ask for {count} MIG devices",
@@ -329,16 +326,119 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _is_on_mig_device(quota: Quota) -> bool:
-    return quota.unit.isolation is Isolation.HARDWARE
+# --- Claims ------------------------------------------------------------------------------------------------------
 
 
-def _shares(pool: Pool) -> TimeSlicing | Mps | None:
-    """How each device of the pool is divided into shares, if it is."""
-    match pool.sharing:
-        case TimeSlicing() | Mps() as shares:
-            return shares
-        case Mig(time_slicing=slicing):
-            return slicing
-        case _:
-            return None
+_CLAIMS_SINCE = (1, 34)
+"""`resource.k8s.io/v1` is served, and Dynamic Resource Allocation on by default, since Kubernetes 1.34."""
+
+
+@check("GPU565", "kubernetes-too-old-for-claims")
+def kubernetes_too_old_for_claims(plan: Plan) -> Iterator[Finding]:
+    """A pool is allocated by DRA on a cluster whose Kubernetes does not serve `resource.k8s.io/v1`.
+
+    ## Why
+    Dynamic Resource Allocation is stable since Kubernetes 1.34. An older API server knows only beta versions of
+    DeviceClasses and claims, which are off unless somebody switches them on.
+
+    ## Instead
+    Upgrade the cluster and say so in `kubernetes`, or leave `allocation: dra` out.
+    """
+    cluster = plan.cluster
+    major, _, minor = cluster.spec.kubernetes.partition(".")
+    if (int(major), int(minor)) < _CLAIMS_SINCE:
+        for pool in _claimed(plan):
+            yield Finding(
+                pool.at / "allocation",
+                f"pool `{pool.name}` needs Kubernetes 1.34 to be claimed",
+                label="needs `resource.k8s.io/v1`",
+                related=(Label(cluster.at / "kubernetes", "is older"),),
+                help="leave `allocation: dra` out, or upgrade the cluster",
+            )
+
+
+@check("GPU566", "two-ways-of-allocation")
+def two_ways_of_allocation(plan: Plan) -> Iterator[Finding]:
+    """Some pools of a cluster are allocated by DRA, others by the device plugin.
+
+    ## Why
+    Where both run on a node, each hands out the same GPUs. And the GPU Operator takes the device plugin to be on all
+    nodes or on none: where a node's label keeps it away, the operator's validator waits for its resources all the same
+    ([gpu-operator#2550](https://github.com/NVIDIA/gpu-operator/issues/2550)). So gpuplan switches the device plugin off
+    for the whole cluster as soon as pools say `allocation: dra`.
+
+    ## Instead
+    Say the same of all pools of the cluster. An overlay can say it for one cluster alone.
+    """
+    claimed = _claimed(plan)
+    for pool in plan.pools if claimed else ():
+        if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
+            yield Finding(
+                pool.at.key,
+                f"pool `{pool.name}` needs the device plugin, which pool `{claimed[0].name}` switches off",
+                label="its resources would be missing",
+                related=(Label(claimed[0].at / "allocation", "allocated by DRA"),),
+                help="write `allocation: dra` here as well, or leave it out of all pools",
+            )
+
+
+@check("GPU567", "shares-cannot-be-claimed")
+def shares_cannot_be_claimed(plan: Plan) -> Iterator[Finding]:
+    """A pool is allocated by DRA and divides its devices in a way that claims do not know.
+
+    ## Why
+    NVIDIA's driver publishes whole GPUs and MIG devices. Replicas belong to the device plugin: with claims, pods share
+    a device by naming one claim, which a quota counts once, and the driver's settings for it are alpha. Fractions are a
+    scheduler's own: it cuts them from GPUs that are published as resources.
+
+    ## Instead
+    Use `exclusive` or `mig` without `timeSlicing`, or leave `allocation: dra` out of the cluster's pools.
+    """
+    for pool in plan.parts:
+        found = pool.sharing if isinstance(pool.sharing, Fraction) else pool.shares
+        if found is not None and pool.spec.allocation is Allocation.DRA:
+            yield Finding(
+                found.at.key,
+                f"pool `{pool.name}` is allocated by DRA, which has no {_WORDS[type(found)]}",
+                label="no unit of it can be claimed",
+                related=(Label(pool.at / "allocation", "allocated by DRA"),),
+                help="use `exclusive` or `mig`, or leave `allocation: dra` out",
+            )
+
+
+_WORDS = {TimeSlicing: "time slices", Mps: "shares under MPS", Fraction: "fractions"}
+
+
+@check("GPU568", "claims-evict-nobody", Severity.NOTE)
+def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, classes of different priority meet in a pool with claims, where they evict nobody.
+
+    ## Why
+    kube-scheduler evicts a pod when another fits in its place. It does not count the devices that a pod would give
+    back, so that no pod is evicted for a claim. The higher class is only the next to be placed.
+
+    ## Instead
+    Keep the caps within the pool, or use Kueue, which evicts by quota before pods are made.
+    """
+    for pool in _claimed(plan) if plan.scheduler.evicts_by_priority_alone else ():
+        classes = {
+            priority.name: priority
+            for tenant in plan.tenants
+            if any(quota.pool is pool for quota in tenant.quotas)
+            for priority in tenant.priority_classes
+        }.values()
+        lowest = min((priority.spec.value for priority in classes), default=0)
+        evicting = [priority for priority in classes if priority.spec.preempts and priority.spec.value > lowest]
+        if evicting:
+            yield Finding(
+                pool.at / "allocation",
+                f"priority classes evict nobody from pool `{pool.name}`",
+                label="kube-scheduler does not evict for claims",
+                related=(Label(evicting[0].at / "value", f"`{evicting[0].name}` is above others of the pool"),),
+                notes=(f"pods of {listing([priority.name for priority in evicting])} wait until devices are free",),
+                help="keep the caps within the pool, or use a scheduler that evicts by quota",
+            )
+
+
+def _claimed(plan: Plan) -> list[Pool]:
+    return [pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA]

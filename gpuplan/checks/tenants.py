@@ -1,14 +1,17 @@
-"""Checks on tenants: their namespaces, their parents, what one of their containers may ask for (GPU406-419)."""
+"""Checks on tenants: their namespaces and parents, and what a namespace or a container may have (GPU406-419)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
+from gpuplan.checks.caps import cap_field, cap_of, each_quota
+from gpuplan.checks.pools import circles
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
+from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import refuses_more_than_one
-from gpuplan.planning.plan import Plan, Quota, Tenant
+from gpuplan.planning.plan import Amount, Plan, Quota, with_places
 from gpuplan.wording import listing
 
 
@@ -23,9 +26,7 @@ def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add `namespaces`, or remove the tenant.
     """
-    if plan.broken.tenants:
-        return  # one of them may be a child
-    for tenant in plan.tenants:
+    for tenant in plan.tenants if not plan.broken.tenants else ():  # else one of those may be a child
         if not tenant.spec.namespaces and not plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
@@ -47,18 +48,18 @@ def namespace_in_two_tenants(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give each tenant its own namespace. Tenants that belong together can have a common `parent`.
     """
-    owners: dict[str, tuple[Tenant, int]] = {}
-    for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.spec.namespaces):
-            owner, first = owners.setdefault(namespace, (tenant, index))
-            if owner is not tenant:
-                yield Finding(
-                    tenant.at / "namespaces" / index,
-                    f"namespace `{namespace}` belongs to tenants `{owner.name}` and `{tenant.name}`",
-                    label=f"claimed by `{tenant.name}`",
-                    related=(Label(owner.at / "namespaces" / first, f"claimed by `{owner.name}`"),),
-                    help="remove it from one of them",
-                )
+    named = (
+        (tenant, namespace, index) for tenant in plan.tenants for index, namespace in enumerate(tenant.spec.namespaces)
+    )
+    for (tenant, namespace, index), (owner, _, first) in repeats(named, itemgetter(1)):
+        if owner is not tenant:
+            yield Finding(
+                tenant.at / "namespaces" / index,
+                f"namespace `{namespace}` belongs to tenants `{owner.name}` and `{tenant.name}`",
+                label=f"claimed by `{tenant.name}`",
+                related=(Label(owner.at / "namespaces" / first, f"claimed by `{owner.name}`"),),
+                help="remove it from one of them",
+            )
 
 
 @check("GPU408", "namespace-twice")
@@ -72,19 +73,16 @@ def namespace_twice(plan: Plan) -> Iterator[Finding]:
     Remove or correct one of them.
     """
     for tenant in plan.tenants:
-        if len(set(tenant.spec.namespaces)) == len(tenant.spec.namespaces):
-            continue
-        first_of: dict[str, int] = {}
-        for index, namespace in enumerate(tenant.spec.namespaces):
-            first = first_of.setdefault(namespace, index)
-            if first != index:
-                yield Finding(
-                    tenant.at / "namespaces" / index,
-                    f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
-                    label="again",
-                    related=(Label(tenant.at / "namespaces" / first, "first listed here"),),
-                    help="remove one of them",
-                )
+        for (again, namespace), (first, _) in repeats(
+            with_places(tenant.at / "namespaces", tenant.spec.namespaces), itemgetter(1)
+        ):
+            yield Finding(
+                again,
+                f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
+                label="again",
+                related=(Label(first, "first listed here"),),
+                help="remove one of them",
+            )
 
 
 @check("GPU410", "parent-cycle")
@@ -98,32 +96,19 @@ def parent_cycle(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove `parent` from the tenant that is meant to be the top.
     """
-    parent_of = {tenant.name: tenant.parent for tenant in plan.tenants}
     by_name = {tenant.name: tenant for tenant in plan.tenants}
-    done: set[str] = set()
-    for start in parent_of:
-        trail: list[str] = []
-        name: str | None = start
-        while name is not None and name in parent_of and name not in done:
-            done.add(name)
-            trail.append(name)
-            name = parent_of[name]
-        if name in trail:
-            yield _cycle([by_name[member] for member in trail[trail.index(name) :]])
-
-
-def _cycle(members: list[Tenant]) -> Finding:
-    first = members.index(min(members, key=lambda tenant: tenant.name))
-    top, *others = [*members[first:], *members[:first]]
-    route = " -> ".join(f"`{tenant.name}`" for tenant in (top, *others, top))
-    return Finding(
-        top.at / "parent",
-        f"parents of `{top.name}` form a circle: {route}" if others else f"tenant `{top.name}` is its own parent",
-        label="leads back to itself",
-        related=tuple(Label(tenant.at / "parent", f"parent of `{tenant.name}`") for tenant in others[:4]),
-        help=f"remove `parent` from {listing([tenant.name for tenant in members]) if others else 'the tenant'}"
-        f"{', whichever is the top' if others else ''}",
-    )
+    for names in circles({tenant.name: tenant.parent for tenant in plan.tenants if tenant.parent}):
+        top, *others = [by_name[name] for name in names]
+        route = " -> ".join(f"`{name}`" for name in (*names, top.name))
+        yield Finding(
+            top.at / "parent",
+            f"parents of `{top.name}` form a circle: {route}" if others else f"tenant `{top.name}` is its own parent",
+            label="leads back to itself",
+            related=tuple(Label(tenant.at / "parent", f"parent of `{tenant.name}`") for tenant in others[:4]),
+            help=f"remove `parent` from {listing(names)}, whichever is the top"
+            if others
+            else "remove `parent` from the tenant",
+        )
 
 
 @check("GPU419", "container-limit-out-of-reach", Severity.WARNING)
@@ -155,3 +140,111 @@ def container_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
 def _most_per_container(quota: Quota) -> int:
     return 1 if refuses_more_than_one(quota.pool, quota.unit) else quota.unit.per_node
+
+
+# --- Parts of namespaces -----------------------------------------------------------------------------------------
+
+
+@check("GPU412", "split-names-foreign-namespace")
+def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
+    """A quota's `split` names a namespace that the tenant does not have.
+
+    ## Why
+    The part would go to nobody, and the namespace that was meant gets nothing: with a `split`, namespaces that it does
+    not name have a cap of 0.
+
+    ## Instead
+    Name one of the tenant's namespaces.
+    """
+    for tenant, quota in each_quota(plan):
+        for namespace in quota.split:
+            if namespace not in tenant.spec.namespaces:
+                yield Finding(
+                    (quota.at / "split" / namespace).key,
+                    f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
+                    label="gets a part that nobody can use",
+                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
+                    notes=(f"its namespaces: {listing(tenant.spec.namespaces, 8)}",) if tenant.spec.namespaces else (),
+                    help="write one of the tenant's namespaces, or add this one to `namespaces`",
+                )
+
+
+@check("GPU413", "split-over-cap")
+def split_over_cap(plan: Plan) -> Iterator[Finding]:
+    """The parts of a `split` add up to more than the quota allows.
+
+    ## Why
+    Each namespace gets a ResourceQuota with its part, and nothing counts them together. Parts above the cap let the
+    tenant use more than it was granted.
+
+    ## Instead
+    Lower the parts, or raise the limit. Which of a quota's numbers is the cap is the cluster's `scheduler.cap`.
+    """
+    yield from _uneven(plan, lambda part, cap: f"{number(part - cap)} more than it may use" if part > cap else "")
+
+
+@check("GPU414", "split-below-cap", Severity.WARNING)
+def split_below_cap(plan: Plan) -> Iterator[Finding]:
+    """The parts of a `split` add up to less than the quota allows.
+
+    ## Why
+    Each namespace gets a ResourceQuota with its part, and namespaces that are not named get 0. What is left over can be
+    used in none of them.
+
+    ## Instead
+    Raise a part, or lower the quota to what is used.
+    """
+    yield from _uneven(plan, lambda part, cap: f"{number(cap - part)} can be used nowhere" if part < cap else "")
+
+
+def _uneven(plan: Plan, fault: Callable[[Amount, Amount], str]) -> Iterator[Finding]:
+    """The divided quotas whose parts, all together, are not what the cap is; a part of a foreign namespace is no part.
+
+    That is reported for itself.
+    """
+    for tenant, quota in each_quota(plan):
+        names, cap, part = tenant.spec.namespaces, cap_of(plan, quota), add(list(quota.split.values()))
+        if quota.split and cap is not None and quota.split.keys() <= set(names) and (label := fault(part, cap)):
+            left_out = [name for name in names if name not in quota.split]
+            yield Finding(
+                quota.at / "split",
+                f"split of {units(quota)} adds up to {number(part)}, but tenant `{tenant.name}` has {number(cap)}",
+                label=label,
+                related=(Label(quota.at / cap_field(plan), f"the cap on this cluster: {number(cap)}"),),
+                notes=(
+                    f"{total_text(list(quota.split.items()))} of {number(cap)}",
+                    *((f"{listing(left_out)} not named: 0",) if left_out else ()),
+                ),
+                help=f"divide {number(cap)} among the namespaces",
+            )
+
+
+@check("GPU415", "split-missing")
+def split_missing(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, a tenant with several namespaces does not say how its quota is divided among them.
+
+    ## Why
+    A ResourceQuota counts one namespace. With the whole cap in each of three namespaces the tenant may use three times
+    what it was granted, at the cost of the others' guarantees.
+
+    ## Instead
+    Add a `split`, or give the tenant one namespace. Kueue and KAI-Scheduler count a tenant's namespaces together.
+    """
+    for tenant, quota in each_quota(plan) if not plan.scheduler.counts_tenants else ():
+        names, cap = tenant.spec.namespaces, cap_of(plan, quota)
+        if len(names) > 1 and not quota.split and cap and quota.unit.asked_as and len(set(names)) == len(names):
+            sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
+            yield Finding(
+                quota.at,
+                f"cap of {number(cap)} {units(quota)} holds in each of {len(names)} namespaces of tenant "
+                f"`{tenant.name}`, not in all together",
+                label="not divided",
+                related=(Label((tenant.at / "namespaces").key, f"{len(names)} namespaces"),),
+                notes=(f"a ResourceQuota counts one namespace: together they may use {sum_text}",),
+                help=f"add `split: {_even_split(names, cap)}`",
+            )
+
+
+def _even_split(names: Sequence[str], cap: Amount) -> str:
+    share, rest = divmod(int(cap), len(names))
+    return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"

@@ -20,6 +20,10 @@ class Fault(Value):
     instead: str
 
 
+class _FaultError(Exception):
+    """Somewhere in a schedule is a fault."""
+
+
 class _Field(Value):
     name: str
     least: int
@@ -48,46 +52,38 @@ def find_schedule_fault(schedule: str) -> Fault | None:
     texts = schedule.split()
     if len(texts) != len(_FIELDS):
         return Fault(f"a schedule has five fields, this one has {len(texts)}", _EXAMPLE)
-    values = []
-    for field, text in zip(_FIELDS, texts, strict=True):
-        found = _read(field, text)
-        if isinstance(found, Fault):
-            return found
-        values.append(found)
-    return _never(days=values[2], months=values[3], is_any_weekday=texts[4][0] in "*?")
-
-
-def _never(*, days: frozenset[int], months: frozenset[int], is_any_weekday: bool) -> Fault | None:
-    if is_any_weekday and not any(min(days) <= _MOST_DAYS[month - 1] for month in months):
+    try:
+        fields = [
+            {value for part in text.split(",") for value in _read(field, part)}
+            for field, text in zip(_FIELDS, texts, strict=True)
+        ]
+    except _FaultError as error:
+        return Fault(*error.args)
+    _, _, days, months, _ = fields
+    if texts[4][0] in "*?" and not any(min(days) <= _MOST_DAYS[month - 1] for month in months):
         return Fault("the window never opens: no month that it names has such a day", "write a day from 1 to 28")
     return None
 
 
-def _read(field: _Field, text: str) -> frozenset[int] | Fault:
-    found: set[int] = set()
-    for part in text.split(","):
-        values = _read_part(field, part)
-        if isinstance(values, Fault):
-            return values
-        found.update(values)
-    return frozenset(found)
-
-
-def _read_part(field: _Field, text: str) -> range | Fault:
+def _read(field: _Field, text: str) -> range:
     span, slash, step_text = text.partition("/")
     step = _Field("step", 1, field.most).number(step_text) if slash else 1
     if not step:
-        return Fault(f"`{text}`: the step is not a number above 0", "write a step such as `*/15`")
+        raise _FaultError(f"`{text}`: the step is not a number above 0", "write a step such as `*/15`")
     low_text, dash, high_text = span.partition("-")
     if low_text in ("*", "?"):
         return range(field.least, field.most + 1, step)
     low, high = field.number(low_text), field.number(high_text or low_text)
     if low is None or high is None or (dash and not high_text):
-        return Fault(f"`{span}` is not a {field.name}", _range_of(field))
+        raise _FaultError(f"`{span}` is not a {field.name}", _range_of(field))
     if min(low, high) < field.least or max(low, high) > field.most:
-        return Fault(f"{field.name} {max(low, high) if low >= field.least else low} does not exist", _range_of(field))
+        raise _FaultError(
+            f"{field.name} {max(low, high) if low >= field.least else low} does not exist", _range_of(field)
+        )
     if high < low:
-        return Fault(f"the range `{span}` runs backwards", f"write `{low_text}-{field.most},{field.least}-{high_text}`")
+        raise _FaultError(
+            f"the range `{span}` runs backwards", f"write `{low_text}-{field.most},{field.least}-{high_text}`"
+        )
     return range(low, (field.most if slash and not dash else high) + 1, step)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import TypeVar
 
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.plan import Amount, Plan
+from gpuplan.planning.plan import Amount, Plan, Quota, Total, Workload
 from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
 
-K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -35,13 +35,23 @@ def add(amounts: Sequence[Amount]) -> Amount:
     return sum(amounts, start=0)
 
 
-def repeats(items: Iterable[tuple[K, T]]) -> Iterator[tuple[T, T]]:
+def crossing(amounts: Sequence[Amount], bound: Amount) -> int:
+    """The place in a list of amounts where the running sum first exceeds the bound; the last one, where none does."""
+    return next((index for index, total in enumerate(accumulate(amounts)) if total > bound), len(amounts) - 1)
+
+
+def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
     """Every item whose key an earlier one has, with the first of these."""
-    firsts: dict[K, T] = {}
-    for key, item in items:
-        first = firsts.setdefault(key, item)
+    firsts: dict[Hashable, T] = {}
+    for item in items:
+        first = firsts.setdefault(key(item), item)
         if first is not item:
             yield item, first
+
+
+def units(part: Quota | Workload | Total) -> str:
+    """What is handed out, and by which pool."""
+    return f"`{part.unit.name}` of pool `{part.pool.name}`"
 
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
-from gpuplan.cli.commands import Verb, format_option
+from gpuplan.cli.commands import completing, format_option, verb
 from gpuplan.cli.terminal import Terminal
 
 
-def _complete_gpu(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _gpus(_: click.Context) -> Iterable[str]:
     from gpuplan.catalog import load
 
-    return [name for name in load().ids() if name.lower().startswith(incomplete.lower())]
+    return load().ids()
 
 
-@click.command("catalog", cls=Verb)
-@click.argument("gpu", required=False, shell_complete=_complete_gpu)
+@verb("catalog")
+@click.argument("gpu", required=False, shell_complete=completing(_gpus))
 @format_option("table", "json")
-@click.pass_context
-def command(context: click.Context, gpu: str | None, format_: str) -> None:
+def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     """List the GPU models, or one's MIG profiles and layouts.
 
     \b
@@ -28,7 +29,7 @@ def command(context: click.Context, gpu: str | None, format_: str) -> None:
     from gpuplan.catalog import load
     from gpuplan.views import catalog as views
 
-    terminal, catalog = Terminal.of(context), load()
+    catalog = load()
     gpus = catalog.all() if gpu is None else (catalog.find(gpu.upper()) or catalog.get(gpu),)
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
 import click
+
+from gpuplan.cli.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +29,15 @@ class Option(click.Option):
 def option(*names: str, section: str = "Options", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 - click's
     """`click.option` under a heading."""
     return click.option(*names, cls=Option, section=section, **attributes)
+
+
+def completing(known: Callable[[click.Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """What completes a word to one of these, whatever its letter case."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in known(context) if name.lower().startswith(incomplete.lower())]
+
+    return complete
 
 
 def format_option(people: str, *programs: str, what: str = "For people or for programs") -> Callable[[F], F]:
@@ -104,6 +116,20 @@ class Reader(Verb):
                 "start it without `-OO`, or unset PYTHONOPTIMIZE",
             )
         return super().invoke(ctx)
+
+
+def verb(name: str, kind: type[Verb] = Verb, **attributes: str) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a verb of a function that is given the terminal first, and returns the exit code if it is not 0."""
+
+    def make(function: Callable[..., int | None]) -> click.Command:
+        @wraps(function)
+        @click.pass_context
+        def run(context: click.Context, /, *given: object, **options: object) -> None:
+            context.exit(function(Terminal.of(context), *given, **options) or 0)
+
+        return click.command(name, kind, **attributes)(run)
+
+    return make
 
 
 class Verbs(_Sections, click.Group):

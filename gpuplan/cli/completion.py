@@ -12,7 +12,7 @@ from click.shell_completion import (
     get_completion_class,
 )
 
-from gpuplan.cli.commands import Verb
+from gpuplan.cli.commands import verb
 from gpuplan.cli.terminal import Terminal
 
 
@@ -37,10 +37,9 @@ class _Zsh(_WholeWords, ZshComplete):
     name = "zsh"
 
 
-@click.command("completion", cls=Verb)
+@verb("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def command(context: click.Context, shell: str) -> None:
+def command(terminal: Terminal, shell: str) -> None:
     """Print a script that completes commands in a shell.
 
     \b
@@ -51,5 +50,5 @@ def command(context: click.Context, shell: str) -> None:
     completion = get_completion_class(shell)
     if completion is None:  # click knows all three
         raise click.UsageError(f"no completion for {shell}")
-    root = context.find_root().command
-    Terminal.of(context).print(completion(root, {}, "gpuplan", "_GPUPLAN_COMPLETE").source() + "\n")
+    root = click.get_current_context().find_root().command
+    terminal.print(completion(root, {}, "gpuplan", "_GPUPLAN_COMPLETE").source() + "\n")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from gpuplan.cli.commands import Verb, option
-from gpuplan.cli.options import Output, OutputType, cluster_option, each_to_its_own
+from gpuplan.cli.commands import option, verb
+from gpuplan.cli.options import Output, cluster_option, outputs_option, write_outputs
 from gpuplan.cli.terminal import Terminal
 from gpuplan.disturbance import ChangeClass
 
@@ -21,7 +21,7 @@ FORMATS = ("table", "markdown", "json")
 CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NONE)
 
 
-@click.command("diff", cls=Verb)
+@verb("diff")
 @click.argument("span", metavar="[REV..REV]", default="")
 @option(
     "--against",
@@ -38,15 +38,10 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
     section="Input",
     help="The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes are named.",
 )
-@option(
-    "--output-format",
-    "outputs",
-    type=OutputType(FORMATS),
-    multiple=True,
-    callback=each_to_its_own,
-    section="Output",
-    help=f"How it is written: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the"
-    " terminal keeps its own; may be repeated [default: table].",
+@outputs_option(
+    FORMATS,
+    f"How it is written: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the terminal"
+    " keeps its own",
 )
 @option(
     "--fail-on",
@@ -55,16 +50,15 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
     section="Output",
     help="End with 1 only when something changes that is of this class or worse.",
 )
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     span: str,
     against: str,
     clusters: tuple[str, ...],
     pods: str | None,
     outputs: tuple[Output, ...],
     fail_on: str | None,
-) -> None:
+) -> int:
     """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
 
     Each change has a class, least first: none, metadata, quota, plugin-restart, admission, preemption-order,
@@ -83,15 +77,15 @@ def command(
       kubectl get pods -A -o json | gpuplan diff -c prod --pods -
     """
     from gpuplan import pipeline
+    from gpuplan.views.diff import shown_diff
 
     if span and against:
         raise click.UsageError(f"{span!r} names both sides: leave --against out.")
-    terminal = Terminal.of(context)
     diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods))
-    _write(terminal, diff, outputs)
+    write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
-    context.exit(_exit_code(diff, fail_on))
+    return _exit_code(diff, fail_on)
 
 
 def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
@@ -102,20 +96,6 @@ def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
 
     data = read_list(file, LIST_PODS)
     return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)
-
-
-def _write(terminal: Terminal, diff: Diff, outputs: tuple[Output, ...]) -> None:
-    """Write the difference in every format asked for, and for people unless another one goes to the terminal."""
-    from gpuplan.views.diff import shown_diff
-    from gpuplan.views.theme import Theme
-
-    on_screen = next((output.format for output in outputs if output.file is None), FORMATS[0])
-    theme = terminal.out_theme
-    terminal.print(shown_diff(diff, on_screen, theme))
-    for output in outputs:
-        if output.file is not None:
-            text = shown_diff(diff, output.format, Theme(width=theme.width, root=theme.root))
-            Path(output.file).write_text(text, encoding="utf-8")
 
 
 def _write_errors(terminal: Terminal, platform: Platform) -> None:

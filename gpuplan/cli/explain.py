@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
-from gpuplan.cli.commands import Reader
+from gpuplan.cli.commands import Reader, completing, verb
 from gpuplan.cli.terminal import Terminal
 
 
-def _complete_subject(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _subjects(_: click.Context) -> Iterable[str]:
     from gpuplan.views.explain import subjects
 
-    return [name for name in subjects() if name.lower().startswith(incomplete.lower())]
+    return subjects()
 
 
-@click.command("explain", cls=Reader)
-@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=_complete_subject)
-@click.pass_context
-def command(context: click.Context, subject: str) -> None:
+@verb("explain", Reader)
+@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(_subjects))
+def command(terminal: Terminal, subject: str) -> None:
     """Explain a rule, a field, a GPU or a scheduler.
 
     \b
@@ -28,5 +29,4 @@ def command(context: click.Context, subject: str) -> None:
     """
     from gpuplan.views.explain import explain
 
-    terminal = Terminal.of(context)
     terminal.print(explain(subject, terminal.out_theme))

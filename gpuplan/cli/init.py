@@ -9,7 +9,7 @@ from shlex import quote
 
 import click
 
-from gpuplan.cli.commands import Reader, option
+from gpuplan.cli.commands import Reader, option, verb
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
@@ -25,11 +25,10 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
     return name
 
 
-@click.command("init", cls=Reader)
+@verb("init", Reader)
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
-@click.pass_context
-def command(context: click.Context, folder: Path, cluster: str) -> None:
+def command(terminal: Terminal, folder: Path, cluster: str) -> None:
     """Write a small starter platform.
 
     It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md, a .gitattributes
@@ -41,7 +40,6 @@ def command(context: click.Context, folder: Path, cluster: str) -> None:
     """
     from gpuplan.views.scaffold import EDITOR, GIT_ATTRIBUTES, scaffold
 
-    terminal = Terminal.of(context)
     target = terminal.root / folder
     _refuse_existing(target)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if _exists(target / path)]

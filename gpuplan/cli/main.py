@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import sys
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import click
@@ -88,12 +90,26 @@ def entry() -> None:
     """
     # Otherwise pydantic searches the metadata of every installed package for plug-ins, 20 ms of every start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _postpone("importlib.metadata")  # pydantic imports it for those plug-ins
     gc.disable()  # looking for garbage takes a tenth of a build's time, and finds none that outlives the process
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
     _open_streams()
     code = _run()
     os._exit(code)  # to take a plan of a thousand tenants apart again takes as long as to check it
+
+
+def _postpone(name: str) -> None:
+    """Import a module when somebody asks it for something, and not before: it may never happen."""
+    stand_in = ModuleType(name)
+
+    def find(attribute: str) -> Any:  # noqa: ANN401 - whatever the module has
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    stand_in.__getattr__ = find  # type: ignore[method-assign] # as PEP 562 has it
+    sys.modules.setdefault(name, stand_in)
 
 
 def _open_streams() -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
-from gpuplan.cli.commands import F, option
+from gpuplan.cli.commands import F, completing, option
 from gpuplan.cli.terminal import Terminal
 from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
-
-    _OutputParameter = click.ParamType["Output"]
-else:
-    _OutputParameter = click.ParamType  # click before 8.4 does not take a type here when it runs
+    from gpuplan.views.theme import Theme
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
@@ -35,48 +31,55 @@ class Output(Value):
     file: str | None = None
 
 
-class OutputType(_OutputParameter):
-    """``FORMAT`` or ``FORMAT=FILE``."""
+def outputs_option(formats: Sequence[str], what: str, **attributes: str | bool) -> Callable[[F], F]:
+    """The formats to write in, each as ``FORMAT`` or ``FORMAT=FILE``; the first one is for people."""
 
-    name = "format"
+    def read(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+        try:
+            return _each_to_its_own([_output(value, formats) for value in values])
+        except ValueError as error:
+            raise click.BadParameter(str(error), param=parameter) from error
 
-    def __init__(self, formats: Sequence[str] = FORMATS) -> None:
-        self.formats = formats
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
-        return "FORMAT[=FILE]"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Output:
-        if isinstance(value, Output):
-            return value
-        format_, equals, file = str(value).partition("=")
-        if format_ not in self.formats:
-            self._refuse(f"{format_!r} is not one of {', '.join(self.formats)}.", param, ctx)
-        if equals and not file:
-            self._refuse(f"{value!r} names no file.", param, ctx)
-        if file and not Path(file).parent.is_dir():
-            self._refuse(f"there is no folder to write {file!r} in.", param, ctx)
-        return Output(format_, file or None)
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's signature
-        param: click.Parameter,  # noqa: ARG002 - click's signature
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in self.formats if name.startswith(incomplete)]
-
-    def _refuse(self, message: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
-        self.fail(message, param, ctx)
+    return option(
+        "--output-format",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        section="Output",
+        callback=read,
+        shell_complete=completing(lambda _: formats),
+        help=f"{what}; may be repeated [default: {formats[0]}].",
+        **attributes,
+    )
 
 
-def _complete_cluster(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+def _output(value: str, formats: Sequence[str]) -> Output:
+    format_, equals, file = value.partition("=")
+    if format_ not in formats:
+        raise ValueError(f"{format_!r} is not one of {', '.join(formats)}.")
+    if equals and not file:
+        raise ValueError(f"{value!r} names no file.")
+    if file and not Path(file).parent.is_dir():
+        raise ValueError(f"there is no folder to write {file!r} in.")
+    return Output(format_, file or None)
+
+
+def _each_to_its_own(outputs: Sequence[Output]) -> tuple[Output, ...]:
+    """Let no two formats go to one place."""
+    files = [output.file for output in outputs]
+    if files.count(None) > 1:
+        raise ValueError("only one format can go to the terminal; write FORMAT=FILE.")
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise ValueError(f"only one format can go to {twice!r}.")
+    return tuple(outputs)
+
+
+def _clusters(context: click.Context) -> Iterable[str]:
     overlays = Terminal.of(context).root / "overlays"
-    names = (folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
-    return sorted(name for name in names if name.startswith(incomplete))
+    return sorted(folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
 
 
-def complete_pool(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+def pools(context: click.Context) -> Iterable[str]:
     """The pools of the clusters named so far, or of all."""
     from gpuplan import pipeline
     from gpuplan.diagnostics import GpuplanError
@@ -84,32 +87,20 @@ def complete_pool(context: click.Context, _: click.Parameter, incomplete: str) -
     try:
         report = pipeline.validate(Terminal.of(context).root, context.params.get("clusters") or (), kustomize="off")
     except (GpuplanError, OSError):
-        return []
-    names = {pool.name for plan in report.plans for pool in plan.pools}
-    return sorted(name for name in names if name.startswith(incomplete))
+        return ()
+    return sorted({pool.name for plan in report.plans for pool in plan.pools})
 
 
-def each_to_its_own(_: click.Context, parameter: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
-    """Let no two formats go to one place."""
-    files = [output.file for output in outputs]
-    if files.count(None) > 1:
-        raise click.BadParameter("only one format can go to the terminal; write FORMAT=FILE.", param=parameter)
-    if twice := next((file for file in files if files.count(file) > 1), None):
-        raise click.BadParameter(f"only one format can go to {twice!r}.", param=parameter)
-    return outputs
-
-
-def cluster_option(function: F) -> F:
-    return option(
-        "-c",
-        "--cluster",
-        "clusters",
-        multiple=True,
-        metavar="NAME",
-        section="Selection",
-        shell_complete=_complete_cluster,
-        help="Only this cluster, a folder of `overlays/`; may be repeated [default: all].",
-    )(function)
+cluster_option = option(
+    "-c",
+    "--cluster",
+    "clusters",
+    multiple=True,
+    metavar="NAME",
+    section="Selection",
+    shell_complete=completing(_clusters),
+    help="Only this cluster, a folder of `overlays/`; may be repeated [default: all].",
+)
 
 
 def _know_stages(_: click.Context, parameter: click.Parameter, stages: tuple[str, ...]) -> tuple[str, ...]:
@@ -119,50 +110,34 @@ def _know_stages(_: click.Context, parameter: click.Parameter, stages: tuple[str
     return tuple(stage.rstrip("/") for stage in stages)
 
 
-def stage_option(function: F) -> F:
-    return option(
-        "--stage",
-        "stages",
-        multiple=True,
-        metavar="STAGE[/NAME]",
-        section="Selection",
-        callback=_know_stages,
-        shell_complete=lambda _, __, incomplete: [name for name in STAGES if name.startswith(incomplete)],
-        help="With --stdout, only this stage, a folder of `out/<cluster>/`, or one pool or namespace of it; may be"
-        " repeated [default: all].",
-    )(function)
-
-
-def kustomize_option(function: F) -> F:
-    return option(
-        "--kustomize",
-        default="",
-        envvar="GPUPLAN_KUSTOMIZE",
-        show_envvar=True,
-        metavar="PATH|off",
-        section="Input",
-        help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
-        " checked; off for none [default: whichever is on the path].",
-    )(function)
-
-
-def findings_option(function: F) -> F:
-    return option(
-        "--output-format",
-        "outputs",
-        type=OutputType(),
-        multiple=True,
-        envvar="GPUPLAN_OUTPUT_FORMAT",
-        show_envvar=True,
-        callback=each_to_its_own,
-        section="Output",
-        help=f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps"
-        " its own; may be repeated [default: full].",
-    )(function)
-
-
-def strictness_option(function: F) -> F:
-    return option("--warnings-as-errors", is_flag=True, section="Output", help="End with 1 on warnings too.")(function)
+stage_option = option(
+    "--stage",
+    "stages",
+    multiple=True,
+    metavar="STAGE[/NAME]",
+    section="Selection",
+    callback=_know_stages,
+    shell_complete=completing(lambda _: STAGES),
+    help="With --stdout, only this stage, a folder of `out/<cluster>/`, or one pool or namespace of it; may be"
+    " repeated [default: all].",
+)
+kustomize_option = option(
+    "--kustomize",
+    default="",
+    envvar="GPUPLAN_KUSTOMIZE",
+    show_envvar=True,
+    metavar="PATH|off",
+    section="Input",
+    help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
+    " checked; off for none [default: whichever is on the path].",
+)
+findings_option = outputs_option(
+    FORMATS,
+    f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps its own",
+    envvar="GPUPLAN_OUTPUT_FORMAT",
+    show_envvar=True,
+)
+strictness_option = option("--warnings-as-errors", is_flag=True, section="Output", help="End with 1 on warnings too.")
 
 
 def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output], *, to_stderr: bool = False) -> None:
@@ -171,18 +146,24 @@ def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output]
     ``to_stderr`` keeps stdout free for the command's own data.
     """
     from gpuplan.views.formats import Format, findings
-    from gpuplan.views.theme import Theme
     from gpuplan.views.verdict import verdict
 
-    on_screen = next((output.format for output in outputs if output.file is None), Format.FULL)
-    theme = terminal.err_theme if to_stderr else terminal.out_theme
-    text = findings(report, Format(on_screen), theme)
-    terminal.insist(text) if to_stderr else terminal.print(text)
+    theme, put = (terminal.err_theme, terminal.insist) if to_stderr else (terminal.out_theme, terminal.print)
+    write_outputs(outputs, Format.FULL, theme, put, lambda name, theme: findings(report, Format(name), theme))
+    terminal.say(verdict(report, terminal.err_theme))
+
+
+def write_outputs(
+    outputs: Sequence[Output], usual: str, theme: Theme, put: Callable[[str], None], shown: Callable[[str, Theme], str]
+) -> None:
+    """Write in every format asked for, and for people in the usual one unless another goes to the terminal."""
+    from gpuplan.views.theme import Theme
+
+    put(shown(next((output.format for output in outputs if output.file is None), usual), theme))
     for output in outputs:
         if output.file is not None:
-            plain = Theme(width=theme.width, root=theme.root)
-            Path(output.file).write_text(findings(report, Format(output.format), plain), encoding="utf-8")
-    terminal.say(verdict(report, terminal.err_theme))
+            text = shown(output.format, Theme(width=theme.width, root=theme.root))
+            Path(output.file).write_text(text, encoding="utf-8")
 
 
 def is_acceptable(report: Report, *, warnings_as_errors: bool) -> bool:

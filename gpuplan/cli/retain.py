@@ -8,9 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from gpuplan.pipeline.retaining import Keeper
 
 
-@click.command("retain", cls=Verb)
+@verb("retain")
 @cluster_option
 @option(
     "--against",
@@ -35,8 +33,7 @@ if TYPE_CHECKING:
     help="Delete documents that nothing at REV names and that nobody edited; without --write, say which, and what "
     "to look at in the cluster first.",
 )
-@click.pass_context
-def command(context: click.Context, clusters: tuple[str, ...], against: str, *, write: bool, prune: bool) -> None:
+def command(terminal: Terminal, clusters: tuple[str, ...], against: str, *, write: bool, prune: bool) -> int:
     """Write what must outlive a change of the policies.
 
     Nodes go on naming a MIG layout, or a configuration of the device plugin, until a person lets the change reach them,
@@ -55,12 +52,11 @@ def command(context: click.Context, clusters: tuple[str, ...], against: str, *, 
     from gpuplan.pipeline.retaining import retain
     from gpuplan.views import retaining as view
 
-    terminal = Terminal.of(context)
     retention = retain(terminal.root, clusters, against)
     if not retention.report.is_valid:
         write_findings(terminal, retention.report, (), to_stderr=True)
         terminal.say("nothing was compared\n")
-        context.exit(1)
+        return 1
     leftovers = [leftover.path for leftover in retention.leftovers if prune and leftover.is_ours]
     if write:
         _write(terminal.root, retention.missing)
@@ -70,7 +66,7 @@ def command(context: click.Context, clusters: tuple[str, ...], against: str, *, 
         terminal.print(view.documents(retention))
         terminal.say(view.missing(retention))
     terminal.say(view.leftovers(retention, prune=prune, write=write))
-    context.exit(0 if write or not (retention.missing or leftovers) else 1)
+    return 0 if write or not (retention.missing or leftovers) else 1
 
 
 def _write(root: Path, keepers: Iterable[Keeper]) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuplan.cli.commands import Verb, format_option, option
-from gpuplan.cli.options import cluster_option, complete_pool, write_findings
+from gpuplan.cli.commands import completing, format_option, option, verb
+from gpuplan.cli.options import cluster_option, pools, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
@@ -23,8 +23,8 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
     return share
 
 
-@click.command("rollout", cls=Verb)
-@click.argument("pool", shell_complete=complete_pool)
+@verb("rollout")
+@click.argument("pool", shell_complete=completing(pools))
 @option(
     "--to",
     default="",
@@ -51,9 +51,8 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 @cluster_option
 @option("--write", is_flag=True, section="Mode", help="Write the next step into the overlay; the one after it later.")
 @format_option("table", "markdown", "json", what="For people, for a merge request, or for programs")
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     pool: str,
     to: str,
     nodes: str | None,
@@ -64,7 +63,7 @@ def command(
     *,
     back: bool,
     write: bool,
-) -> None:
+) -> int:
     """Plan how a pool gets another sharing, node by node.
 
     Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
@@ -83,17 +82,15 @@ def command(
         raise click.UsageError("--to and --back lead to different ends: give one of them.")
     if batch is not None and max_unavailable:
         raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
-    terminal = Terminal.of(context)
     wish = Wish(pool, to, back, batch, max_unavailable, _text(nodes))
     report, proposal = propose(terminal.root, clusters, wish)
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
-        context.exit(1)
+        return 1
     said, is_written = _write_next(terminal, proposal) if write and proposal.edits else ("", True)
     terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
     terminal.say(said)
-    if not proposal.is_safe or not is_written:
-        context.exit(1)
+    return 0 if proposal.is_safe and is_written else 1
 
 
 def _text(file: str | None) -> str | None:

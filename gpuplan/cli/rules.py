@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
-from gpuplan.cli.commands import Reader, format_option
+from gpuplan.cli.commands import Reader, format_option, verb
 from gpuplan.cli.terminal import Terminal
 
 
-@click.command("rules", cls=Reader)
+@verb("rules", Reader)
 @format_option("table", "json")
-@click.pass_context
-def command(context: click.Context, format_: str) -> None:
+def command(terminal: Terminal, format_: str) -> None:
     """List the rules.
 
     `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
@@ -20,4 +17,4 @@ def command(context: click.Context, format_: str) -> None:
     from gpuplan.views.rules import rules_json, rules_table
 
     found = pipeline.rules()
-    Terminal.of(context).print(rules_json(found) if format_ == "json" else rules_table(found))
+    terminal.print(rules_json(found) if format_ == "json" else rules_table(found))

@@ -6,7 +6,7 @@ from textwrap import fill
 
 import click
 
-from gpuplan.cli.commands import Reader
+from gpuplan.cli.commands import Reader, verb
 from gpuplan.cli.terminal import Terminal
 from gpuplan.views.schemas import KINDS, NAMES, OUTPUTS
 
@@ -28,10 +28,9 @@ NAME is one of
 )
 
 
-@click.command("schema", cls=Reader, help=HELP)
+@verb("schema", Reader, help=HELP)
 @click.argument("name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), default="policy")
-@click.pass_context
-def command(context: click.Context, name: str) -> None:
+def command(terminal: Terminal, name: str) -> None:
     from gpuplan.views.schemas import schema_text
 
-    Terminal.of(context).print(schema_text(name))
+    terminal.print(schema_text(name))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuplan.cli.commands import Verb, format_option, option
+from gpuplan.cli.commands import format_option, option, verb
 from gpuplan.cli.options import SCHEDULERS, cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpuplan.planning.plan import Plan
 
 
-@click.command("show", cls=Verb)
+@verb("show")
 @cluster_option
 @format_option("table", "json", "yaml", what="A table for people, or the contract of `gpuplan schema plan`")
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
 )
 @option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     clusters: tuple[str, ...],
     format_: str,
     scheduler: str | None,
     *,
     summary: bool,
     preemption: bool,
-) -> None:
+) -> int:
     """Show the resolved plan: pools, capacity, tenants, what is free.
 
     Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
@@ -56,17 +55,17 @@ def command(
         raise click.UsageError(f"{flag} is for people, {format_} for programs, which find all of it in the plan.")
     if sum((summary, preemption, scheduler is not None)) > 1:
         raise click.UsageError("--summary, --preemption and --scheduler each show something else: give one of them.")
-    terminal = Terminal.of(context)
     report = pipeline.validate(terminal.root, clusters)
     if scheduler:
         terminal.print(_compared(report.plans, scheduler, format_, terminal))
     else:
         page = "summary" if summary else "preemption" if preemption else format_
         terminal.print(shown_plans(report.plans, page, terminal.out_theme))
-    if not report.is_valid:
-        errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
-        write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)
-        context.exit(1)
+    if report.is_valid:
+        return 0
+    errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
+    write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)
+    return 1
 
 
 def _compared(plans: Sequence[Plan], scheduler: str, format_: str, terminal: Terminal) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
-from gpuplan.cli.commands import Verb, option
+from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import (
     Output,
     cluster_option,
@@ -17,7 +15,7 @@ from gpuplan.cli.options import (
 from gpuplan.cli.terminal import Terminal
 
 
-@click.command("validate", cls=Verb)
+@verb("validate")
 @cluster_option
 @option(
     "--against",
@@ -31,9 +29,8 @@ from gpuplan.cli.terminal import Terminal
 @findings_option
 @strictness_option
 @option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
-@click.pass_context
 def command(
-    context: click.Context,
+    terminal: Terminal,
     clusters: tuple[str, ...],
     against: str,
     outputs: tuple[Output, ...],
@@ -41,7 +38,7 @@ def command(
     *,
     warnings_as_errors: bool,
     exit_zero: bool,
-) -> None:
+) -> int:
     """Prove the policies against the hardware and the controllers.
 
     One run reports everything that it can find. Nothing is written and no cluster is asked.
@@ -53,7 +50,6 @@ def command(
     """
     from gpuplan import pipeline
 
-    terminal = Terminal.of(context)
     report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against)
     write_findings(terminal, report, outputs)
-    context.exit(0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1)
+    return 0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1

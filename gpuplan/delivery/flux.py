@@ -16,7 +16,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.backends.gpu_operator import config_map_names, helm_values
-from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Flux, Plan, Stage

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests.admission import admission_policy
+from gpuplan.manifests.admission import admission_binding, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
-from gpuplan.manifests.schemas import Checked, Problem, check_schemas, unusable_definitions
+from gpuplan.manifests.schemas import Problem, SchemaCheck, check_schemas, unusable_definitions
 from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
 __all__ = [
     "HEADER",
     "RULES",
-    "Checked",
     "File",
     "Gvk",
     "Hook",
     "Identity",
     "Manifest",
     "Problem",
+    "SchemaCheck",
     "Subject",
     "Tree",
+    "admission_binding",
     "admission_policy",
     "check_schemas",
     "has_schemas",

@@ -21,9 +21,12 @@ A row of `variables` has a `name` and what it `is`; a row of `rules` says what `
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
+from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import Row, filled, rows_for
+
+_API: Final = "admissionregistration.k8s.io/v1"
 
 
 def admission_policy(name: str, policy: Row, facts: Collection[str], values: Mapping[str, str]) -> dict[str, Any]:
@@ -42,12 +45,21 @@ def admission_policy(name: str, policy: Row, facts: Collection[str], values: Map
         {"name": row["name"], "expression": filled(row["is"], values)} for row in rows_for(facts, policy["variables"])
     ]
     spec["validations"] = [_validation(row, values) for row in rows_for(facts, policy["rules"])]
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return new_object(_API, "ValidatingAdmissionPolicy", name, spec=spec)
+
+
+def admission_binding(
+    name: str, policy: str, namespaces: Mapping[str, Any], parameters: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A policy in the namespaces that a selector chooses. While its parameters are missing all is refused."""
+    reference = {**parameters, "parameterNotFoundAction": "Deny"} if parameters else None
+    spec = given(
+        policyName=policy,
+        paramRef=reference,
+        matchResources={"namespaceSelector": namespaces},
+        validationActions=["Deny", "Audit"],
+    )
+    return new_object(_API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
 
 
 def _resource_rule(api: str, resource: str, operations: list[str]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 from gpuplan.manifests.kinds import get_kind
@@ -93,7 +94,7 @@ class Manifest(Value):
     def __post_init__(self) -> None:
         _check_subjects(self.about)
         if not self.is_foreign:
-            get_kind(self.body["apiVersion"].rpartition("/")[0], self.body["kind"])
+            _check_kind(self.body["apiVersion"], self.body["kind"])
 
     def with_body(self, body: Mapping[str, Any]) -> Manifest:
         """The same for another body; a build needs thousands, and `dataclasses.replace` takes ten times as long."""
@@ -126,7 +127,7 @@ class Manifest(Value):
         body = self.body
         metadata = body["metadata"]
         group = body["apiVersion"].rpartition("/")[0]
-        return Identity(group, body["kind"], metadata.get("namespace", ""), metadata["name"])
+        return Identity(group, body["kind"], metadata.get("namespace") or "", metadata["name"])
 
 
 class File(Value):
@@ -141,6 +142,11 @@ class File(Value):
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)
+
+
+@cache
+def _check_kind(api_version: str, kind: str) -> None:
+    get_kind(api_version.rpartition("/")[0], kind)
 
 
 def _check_subjects(about: tuple[Subject, ...]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.diagnostics import Diagnostic, Path, field_path
-from gpuplan.manifests.builtin_schemas import BuiltinSchemas, builtin_schemas
+from gpuplan.manifests.builtin_schemas import builtin_schemas
 from gpuplan.manifests.crd_schemas import CrdSchemas, strict_schema
 from gpuplan.manifests.model import Gvk, Manifest
 from gpuplan.values import Value
@@ -35,42 +35,74 @@ class Problem(Value):
         return f"`{field_path(self.path)}`: {self.message}" if self.path else self.message
 
 
-class Checked(Value):
-    """What came of a check.
+class SchemaCheck:
+    """Checks objects, one after the other, for a cluster of a Kubernetes version, such as ``1.32``.
 
-    Problems are in the order of the objects; ``unchecked`` counts the objects of the kinds that no schema is known of.
+    Custom resources are checked against the CRDs in the folder ``crds``, but for the rules that those state in CEL.
+    Kinds that it does not define, which are all of them without a folder, are counted as ``unchecked`` instead, and so
+    are those whose definition cannot be used. A kind in one of Kubernetes' own groups that this version of it does not
+    have is a problem.
     """
 
-    problems: tuple[Problem, ...]
-    unchecked: Mapping[Gvk, int]
+    def __init__(self, kubernetes_minor: str, crds: FilePath | None) -> None:
+        self._builtin = builtin_schemas(kubernetes_minor)
+        self._crds = _crd_schemas(crds) if crds else None
+        self._kubernetes_minor = kubernetes_minor
+        self._validators: dict[tuple[str, str], Draft202012Validator | str | None] = {}
+        self._problems: list[Problem] = []
+        self.unchecked: Counter[Gvk] = Counter()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """In the order of the objects."""
+        return tuple(self._problems)
 
     @property
     def unchecked_kinds(self) -> tuple[str, ...]:
         """The custom kinds that were not checked, as people write them: ``ClusterQueue.kueue.x-k8s.io``."""
         return tuple(sorted({f"{gvk.kind}.{gvk.group}" for gvk in self.unchecked}))
 
+    def passed_on(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+        """The same objects, each when it was checked."""
+        for manifest in manifests:
+            body = manifest.body
+            key = body["apiVersion"], body["kind"]
+            if key not in self._validators:
+                self._validators[key] = self._find_validator(manifest.gvk)
+            validator = self._validators[key]
+            if isinstance(validator, str):
+                self._problems.append(Problem(manifest, (), validator))
+            elif validator is None:
+                self.unchecked[manifest.gvk] += 1
+            elif not _is_valid(validator, body):
+                self._problems += _problems(validator, manifest)
+            yield manifest
 
-def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None) -> Checked:
-    """Check objects for a cluster of a Kubernetes version, such as ``1.32``.
+    def _find_validator(self, gvk: Gvk) -> Draft202012Validator | str | None:
+        """The validator of a kind, what is wrong with the kind, or None when no schema of it is known."""
+        if self._builtin.has_group(gvk.group):
+            return self._builtin.find_validator(gvk) or f"Kubernetes {self._kubernetes_minor} has no {gvk}"
+        return self._find_custom(self._crds, gvk) if self._crds else None
 
-    Custom resources are checked against the CRDs in the folder ``crds``, but for the rules that those state in CEL.
-    Kinds that it does not define, which are all of them without a folder, are counted instead, and so are those whose
-    definition cannot be used. A kind in one of Kubernetes' own groups that this version of it does not have is a
-    problem.
-    """
-    definitions = _crd_schemas(crds) if crds else None
-    judge = _Judge(builtin_schemas(kubernetes_minor), definitions, kubernetes_minor)
-    problems: list[Problem] = []
-    unchecked: Counter[Gvk] = Counter()
-    for manifest in manifests:
-        validator = judge.find_validator(manifest)
-        if isinstance(validator, str):
-            problems.append(Problem(manifest, (), validator))
-        elif validator is None:
-            unchecked[manifest.gvk] += 1
-        elif not _is_valid(validator, manifest.body):
-            problems += _problems(validator, manifest)
-    return Checked(tuple(problems), unchecked)
+    def _find_custom(self, crds: CrdSchemas, gvk: Gvk) -> Draft202012Validator | str | None:
+        definition = crds.find(gvk.group, gvk.kind)
+        if definition is None:
+            return None
+        if gvk.version not in definition.versions:
+            return f"there is no {gvk}: its definition serves {', '.join(definition.versions)}"
+        try:
+            return self._builtin.compile(strict_schema(definition.versions[gvk.version]))
+        except ValueError as error:  # of jsonschema_rs, for what is no schema
+            crds.refuse(definition, gvk.version, error)
+            return None
+
+
+def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None) -> SchemaCheck:
+    """What comes of checking all these objects."""
+    check = SchemaCheck(kubernetes_minor, crds)
+    for _ in check.passed_on(manifests):
+        pass
+    return check
 
 
 def unusable_definitions(crds: FilePath | None, root: FilePath) -> tuple[Diagnostic, ...]:
@@ -82,40 +114,6 @@ def unusable_definitions(crds: FilePath | None, root: FilePath) -> tuple[Diagnos
 def _crd_schemas(folder: FilePath) -> CrdSchemas:
     """Read once for all clusters of a build."""
     return CrdSchemas(folder)
-
-
-class _Judge:
-    """The validator of every kind, made when the kind is met."""
-
-    def __init__(self, builtin: BuiltinSchemas, crds: CrdSchemas | None, kubernetes_minor: str) -> None:
-        self._builtin = builtin
-        self._crds = crds
-        self._kubernetes_minor = kubernetes_minor
-        self._validators: dict[tuple[str, str], Draft202012Validator | str | None] = {}
-
-    def find_validator(self, manifest: Manifest) -> Draft202012Validator | str | None:
-        """The validator for an object, what is wrong with its kind, or None when no schema of the kind is known."""
-        key = manifest.api_version, manifest.kind
-        if key not in self._validators:
-            self._validators[key] = self._make(manifest.gvk)
-        return self._validators[key]
-
-    def _make(self, gvk: Gvk) -> Draft202012Validator | str | None:
-        if self._builtin.has_group(gvk.group):
-            return self._builtin.find_validator(gvk) or f"Kubernetes {self._kubernetes_minor} has no {gvk}"
-        return self._make_custom(self._crds, gvk) if self._crds else None
-
-    def _make_custom(self, crds: CrdSchemas, gvk: Gvk) -> Draft202012Validator | str | None:
-        definition = crds.find(gvk.group, gvk.kind)
-        if definition is None:
-            return None
-        if gvk.version not in definition.versions:
-            return f"there is no {gvk}: its definition serves {', '.join(definition.versions)}"
-        try:
-            return self._builtin.compile(strict_schema(definition.versions[gvk.version]))
-        except ValueError as error:  # of jsonschema_rs, for what is no schema
-            crds.refuse(definition, gvk.version, error)
-            return None
 
 
 def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:

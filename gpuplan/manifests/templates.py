@@ -38,3 +38,21 @@ def _holds(wanted: str | Iterable[str], facts: Collection[str]) -> bool:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """A text with a value in each place ``<name>``; a ``KeyError`` where there is none for it."""
     return _PLACE.sub(lambda match: values[match[1]], text)
+
+
+def filled_body(part: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - anything that YAML holds
+    """A part of an object with values in its places: a text that is a place alone becomes the value, whatever it is.
+
+    A field whose value is None is left out.
+    """
+    match part:
+        case dict():
+            found = {key: filled_body(item, values) for key, item in part.items()}
+            return {key: item for key, item in found.items() if item is not None}
+        case list():
+            return [filled_body(item, values) for item in part]
+        case str():
+            place = _PLACE.fullmatch(part)
+            return values[place[1]] if place else filled(part, values)
+        case _:
+            return part

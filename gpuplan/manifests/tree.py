@@ -44,6 +44,7 @@ def render_tree(
 ) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
+    Objects are taken one by one, and none is needed once its text is made.
     ``components`` are the hand-written kustomize components by the folder that includes them. They are relative to the
     repository's ``root``, and so is ``out``. Where two things claim one name the first keeps it, and a finding names
     both.
@@ -54,7 +55,7 @@ def render_tree(
     for file in files:
         tree.add_file(file)
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
-        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root)
+        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
     objects = tuple(f"{cluster}/{path}" for path in tree.applied)
     return Tree(tree.files, objects, tuple(tree.diagnostics))
@@ -87,13 +88,12 @@ class _Files:
 
     def __init__(self, cluster: str, out: str) -> None:
         self.files: dict[str, bytes] = {}
-        self.applied: list[str] = []
+        self.applied: dict[str, Identity] = {}
         self.folders: set[str] = set()
         self.diagnostics: list[Diagnostic] = []
         self._cluster = cluster
         self._out = out
         self._paths: dict[Identity, str] = {}
-        self._writers: dict[str, Identity | str] = {}
 
     def add_manifest(self, manifest: Manifest) -> None:
         identity = manifest.identity
@@ -103,19 +103,19 @@ class _Files:
             return
         self._paths[identity] = path
         if self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
-            self.applied.append(path)
+            self.applied[path] = identity
 
     def add_file(self, file: File) -> None:
         if self.add(file.path, file.data, file.path):
             self.folders.add(file.path.rpartition("/")[0])
 
     def add(self, path: str, data: bytes, writer: Identity | str) -> bool:
-        """Keep a file, unless another writer had its path before."""
-        if path in self._writers:
-            self._report(FILE_WRITTEN_TWICE, f"{self._writers[path]} and {writer} claim one file", path)
+        """Keep a file, unless another writer had its path before: an object, or a file of that name."""
+        whole = f"{self._cluster}/{path}"
+        if whole in self.files:
+            self._report(FILE_WRITTEN_TWICE, f"{self.applied.get(path, path)} and {writer} claim one file", path)
             return False
-        self._writers[path] = writer
-        self.files[f"{self._cluster}/{path}"] = data
+        self.files[whole] = data
         return True
 
     def _report(self, rule: Rule, message: str, path: str, other: str = "") -> None:

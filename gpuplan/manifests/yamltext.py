@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from gpuplan.patterns import regex
@@ -121,6 +122,7 @@ def _float(value: float) -> str:
     return mantissa + exponent + power
 
 
+@lru_cache(maxsize=4096)
 def _block(text: str, line: str) -> str:
     """Text of several lines as a literal block where that is exact; ``line`` is the line end and indentation in it."""
     if _INEXACT_IN_BLOCK.search(text) or not (body := text.rstrip("\n")):
@@ -144,21 +146,18 @@ def _double_quoted(text: str) -> str:
     return quoted
 
 
-def _is_plain(text: str) -> bool:
-    return _WORDS.fullmatch(text) is not None and text.lower() not in _NOT_WORDS
-
-
 class _Memo(dict[str, str]):
     """Texts by string. Manifests repeat most of their keys and many of their values."""
 
     __slots__ = ()
     _MOST: Final = 1 << 16
 
-    def remember(self, text: str, written: str) -> str:
+    def _written(self, text: str) -> str:
+        """A string as it stands on one line, quoted where it must be."""
         if len(self) >= self._MOST:
             self.clear()
-        self[text] = written
-        return written
+        is_plain = _WORDS.fullmatch(text) is not None and text.lower() not in _NOT_WORDS
+        return text if is_plain else _double_quoted(text)
 
 
 class _Values(_Memo):
@@ -169,7 +168,8 @@ class _Values(_Memo):
     def __missing__(self, text: str) -> str:
         if "\n" in text:
             return ""
-        return self.remember(text, " " + (text if _is_plain(text) else _double_quoted(text)))
+        self[text] = written = f" {self._written(text)}"
+        return written
 
 
 class _Keys(_Memo):
@@ -180,8 +180,9 @@ class _Keys(_Memo):
     def __missing__(self, key: object) -> str:
         if not isinstance(key, str):
             raise TypeError(f"YAML text of a key that is not a string: {key!r}")
-        text = key if _is_plain(key) else _double_quoted(key)
-        return self.remember(key, text + ":") if len(text) < _LONGEST_KEY else ""
+        written = self._written(key)
+        self[key] = introduced = f"{written}:" if len(written) < _LONGEST_KEY else ""
+        return introduced
 
 
 _VALUES: Final = _Values()

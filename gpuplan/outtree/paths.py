@@ -45,16 +45,16 @@ def _is_possible(path: str) -> bool:
 def check_apart(paths: Iterable[str]) -> None:
     """Refuse paths that are one on a file system without case, and files that others need as a folder."""
     files = set(paths)
-    names = files | folders_of(files)
+    folders = folders_of(files)
     seen: dict[str, str] = {}
-    if len({name.lower() for name in names}) < len(names):
-        for name in sorted(names):
+    if (text := "\n".join(files)) != text.lower():
+        for name in sorted(files | folders):
             other = seen.setdefault(name.lower(), name)
             if other != name:
                 raise GpuplanError(
                     f"`{other}` and `{name}` are one file where case does not count", "rename one of them"
                 )
-    if both := files & folders_of(files):
+    if both := files & folders:
         raise GpuplanError(f"`{min(both)}` would have to be a file and a folder", "rename one of them")
 
 

@@ -106,7 +106,7 @@ def build(
     `validate`, and nothing that is rendered depends on it.
     """
     from gpuplan.manifests import unusable_definitions
-    from gpuplan.pipeline.freshness import policy_digests
+    from gpuplan.pipeline.output import policy_digests
     from gpuplan.pipeline.rendering import render, scope
 
     root, crds = Path(root), None if crds is None else Path(crds)
@@ -116,7 +116,7 @@ def build(
     report = _report(repository, found)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters)
+    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
     more = [*rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
     unchecked, is_final = rendered.unchecked_kinds, False
     if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
@@ -153,7 +153,7 @@ def _with_output(report: Report, repository: Repository, root: Path) -> Report:
     """Findings on the output come after findings on the policies, and not beside an error."""
     if not report.is_valid or not os.path.lexists(root / _OUT):
         return report
-    from gpuplan.pipeline.freshness import judge_output
+    from gpuplan.pipeline.output import judge_output
 
     return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, _OUT)))
 

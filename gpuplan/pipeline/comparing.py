@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from posixpath import basename
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gpuplan import outtree
 from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import compare as compare_states
-from gpuplan.changes.model import Change, NodeImpact, ObjectChange
+from gpuplan.changes.model import Change, ObjectChange
 from gpuplan.changes.places import is_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
@@ -23,8 +23,8 @@ from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree import INVENTORY
 from gpuplan.patterns import regex
-from gpuplan.pipeline.freshness import Staleness, compare_committed, compare_written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
+from gpuplan.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
 from gpuplan.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.pipeline.revisions import (
     Revision,
@@ -152,11 +152,24 @@ class Diff(Value):
         return worst((*changes, *(item.change_class for item in self.objects if item.cluster == cluster)))
 
     def nodes_of(self, cluster: str) -> int:
+        """How many nodes changes touch at most. The same nodes are counted once, and never more than there are."""
         plans = [plan for side in (self.earlier, self.later) if (plan := side.plans.get(cluster))]
-        return _count_nodes(self.of(cluster), plans)
+        pools = (pool.nodes for plan in plans for pool in plan.pools)
+        there = _most((nodes.name_pattern or nodes.names, nodes.count) for nodes in pools)
+        changes = (impact.change.nodes for impact in self.of(cluster))
+        touched = _most((nodes.pattern or nodes.names, nodes.count) for nodes in changes if nodes is not None)
+        return min(touched, there or touched)
 
     def pods_of(self, cluster: str) -> int:
-        return _count_pods(self.of(cluster))
+        """How many pods changes disturb: those that are known, otherwise as many as there may be."""
+        impacts = self.of(cluster)
+        known = {(pod.namespace, pod.name) for impact in impacts for pod in impact.holders or ()}
+        unknown = (impact.change for impact in impacts if impact.holders is None)
+        most = _most(
+            ((change.nodes.pattern or change.nodes.names) if change.nodes else change.subject, change.pods)
+            for change in unknown
+        )
+        return len(known) + most
 
     def of(self, cluster: str) -> tuple[Impact, ...]:
         return tuple(impact for impact in self.impacts if impact.change.cluster == cluster)
@@ -233,33 +246,12 @@ def _judge(before: Platform, after: Platform, pods: Sequence[Pod] | None) -> tup
     return tidy(judge_step(before.report, after.report, before.side.name, pods), after.ignores)
 
 
-def _count_nodes(impacts: Iterable[Impact], plans: Iterable[Plan]) -> int:
-    """How many nodes changes touch at most. The same nodes are counted once, and never more than there are."""
-    touched = _most(impact.change.nodes for impact in impacts if impact.change.nodes is not None)
-    pools = (pool.nodes for plan in plans for pool in plan.pools)
-    there = _most(NodeImpact(nodes.count, nodes.names, nodes.name_pattern) for nodes in pools)
-    return min(touched, there or touched)
-
-
-def _most(found: Iterable[NodeImpact]) -> int:
+def _most(found: Iterable[tuple[object, int]]) -> int:
+    """The sum of the greatest numbers that are found of each thing."""
     most: dict[object, int] = {}
-    for nodes in found:
-        key = nodes.pattern or nodes.names
-        most[key] = max(most.get(key, 0), nodes.count)
+    for thing, number in found:
+        most[thing] = max(most.get(thing, 0), number)
     return sum(most.values())
-
-
-def _count_pods(impacts: Iterable[Impact]) -> int:
-    """How many pods changes disturb: those that are known, otherwise as many as there may be."""
-    most: dict[object, int] = {}
-    known: set[tuple[str, str]] = set()
-    for change, _, _, holders in impacts:
-        if holders is not None:
-            known.update((holder.namespace, holder.name) for holder in holders)
-        else:
-            key = (change.nodes.pattern or change.nodes.names) if change.nodes else change.subject
-            most[key] = max(most.get(key, 0), change.pods)
-    return len(known) + sum(most.values())
 
 
 # --- Which platforms ---------------------------------------------------------------------------------------------
@@ -329,7 +321,7 @@ def read_side(side: Side, clusters: Sequence[str]) -> Platform:
     if side.kind is SideKind.OUTPUT:
         return Platform(side, _written(side.folder, clusters), None)
     if side.revision is not None:
-        return _platform(side, read_revision(side.folder, side.revision, clusters, may_be_empty=True))
+        return _platform(side, read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if not known or (clusters and not chosen):
@@ -438,18 +430,11 @@ def _objects(tree: Mapping[str, bytes], paths: Iterable[str]) -> _Objects:
     found: _Objects = defaultdict(dict)
     for path in paths:
         if path in tree and basename(path) != FILE_NAME:
-            cluster, folder = _owner(path)
+            first, _, rest = path.partition("/")
+            folder = first if first in TOOLS else dirname(rest)
             for identity, body in _bodies(path, tree[path]):
-                found[cluster][folder, identity] = body
+                found[cluster_of(path)][folder, identity] = body
     return found
-
-
-def _owner(path: str) -> tuple[str, str]:
-    """The cluster that a file of the output is for, and the folder in it."""
-    first, *rest = path.split("/")
-    if first in TOOLS and len(rest) > 1:
-        return rest[0], first
-    return first, "/".join(rest[:-1])
 
 
 def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:

@@ -13,7 +13,7 @@ from typing import Final
 from gpuplan.checks.handwritten.components import remote_references
 from gpuplan.checks.handwritten.reading import ALL_KUSTOMIZATION_FILES, HandFiles, Kustomization, mapping, read_text
 from gpuplan.checks.handwritten.references import Reference, references
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, reason_of
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, reason_of
 from gpuplan.documents import MAX_BYTES, read_bytes
 from gpuplan.kustomize import Sources
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENT_FILE_UNUSABLE
@@ -52,13 +52,8 @@ def merged(needs: Sequence[Needs]) -> Sources:
 # --- The disk ----------------------------------------------------------------------------------------------------
 
 
-class _UnusableError(Exception):
+class _UnusableError(GpuplanError):
     """A file that there is, and that is not read: what it is, and what to do."""
-
-    def __init__(self, what: str, help_text: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.help = help_text
 
 
 class Disk:
@@ -264,10 +259,10 @@ class _Search:
     def _refuse(self, reference: Reference, unusable: _UnusableError, path: str) -> None:
         finding = Finding(
             reference.at,
-            f"`{reference.name}` {unusable.what}",
+            f"`{reference.name}` {unusable.message}",
             label="not taken",
             notes=(f"kustomize would look for `{path}`",),
-            help=unusable.help,
+            help=unusable.hint,
         )
         self._obstacles.append(COMPONENT_FILE_UNUSABLE.report(finding))
 

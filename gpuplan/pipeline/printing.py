@@ -31,23 +31,16 @@ def print_stream(
     ``kustomize`` are as they were for the build. Where that cannot be, there is trouble rather than a stream that lacks
     it: whoever prunes by the stream would take away what a Component adds.
     """
-    chosen = {path: data for path, data in build.tree.items() if not folders or _is_in(path, folders)}
-    patched = sorted(dirname(path) for path, data in chosen.items() if _includes_components(path, data))
+    inside = tuple(f"{folder}/" for folder in folders) or ""
+    chosen = {path: data for path, data in build.tree.items() if path.partition("/")[2].startswith(inside)}
+    lists = [path for path in chosen if path.endswith(f"/{FILE_NAME}")]
+    patched = sorted(dirname(path) for path in lists if b"\ncomponents:\n" in chosen[path])
     ours = [path for path in build.objects if path in chosen and dirname(path) not in patched]
     texts = [chosen[path] for path in ours]
     if patched:
         generated = {dirname(path) for path in build.objects}
         texts += _built(patched, generated, build, root.resolve(), out, kustomize)
     return b"".join(b"---\n" + text for text in texts if text)
-
-
-def _is_in(path: str, folders: Sequence[str]) -> bool:
-    """Paths are of the output, folders of the cluster."""
-    return path.partition("/")[2].startswith(tuple(f"{folder}/" for folder in folders))
-
-
-def _includes_components(path: str, data: bytes) -> bool:
-    return path.endswith(f"/{FILE_NAME}") and b"\ncomponents:\n" in data
 
 
 def _built(

@@ -1,8 +1,13 @@
-"""Reads the text of a node-name pattern: the regular expressions that RE2 and Python understand alike."""
+"""Reads the text of a node-name pattern, the regular expressions that RE2 and Python understand alike, as an automaton.
+
+It is that of Glushkov: a position for each character of the unrolled pattern, and `START` before all of them.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from gpuplan.patterns import regex
 from gpuplan.values import Value
@@ -10,22 +15,28 @@ from gpuplan.values import Value
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 ALPHABET = f"{LETTERS}{DIGITS}-."
-INDEX = {character: index for index, character in enumerate(ALPHABET)}
+CHARACTER = {character: 1 << index for index, character in enumerate(ALPHABET)}
+"""The set of each character alone."""
+
+LONGEST_NAME: Final = 253
+"""A node's name is a DNS-1123 subdomain, which is at most this long."""
 
 _LARGEST_REPEAT = 1000  # RE2's own limit
 _DEEPEST_NESTING = 50
+_MOST_POSITIONS = 1024
 
 Characters = int
 """A set of the characters that node names consist of: one bit for each of `ALPHABET`."""
 
+Positions = int
+"""A set of an automaton's positions: one bit each."""
+
+START: Positions = 1
+
 
 def characters(text: str) -> Characters:
     """The set of these characters; what no node name holds is left out."""
-    found = 0
-    for character in text:
-        if character in INDEX:
-            found |= 1 << INDEX[character]
-    return found
+    return sum(CHARACTER.get(character, 0) for character in {*text})
 
 
 ANY: Characters = (1 << len(ALPHABET)) - 1
@@ -39,23 +50,15 @@ _ESCAPED_CLASSES = {
     "S": ANY,
 }
 _NAMED_CLASSES = {
-    "alnum": characters(LETTERS + DIGITS),
-    "alpha": characters(LETTERS),
-    "ascii": ANY,
-    "blank": 0,
-    "cntrl": 0,
+    **dict.fromkeys(("alnum", "word"), characters(LETTERS + DIGITS)),
+    **dict.fromkeys(("alpha", "lower"), characters(LETTERS)),
+    **dict.fromkeys(("ascii", "graph", "print"), ANY),
+    **dict.fromkeys(("blank", "cntrl", "space", "upper"), 0),
     "digit": characters(DIGITS),
-    "graph": ANY,
-    "lower": characters(LETTERS),
-    "print": ANY,
     "punct": characters("-."),
-    "space": 0,
-    "upper": 0,
-    "word": characters(LETTERS + DIGITS),
     "xdigit": characters(f"{DIGITS}abcdef"),
 }
 
-_PLAIN = regex(r"[a-z0-9-]+(?![*+?{])")
 _REPETITION = regex(r"\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\}")
 _NAMED_CLASS = regex(r"\[:(\^?)([a-z]+):\]")
 _GROUP_START = regex(r"\((?:\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>|(?!\?))")
@@ -69,46 +72,35 @@ class Unreadable(Value):
     instead: str = ""
 
 
-class One(Value):
-    """One character out of a set; an empty set matches nothing."""
+class Automaton(NamedTuple):
+    """A pattern as its positions: ``accepts[p]`` is what ``p`` reads, ``follow[p]`` where it may go next.
 
-    of: Characters
+    ``last`` are those at which a match may end, ``foreign`` the literal characters that no node name holds.
+    """
 
-
-class Sequence(Value):
-    """Parts one after the other; no parts match the empty text."""
-
-    parts: tuple[Tree, ...]
-
-
-class Choice(Value):
-    """Any one of the branches."""
-
-    branches: tuple[Tree, ...]
+    foreign: str
+    last: Positions
+    accepts: tuple[Characters, ...]
+    follow: tuple[Positions, ...]
 
 
-class Repeat(Value):
-    """The part at least ``least`` and at most ``most`` times; ``most`` is None where there is no bound."""
+class Part(NamedTuple):
+    """A part of an automaton: whether it may be empty, and where its matches begin and end."""
 
-    part: Tree
-    least: int
-    most: int | None
-
-
-Tree = One | Sequence | Choice | Repeat
+    is_nullable: bool
+    first: Positions
+    last: Positions
 
 
-_ONES = {character: One(1 << index) for character, index in INDEX.items()}
+_EMPTY = Part(is_nullable=True, first=0, last=0)
 
 
-def read(text: str) -> tuple[Tree, str] | Unreadable:
-    """The pattern as a tree, and its literal characters that no node name holds (upper case, ``_``)."""
-    reader = _Reader(text)
+def read(text: str) -> Automaton | Unreadable:
+    """The pattern as an automaton, and its literal characters that no node name holds (upper case, ``_``)."""
     try:
-        tree = reader.read()
+        return _Reader(text).read()
     except _RefusedError as refused:
         return refused.why
-    return tree, "".join(dict.fromkeys(reader.foreign))
 
 
 class _RefusedError(Exception):
@@ -118,38 +110,39 @@ class _RefusedError(Exception):
 
 
 class _Reader:
-    """A recursive descent over the text; ``at`` is the next character."""
+    """A recursive descent over the text; ``at`` is the next character. Positions are numbered as they are read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.depth = 0
         self.foreign: list[str] = []
+        self.accepts: list[Characters] = [0]
+        self.follow: list[Positions] = [0]
 
-    def read(self) -> Tree:
-        tree = self.choice()
+    def read(self) -> Automaton:
+        whole = self.join(Part(is_nullable=False, first=START, last=START), self.choice())
         if self.at < len(self.text):
             raise _RefusedError("`)` closes no group", self.at, r"remove it, or write `\)` for the character itself")
-        return tree
+        return Automaton("".join(dict.fromkeys(self.foreign)), whole.last, tuple(self.accepts), tuple(self.follow))
 
-    def choice(self) -> Tree:
-        branches = [self.sequence()]
+    def choice(self) -> Part:
+        found = self.sequence()
         while self.take("|"):
-            branches.append(self.sequence())
-        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+            other = self.sequence()
+            is_nullable = found.is_nullable or other.is_nullable
+            found = Part(is_nullable, found.first | other.first, found.last | other.last)
+        return found
 
-    def sequence(self) -> Tree:
-        parts: list[Tree] = []
+    def sequence(self) -> Part:
+        found = _EMPTY
         self.anchor("^", at_edge=not self.depth)
         while self.at < len(self.text) and self.text[self.at] not in "|)":
             if self.text[self.at] == "$":
                 self.anchor("$", at_edge=not self.depth and self.text[self.at + 1 : self.at + 2] in ("", "|"))
-            elif plain := _PLAIN.match(self.text, self.at):
-                parts += [_ONES[character] for character in plain[0]]
-                self.at = plain.end()
             else:
-                parts.append(self.repeated())
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+                found = self.join(found, self.repeated())
+        return found
 
     def anchor(self, mark: str, *, at_edge: bool) -> None:
         """Skip an anchor where it says nothing new: the whole name must match anyway."""
@@ -159,7 +152,8 @@ class _Reader:
                 f"`{mark}` inside the pattern", start, "the whole name is matched: leave the anchor out"
             )
 
-    def repeated(self) -> Tree:
+    def repeated(self) -> Part:
+        before = len(self.accepts)
         part = self.atom()
         start = self.at
         bounds = self.bounds()
@@ -168,7 +162,52 @@ class _Reader:
         self.take("?")  # a lazy quantifier matches the same names
         if self.bounds() is not None:
             raise _RefusedError("a repetition of a repetition", start, "put the first one into a group: `(?:...)`")
-        return Repeat(part, *bounds)
+        return self.unrolled(part, before, *bounds)
+
+    def unrolled(self, part: Part, before: int, least: int, most: int | None) -> Part:
+        """So many copies of the newest positions, as far as names can be long; each follows only the one before it."""
+        accepts, follow = self.accepts[before:], self.follow[before:]
+        least = 0 if part.is_nullable else min(least, LONGEST_NAME + 1)
+        most = None if most is None or most > LONGEST_NAME else most
+        copies = max(least, 1) if most is None else most
+        if not copies or not accepts:
+            del self.accepts[before:], self.follow[before:]
+            return _EMPTY
+        newest, last = part, part.last
+        for number in range(1, copies):
+            shift = number * len(accepts)
+            self.add(accepts, [targets << shift for targets in follow])
+            previous, newest = newest, Part(part.is_nullable, part.first << shift, part.last << shift)
+            self.link(previous.last, newest.first)
+            last = newest.last | (last if number >= least else 0)
+        if most is None:
+            self.link(newest.last, newest.first)
+        return Part(not least, part.first, last)
+
+    def join(self, left: Part, right: Part) -> Part:
+        self.link(left.last, right.first)
+        return Part(
+            is_nullable=left.is_nullable and right.is_nullable,
+            first=left.first | (right.first if left.is_nullable else 0),
+            last=right.last | (left.last if right.is_nullable else 0),
+        )
+
+    def link(self, origins: Positions, targets: Positions) -> None:
+        for position in bits(origins):
+            self.follow[position] |= targets
+
+    def one(self, of: Characters) -> Part:
+        """A position that reads one character out of a set; an empty set matches nothing."""
+        bit = 1 << len(self.accepts)
+        self.add([of], [0])
+        return Part(is_nullable=False, first=bit, last=bit)
+
+    def add(self, accepts: list[Characters], follow: list[Positions]) -> None:
+        self.accepts += accepts
+        self.follow += follow
+        if len(self.accepts) > _MOST_POSITIONS + 1:
+            why = f"the pattern unrolls to more than {_MOST_POSITIONS} characters"
+            raise _RefusedError(why, 0, "write `+` or `*`")
 
     def bounds(self) -> tuple[int, int | None] | None:
         """Read a quantifier, if there is one."""
@@ -190,7 +229,7 @@ class _Reader:
         self.at = match.end()
         return least, most
 
-    def atom(self) -> Tree:
+    def atom(self) -> Part:
         character = self.text[self.at]
         if character in "*+?{":
             raise _RefusedError(
@@ -203,11 +242,11 @@ class _Reader:
         if character == "[":
             return self.bracket()
         if character == "\\":
-            return One(self.escape())
+            return self.one(self.escape())
         self.at += 1
-        return One(ANY if character == "." else self.literal(character))
+        return self.one(ANY if character == "." else self.literal(character))
 
-    def group(self) -> Tree:
+    def group(self) -> Part:
         start = self.at
         match = _GROUP_START.match(self.text, start)
         if match is None:
@@ -216,13 +255,13 @@ class _Reader:
         self.depth += 1
         if self.depth > _DEEPEST_NESTING:
             raise _RefusedError(f"groups nested more than {_DEEPEST_NESTING} deep", start)
-        tree = self.choice()
+        part = self.choice()
         self.depth -= 1
         if not self.take(")"):
             raise _RefusedError("`(` is never closed", start, r"add `)`, or write `\(` for the character itself")
-        return tree
+        return part
 
-    def bracket(self) -> Tree:
+    def bracket(self) -> Part:
         start = self.at
         self.at += 1
         is_negated = self.take("^")
@@ -233,7 +272,7 @@ class _Reader:
                 raise _RefusedError("`[` is never closed", start, r"add `]`, or write `\[` for the character itself")
             found |= self.bracket_item()
             is_first = False
-        return One(ANY & ~found if is_negated else found)
+        return self.one(ANY & ~found if is_negated else found)
 
     def bracket_item(self) -> Characters:
         """A character, a range, or a class within brackets."""
@@ -298,7 +337,7 @@ class _Reader:
         return character
 
     def literal(self, character: str) -> Characters:
-        if character not in INDEX:
+        if character not in CHARACTER:
             self.foreign.append(character)
         return characters(character)
 
@@ -324,3 +363,10 @@ def _refuse_escape(character: str, at: int) -> _RefusedError:
     if character in "AzZ":
         return _RefusedError("an anchor", at, "the whole name is matched: leave the anchor out")
     return _RefusedError(f"the escape `\\{character}`", at, "write the characters out: `[0-9]`, `[a-z]`")
+
+
+def bits(numbers: int) -> Iterator[int]:
+    while numbers:
+        lowest = numbers & -numbers
+        yield lowest.bit_length() - 1
+        numbers ^= lowest

@@ -10,7 +10,7 @@ from gpuplan.changes.pods import Holder
 from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.pipeline.comparing import Diff, Impact, Platform
-from gpuplan.pipeline.freshness import Staleness
+from gpuplan.pipeline.output import Staleness
 from gpuplan.planning.plan import Amount
 from gpuplan.policy.models import Window
 from gpuplan.views.diff_words import seen_from

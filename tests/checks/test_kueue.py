@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuplan.checks.kueue import queue_too_large
+from gpuplan.checks.queues import queue_too_large
 from gpuplan.planning.plan import Plan
 from tests.plans import a_cluster, a_plan
 

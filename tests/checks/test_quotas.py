@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.checks import quotas, splits
+from gpuplan.checks import quotas, tenants
 from tests.checks.found import lines, only
 from tests.checks.tenancy import a_tenant, find
 
@@ -85,7 +85,7 @@ def test_what_is_left_of_a_guarantee_is_said() -> None:
 def test_a_split_counts_as_it_is_written() -> None:
     over = a_tenant("research", "guaranteed: 4, limit: 12, split: {a: 2, b: 2}", namespaces="a, b")
     assert find(quotas.caps_over_capacity, over, a_tenant("training", "guaranteed: 12")) == []
-    assert only(find(splits.split_below_cap, over)).label == "8 can be used nowhere"
+    assert only(find(tenants.split_below_cap, over)).label == "8 can be used nowhere"
 
 
 def test_amounts_that_were_left_out_are_not_reported_again() -> None:

@@ -20,7 +20,7 @@ from gpuplan.backends import partitions
 from gpuplan.catalog import load
 from gpuplan.checks.handwritten.configs import device_plugin_config_refused, mig_config_refused
 from gpuplan.checks.handwritten.reading import HandFiles, read
-from gpuplan.checks.operator_releases import suffix_profile_needs_newer_plugin
+from gpuplan.checks.operator import suffix_profile_needs_newer_plugin
 from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Origin, SourceFile, WholeFile
 from gpuplan.manifests import Manifest

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.manifests.templates import filled, rows_for
+from gpuplan.manifests.templates import filled, filled_body, rows_for
 from gpuplan.policy.models import SchedulerKind
 
 ROWS: list[dict[str, Any]] = [
@@ -45,6 +45,24 @@ def test_a_place_without_a_value_is_a_mistake() -> None:
         filled("a <= <most>", {})
 
 
+# --- Objects -----------------------------------------------------------------------------------------------------
+
+
+def test_a_text_that_is_a_place_alone_becomes_the_value_whatever_it_is() -> None:
+    part = {"seconds": "<limit>", "command": ["run", "<folder>/<name>", "<names>"], "is_read": True}
+    values = {"limit": 60, "folder": "/a", "name": "b", "names": ["c", "d"]}
+    assert filled_body(part, values) == {"seconds": 60, "command": ["run", "/a/b", ["c", "d"]], "is_read": True}
+
+
+def test_a_field_without_a_value_is_left_out_and_one_that_is_empty_is_not() -> None:
+    assert filled_body({"user": "<user>", "group": "<group>"}, {"user": None, "group": 0}) == {"group": 0}
+
+
+def test_a_place_of_an_object_without_a_value_is_a_mistake() -> None:
+    with pytest.raises(KeyError, match="limit"):
+        filled_body({"seconds": "<limit>"}, {})
+
+
 # --- The files ---------------------------------------------------------------------------------------------------
 
 BACKENDS = Path(__file__).parents[2] / "gpuplan" / "backends"
@@ -56,6 +74,8 @@ FACTS = {
         *("argocd", "claims", "exported-labels", "honored-labels", "namespaces", "partitioned", "pools", "sizes"),
     },
 }
+OBJECTS = BACKENDS / "guard/objects.yaml"
+"""Whole objects, without facts; `tests/backends/guard` fills all of its places."""
 KEYS = (
     {"name", "is"},
     {"must", "message", "details"},
@@ -84,10 +104,6 @@ def test_a_row_has_the_keys_of_its_kind_and_asks_for_known_facts(file: Path, fac
         assert {fact for item in asked for fact in ([item] if isinstance(item, str) else item)} <= facts, row
 
 
-def test_each_scheduler_has_its_policies_for_pods() -> None:
-    policies = yaml.safe_load((BACKENDS / "scheduling/policies.yaml").read_text(encoding="utf-8"))
-    assert list(policies["further"]) == list(SchedulerKind)
-
-
 def test_every_file_with_places_is_looked_at() -> None:
-    assert {path for path in BACKENDS.rglob("*.yaml") if re.search("<[a-z_]+>", path.read_text())} == set(FACTS)
+    found = {path for path in BACKENDS.rglob("*.yaml") if re.search("<[a-z_]+>", path.read_text())}
+    assert found == {*FACTS, OBJECTS}

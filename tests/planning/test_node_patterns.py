@@ -217,6 +217,11 @@ def test_a_pattern_beside_no_other_leaves_its_shortest_name() -> None:
     assert find_other_name(pattern("b|a0"), ()) == "b"
 
 
+def test_groups_count_as_nested_only_within_each_other() -> None:
+    assert pattern("(" * 50 + "a" + ")" * 50).matches("a")
+    assert pattern("(a)" * 60).matches("a" * 60)
+
+
 # --- Against brute force and Python's own engine ------------------------------------------------------------------
 
 atoms = st.sampled_from(["a", "b", "0", "-", r"\.", ".", "[ab]", "[^a]", r"\d", "[a-b0]"])

@@ -50,9 +50,14 @@ def test_nobody_else_names_kinds_of_schedulers() -> None:
 
 @EACH
 def test_the_traits_of_one_scheduler_are_for_its_own_checks_and_back_end(kind: SchedulerKind) -> None:
-    own = (f"planning/schedulers/{kind}.py", "planning/schedulers/__init__.py", f"backends/{kind}/__init__.py")
+    own = (
+        f"planning/schedulers/{kind}.py",
+        "planning/schedulers/__init__.py",
+        f"backends/{kind}/__init__.py",
+        f"backends/{kind}.py",
+    )
     # Parameters of admission policies are those of plain Kubernetes where nobody says otherwise.
-    allowed = {*own, f"checks/{kind}.py", *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else [])}
+    allowed = {*own, "checks/queues.py", *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else [])}
     assert _who_imports(kind.name) <= allowed
 
 

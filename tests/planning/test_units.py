@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from gpuplan.planning.placement import Placed
 from gpuplan.planning.plan import Isolation, Mig, Pool, Unit
 from tests.plans import a_plan
 
@@ -138,3 +139,28 @@ def test_config_name_does_not_change_with_the_order_of_devices() -> None:
     assert name(f"[{one}, {other}]") == name(f"[{other}, {one}]")
     assert name(f"[{one}, {other}]") == name(f"[{one.replace('0, 1', '1, 0')}, {other}]")
     assert name(f"[{one}, {other}]") != name(f"[{one.replace('0, 1', '0, 2')}, {other.replace('2, 3', '1, 3')}]")
+
+
+def test_a_profile_that_is_named_with_zero_is_none() -> None:
+    pool = a_pool("{mig: {instances: {1g.10gb: 2, 3g.40gb: 0}}}")
+    assert [(unit.name, unit.per_node) for unit in pool.units] == [("1g.10gb", 16)]
+
+
+def test_two_names_of_one_profile_are_added_up() -> None:
+    pool = a_pool("{mig: {instances: {3g.39gb: 1, 3g.40gb: 1}}}")
+    assert isinstance(pool.sharing, Mig)
+    [entry] = pool.sharing.layout.entries
+    assert isinstance(entry.placed, Placed)
+    assert [instance.profile.name for instance in entry.placed.instances] == ["3g.40gb", "3g.40gb"]
+
+
+def test_a_gpu_becomes_what_the_last_entry_that_names_it_says() -> None:
+    pool = a_pool(
+        "{mig: {devices: [{gpus: all, instances: {1g.10gb: 7}}, {gpus: [1], instances: {3g.40gb: 2}}]}}",
+        nodes="{count: 1, gpusPerNode: 2, names: [a]}",
+    )
+    assert [(unit.name, unit.per_gpu) for unit in pool.units] == [("1g.10gb", (7, 0)), ("3g.40gb", (0, 2))]
+
+
+def test_config_name_ends_in_eight_digits_of_the_content() -> None:
+    assert layout_name("{1g.10gb: 7}") == "p-2d7d978e"

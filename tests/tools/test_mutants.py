@@ -28,6 +28,16 @@ def mutants(mutations: ModuleType) -> ModuleType:
     return importlib.import_module("mutants")
 
 
+@pytest.fixture(scope="module")
+def recording(mutations: ModuleType) -> ModuleType:
+    return importlib.import_module("recording")
+
+
+@pytest.fixture(scope="module")
+def covering(mutations: ModuleType) -> ModuleType:
+    return importlib.import_module("covering")
+
+
 @pytest.fixture
 def source(mutations: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A module, in place of gpuplan."""
@@ -127,3 +137,91 @@ def test_changes_that_are_called_equivalent_exist_and_are_few(mutants: ModuleTyp
 
     assert equivalents <= told
     assert len(equivalents) < 0.03 * len(mutants.changes(mutants.PACKAGES))
+
+
+FUNCTION = """\
+def f(x):
+    "A page."
+    if x:
+        return 1
+    for y in x:
+        y()
+    return 2
+
+class C:
+    def g(self):
+        return 3
+"""
+
+
+def test_a_block_ends_where_the_code_may_go_elsewhere(recording: ModuleType) -> None:
+    found = [
+        (block.name, [ast.unparse(part).partition("\n")[0] for part in block.body[block.first : block.end]])
+        for block in recording.blocks(ast.parse(FUNCTION))
+    ]
+
+    assert found == [
+        ("f#0", ["'A page.'", "if x:"]),
+        ("f#1", ["for y in x:", "return 2"]),
+        ("f#2", ["return 1"]),
+        ("f#3", ["y()"]),
+        ("C.g#0", ["return 3"]),
+    ]
+
+
+def test_code_notes_the_blocks_that_it_runs(recording: ModuleType) -> None:
+    tree = ast.parse(FUNCTION)
+    names = recording.instrumented(tree)
+    run = bytearray(len(names))
+    found: dict[str, Any] = {recording.RUN: run}
+    exec(compile(tree, "module.py", "exec"), found)
+
+    found["f"]([])
+
+    assert found["f"].__doc__ == "A page."
+    assert [name for name, is_run in zip(names, run, strict=True) if is_run] == ["f#0", "f#1"]
+
+
+def test_what_was_recorded_is_read_as_it_was_written(recording: ModuleType) -> None:
+    ran = {"test_a.py::test_a": {"a.py": frozenset(("f#0", "f#1"))}, "test_a.py::test_b": {"a.py": frozenset(("f#0",))}}
+    recorded = recording.Recorded(ran, {"test_a.py::test_a": 0.5}, {"a.py": "1"}, {"test_a.py": "2"})
+
+    assert recording.Recorded.read(recorded.text()) == recorded
+
+
+def test_processes_record_together(recording: ModuleType) -> None:
+    one = recording.Recorded({"test_a.py": {"a.py": frozenset(("f#0",))}}, {"test_a.py::test_a": 1.0}, {}, {})
+    other = recording.Recorded({"test_a.py": {"a.py": frozenset(("f#1",))}}, {"test_a.py::test_b": 2.0}, {}, {})
+
+    whole = recording.merged([one, other])
+
+    assert whole.ran == {"test_a.py": {"a.py": frozenset(("f#0", "f#1"))}}
+    assert whole.seconds == {"test_a.py::test_a": 1.0, "test_a.py::test_b": 2.0}
+
+
+def covering_tests(
+    covering: ModuleType, recording: ModuleType, mutations: ModuleType, source: Path, ran: Any
+) -> list[str]:
+    """The tests of the first change in the function ``f``, where these ran these blocks of `module.py` before."""
+    source.write_text("def f(x):\n    return x + 1\n")
+    seconds = dict.fromkeys(ran, 0.0)
+    known = covering.Coverage(recording.Recorded(ran, seconds, {"module.py": "before"}, {}))
+    found: list[str] = known.covering("module.py", mutations.find_site(changes(mutations)[0]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ran", "found"),
+    [
+        ({"t.py::a": {"module.py": frozenset(("f#0",))}, "u.py::b": {"module.py": frozenset(("g#0",))}}, ["t.py::a"]),
+        ({"t.py::a": {"module.py": frozenset(("f#0",))}, "t.py::b": {}}, ["t.py::a", "t.py::b"]),
+        ({"t.py": {"module.py": frozenset(("f#0",))}, "t.py::b": {}}, ["t.py::b"]),
+        ({"t.py::a": {"module.py": frozenset(("f#7",))}, "u.py::b": {"module.py": frozenset(("g#0",))}}, ["t.py::a"]),
+        ({"t.py::a": {"other.py": frozenset(("f#0",))}, "u.py::b": {"other.py": frozenset(("g#0",))}}, ["t.py::a"]),
+    ],
+    ids=["that run it", "beside", "read with it", "of the function", "where it has moved from"],
+)
+def test_tests_of_a_change(
+    covering: ModuleType, recording: ModuleType, mutations: ModuleType, source: Path, ran: Any, found: list[str]
+) -> None:
+    assert covering_tests(covering, recording, mutations, source, ran) == found

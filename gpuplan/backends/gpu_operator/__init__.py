@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuplan.backends.gpu_operator import cluster_policy, dcgm, device_plugin, helm, mig_parted, nfd, olm
-from gpuplan.backends.gpu_operator.cluster_policy import ConfigMapNames
-from gpuplan.backends.gpu_operator.config_maps import config_map
-from gpuplan.backends.gpu_operator.namespace import namespace
+from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted
+from gpuplan.backends.gpu_operator.openshift import olm_objects, privileged_namespace
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames, metrics
 from gpuplan.manifests import File, Manifest
+from gpuplan.manifests.bodies import config_map
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Install
@@ -26,7 +26,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
-        yield Manifest(_FOLDER, namespace(plan), about=about(plan.cluster))
+        body = privileged_namespace(operator.namespace, plan.cluster.spec.platform)
+        yield Manifest(_FOLDER, body, about=about(plan.cluster))
     config_maps = _config_maps(plan)
     everything = (*about(plan.cluster), *RESOURCES)
     yield from (Manifest(_FOLDER, body, about=everything) for body in config_maps.values())
@@ -35,9 +36,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         case Install.HELM:
             yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names), about=everything)
         case Install.OLM:
-            if operator.spec.nfd:
-                yield from (Manifest(_FOLDER, body, about=everything) for body in nfd.objects(plan))
-            yield from (Manifest(_FOLDER, body, about=everything) for body in olm.objects(plan))
+            yield from (Manifest(_FOLDER, body, about=everything) for body in olm_objects(plan))
             yield Manifest(_FOLDER, cluster_policy.whole(plan, names), about=everything)
         case Install.EXTERNAL:
             yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True, about=everything)
@@ -60,7 +59,7 @@ def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
     if plan.pools or plan.retained_plugin_configs:
         found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
     if plan.cluster.monitoring:
-        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, dcgm.data())
+        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, metrics())
     return found
 
 

@@ -11,18 +11,21 @@ queues: a queue knows no namespaces, and no rights are needed to name one
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction as Ratio
+from pathlib import Path
+from typing import Any, Final
 
-from gpuplan.backends.kai.admission import queues_policy
-from gpuplan.backends.kai.queues import queue
-from gpuplan.backends.kai.shards import shard, topology
-from gpuplan.manifests import Manifest
-from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Plan, Stage
-from gpuplan.planning.schedulers.kai import KAI
+from gpuplan.manifests import Manifest, admission_policy
+from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.templates import read_rows
+from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
+from gpuplan.planning.kai import Queue, queues
+from gpuplan.planning.plan import Plan, Pool, Stage
+from gpuplan.planning.schedulers.kai import KAI, NODE_POOL_LABEL, OWN_CLASSES, QUEUE_LABEL
 from gpuplan.planning.subjects import about, families
 
-_FOLDER = Stage.SCHEDULING.value
+_FOLDER: Final = Stage.SCHEDULING.value
+_FILE: Final = Path(__file__).with_name("policies.yaml")
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -31,11 +34,79 @@ def render(plan: Plan) -> Iterator[Manifest]:
         return
     for pool in plan.pools:
         if pool.spec.topology:
-            yield Manifest(_FOLDER, topology(pool), about=about(pool))
-        yield Manifest(_FOLDER, shard(pool), about=about(pool))
+            # The levels of a Topology cannot be changed, only replaced.
+            levels = [{"nodeLabel": label} for label in pool.spec.topology]
+            topology = new_object("kai.scheduler/v1alpha1", "Topology", pool.name, spec={"levels": levels})
+            yield Manifest(_FOLDER, topology, about=about(pool))
+        yield Manifest(_FOLDER, _shard(pool), about=about(pool))
     related = families(plan.tree)
     for found in queues(plan):
         subjects = about(found.pool, *related[found.tenant.name])
-        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", queue(found), order=found.depth, about=subjects)
+        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", _queue(found), order=found.depth, about=subjects)
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, queues_policy(), about=about(plan.cluster))
+        values = {"own_classes": str(list(OWN_CLASSES)), "queue_label": QUEUE_LABEL}
+        body = admission_policy(QUEUES_POLICY, read_rows(_FILE)["queues"], (), values)
+        yield Manifest(_FOLDER, body, about=about(plan.cluster))
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+def _shard(pool: Pool) -> dict[str, Any]:
+    """A scheduler of its own for the nodes of a pool.
+
+    Shards do not see each other's nodes, so that nothing is lent from one pool to another. Nodes, queues and work find
+    their shard by the label `kai.scheduler/node-pool` (`GetLabelSelector` in `pkg/scheduler/conf/scheduler_conf.go` of
+    KAI-Scheduler); those without it belong to the shard `default` of its chart.
+
+    A queue's own `reclaimMinRuntime` holds, whoever reclaims. By default it is that of the ancestor just below the one
+    that both queues share, so that a tenant's would not hold against tenants of another parent
+    (`pkg/scheduler/plugins/minruntime/resolver.go` there).
+    """
+    placement = pool.spec.placement
+    spec = given(
+        partitionLabelValue=pool.name,
+        placementStrategy={"gpu": placement.value, "cpu": placement.value} if placement else None,
+        plugins={"minruntime": {"arguments": {"reclaimResolveMethod": "queue"}}},
+    )
+    return new_object("kai.scheduler/v1", "SchedulingShard", pool.name, spec=spec)
+
+
+# --- Queues ------------------------------------------------------------------------------------------------------
+
+_UNBOUNDED: Final = -1
+_PRIORITY: Final = 100
+"""The priority of a queue that says nothing."""
+
+
+def _queue(found: Queue) -> dict[str, Any]:
+    """What a tenant is guaranteed of a pool, what it may use at most, and how what is idle is divided.
+
+    What is left out means nothing: without a limit no pod may run, without a quota none that is not preemptible, and
+    without a weight a queue gets no surplus (`max_allowed_check.go`, `quota_check.go` and `resource_division.go` below
+    `pkg/scheduler/plugins/proportion` in KAI-Scheduler). Limits and quotas hold in all queues above as well. So each
+    queue has all nine numbers, and cpu and memory are unbounded in each.
+
+    The weight and the rank are for a tenant among its siblings; in a queue of its own work, among its children.
+    """
+    tenant = found.tenant
+    unbounded = {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
+    gpu = {
+        "quota": _number(found.quota),
+        "limit": _UNBOUNDED if found.limit is None else _number(found.limit),
+        "overQuotaWeight": _number(Ratio(tenant.surplus_weight)),
+    }
+    spec = given(
+        displayName=tenant.name,
+        parentQueue=found.parent,
+        priority=_PRIORITY + tenant.spec.surplus.rank,
+        preemptMinRuntime=tenant.spec.protect.preempt,
+        reclaimMinRuntime=tenant.spec.protect.reclaim,
+        resources={"gpu": gpu, "cpu": unbounded, "memory": dict(unbounded)},
+    )
+    return new_object("scheduling.run.ai/v2", "Queue", found.name, labels={NODE_POOL_LABEL: found.pool.name}, spec=spec)
+
+
+def _number(amount: Ratio) -> int | float:
+    """The nearest number that a queue can hold, which is a 64-bit float; sums compare with a tolerance there."""
+    return amount.numerator if amount.denominator == 1 else float(amount)

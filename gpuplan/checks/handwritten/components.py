@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import (
-    HandFiles,
-    Kustomization,
-    Object,
-    entries,
-    mapping,
-    path_in,
-    read,
-    text,
-    value_at,
-)
-from gpuplan.checks.handwritten.references import Files, charts, references
+from gpuplan.checks.handwritten.reading import Kustomization, Object, mapping, read, text, value_at
+from gpuplan.checks.handwritten.references import Files, charts, references, texts
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
@@ -41,37 +31,22 @@ def file_not_listed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Add the file to `resources` or `patches` of the kustomization beside it, or remove it.
     """
-    files = read(plan)
-    listed = {path for kustomization in files.kustomizations for path in _mentioned(kustomization)}
-    reported: set[str] = set()
-    for found in files.objects:
-        if found.path and found.path not in listed and found.path not in reported and "/" in _below(plan, found.path):
-            reported.add(found.path)
-            yield Finding(
-                found.place("metadata", "name"),
-                f"no kustomization lists the file of {found.title}",
-                label="never applied",
-                notes=(f"{found.path} is named in no `kustomization.yaml`",),
-                help=f"add `{found.path.rpartition('/')[2]}` to `resources` of the kustomization beside it",
-            )
-
-
-def _mentioned(kustomization: Kustomization) -> Iterator[str]:
-    """Every path that a kustomization may mean: any text in it, as seen from its folder."""
-    waiting: list[object] = [kustomization.body]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str) and "\n" not in value:
-            yield path_in(kustomization, value.rpartition("=")[2])  # `key=path` in generators
-
-
-def _below(plan: Plan, path: str) -> str:
-    """A path as seen from the cluster's `kustomize` folder."""
-    return path.removeprefix(f"overlays/{plan.cluster.name}/kustomize/")
+    files, below = read(plan), f"overlays/{plan.cluster.name}/kustomize/"
+    listed = {
+        item.path_of(value.rpartition("=")[2])  # `key=path` in generators
+        for item in files.kustomizations
+        for value in texts(item.body)
+        if "\n" not in value
+    }
+    firsts = {found.path: found for found in reversed(files.objects) if "/" in found.path.removeprefix(below)}
+    for path in sorted(firsts.keys() - listed):
+        yield Finding(
+            firsts[path].place("metadata", "name"),
+            f"no kustomization lists the file of {firsts[path].title}",
+            label="never applied",
+            notes=(f"{path} is named in no `kustomization.yaml`",),
+            help=f"add `{path.rpartition('/')[2]}` to `resources` of the kustomization beside it",
+        )
 
 
 @check("GPU640", "component-unusable")
@@ -148,8 +123,8 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
         if component.stage not in stages:
             message = f"`{component.folder}` is not the folder of a stage"
             yield _homeless(origin_of(component), message, component.stage, stages)
-        elif component.part is not None and not _is_unsure(plan, component.stage):
-            parts = _parts(plan, component.stage)
+        elif component.part is not None and not are_parts_unsure(plan, Stage(component.stage)):
+            parts = parts_of(plan, Stage(component.stage))
             if component.part not in parts:
                 what = "a pool that does not exist" if Stage(component.stage).is_by_pool else "a namespace of no tenant"
                 message = f"`{component.folder}` is for {what}"
@@ -161,16 +136,16 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
             yield _homeless(Origin(written.at.source), f"`{path}` lies beside the stages", written.stage, stages)
 
 
-def _parts(plan: Plan, stage: str) -> list[str]:
-    """The folders that a stage has: for pools or for namespaces."""
-    if Stage(stage).is_by_pool:
+def parts_of(plan: Plan, stage: Stage) -> list[str]:
+    """What a stage may have a folder for: pools or namespaces."""
+    if stage.is_by_pool:
         return [pool.name for pool in plan.pools]
     return [name for tenant in plan.tenants for name in tenant.spec.namespaces]
 
 
-def _is_unsure(plan: Plan, stage: str) -> bool:
-    """Whether documents are missing that may have had the part."""
-    return bool(plan.broken.pools if Stage(stage).is_by_pool else plan.broken.tenants)
+def are_parts_unsure(plan: Plan, stage: Stage) -> bool:
+    """Whether documents are missing that may have had a part."""
+    return bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
@@ -199,28 +174,25 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a patch that changes the generated object, or say it in the policy.
     """
-    namespaces = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
-    classes = {found.name: found for found in plan.priority_classes}
+    written = {("Namespace", SYSTEM_NAMESPACE): (), **_generated(plan)}
     for found in read(plan).of_kind("Namespace", "PriorityClass"):
-        if found.is_patch:
-            continue
-        if found.kind == "PriorityClass" and found.name in classes:
-            yield _written_twice(found, Label(name_of(classes[found.name].at), "generated from here"))
-        elif found.kind == "Namespace" and found.name in namespaces:
-            yield _written_twice(found, Label((namespaces[found.name].at / "namespaces").key, "generated from here"))
-        elif found.kind == "Namespace" and found.name == SYSTEM_NAMESPACE:
-            yield _written_twice(found)
+        if not found.is_patch and (found.kind, found.name) in written:
+            yield Finding(
+                found.place("metadata", "name"),
+                f"{found.title} is written by gpuplan, too",
+                label="the build would have two",
+                related=written[found.kind, found.name],
+                notes=("kustomize refuses two objects of one kind and name",),
+                help="move it from `resources` to `patches`",
+            )
 
 
-def _written_twice(found: Object, *related: Label) -> Finding:
-    return Finding(
-        found.place("metadata", "name"),
-        f"{found.title} is written by gpuplan, too",
-        label="the build would have two",
-        related=related,
-        notes=("kustomize refuses two objects of one kind and name",),
-        help="move it from `resources` to `patches`",
-    )
+def _generated(plan: Plan) -> dict[tuple[str, str], tuple[Label, ...]]:
+    """Objects that people might write as well, by kind and name, with where they come from."""
+    places = {("PriorityClass", found.name): name_of(found.at) for found in plan.priority_classes}
+    for tenant in plan.tenants:
+        places |= {("Namespace", name): (tenant.at / "namespaces").key for name in tenant.spec.namespaces}
+    return {identity: (Label(at, "generated from here"),) for identity, at in places.items()}
 
 
 @check("GPU627", "cluster-policy-contradicted")
@@ -237,44 +209,36 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
     Say it in the policy: `migStrategy` in the cluster, layouts and pools. With `install: helm`, other fields are values
     of the chart: `gpuOperator.values`.
     """
-    if plan.cluster.gpu_operator.spec.install is Install.HELM:
-        yield from (_nothing_to_patch(plan, found) for found in _cluster_policy_patches(plan))
-        return
-    for found, route in contradictions(plan):
-        yield Finding(
-            found.place("spec", *route),
-            f"`{'.'.join(route)}: {value_at(found.body, ('spec', *route))}` in {found.title} contradicts the policy",
-            label="gpuplan decides this one",
-            notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
-            help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
-        )
-
-
-def _cluster_policy_patches(plan: Plan) -> Iterator[Object]:
-    """The patches of the GPU Operator's ClusterPolicy; Kyverno has a kind of this name, too."""
+    operator = plan.cluster.gpu_operator
     for found in read(plan).of_kind("ClusterPolicy"):
+        # Kyverno has a kind of this name, too.
         is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
-        if found.is_patch and is_operators:
-            yield found
+        if not found.is_patch or not is_operators:
+            continue
+        if operator.spec.install is Install.HELM:
+            yield Finding(
+                found.place("kind"),
+                "there is no ClusterPolicy to patch: the Helm chart makes it",
+                label="patches nothing",
+                related=(Label(operator.at / "install", "not in this folder"),),
+                help="write the chart's values for it under `gpuOperator.values`",
+            )
+            continue
+        for route in contradicted(plan, found):
+            value = value_at(found.body, ("spec", *route))
+            yield Finding(
+                found.place("spec", *route),
+                f"`{'.'.join(route)}: {value}` in {found.title} contradicts the policy",
+                label="gpuplan decides this one",
+                notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
+                help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
+            )
 
 
-def contradictions(plan: Plan) -> Iterator[tuple[Object, tuple[str, ...]]]:
-    """The patches of the ClusterPolicy that contradict the policy, and by which fields below `spec`."""
-    decided = decided_fields(plan)
-    for found in _cluster_policy_patches(plan):
-        for route, allowed in decided.items():
-            if value_at(found.body, ("spec", *route)) not in (None, *allowed):
-                yield found, route
-
-
-def _nothing_to_patch(plan: Plan, found: Object) -> Finding:
-    return Finding(
-        found.place("kind"),
-        "there is no ClusterPolicy to patch: the Helm chart makes it",
-        label="patches nothing",
-        related=(Label(plan.cluster.gpu_operator.at / "install", "not in this folder"),),
-        help="write the chart's values for it under `gpuOperator.values`",
-    )
+def contradicted(plan: Plan, found: Object) -> list[tuple[str, ...]]:
+    """The decided fields of a ClusterPolicy in which an object contradicts the policy."""
+    decided = decided_fields(plan).items()
+    return [route for route, allowed in decided if value_at(found.body, ("spec", *route)) not in (None, *allowed)]
 
 
 def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
@@ -315,20 +279,16 @@ def transformer_reaches_generated_objects(plan: Plan) -> Iterator[Finding]:
     Write the namespace and the name into each hand-written object. What must be transformed can be a Kustomization in a
     sub-folder, listed under the Component's `resources`.
     """
-    for kustomization, key in transformers(plan):
-        yield Finding(
-            (kustomization.at / key).key,
-            f"`{key}` in a Component {_TRANSFORMERS[key]}",
-            label="not only what the Component adds",
-            notes=("transformers of a Component run over all that the including kustomization has gathered",),
-            help="remove it, and write names and namespaces into the hand-written objects",
-        )
-
-
-def transformers(plan: Plan) -> Iterator[tuple[Kustomization, str]]:
-    """The Components that rename what gpuplan writes, or move it, and by which field."""
-    components = (kustomization for kustomization in read(plan).kustomizations if kustomization.is_component)
-    return ((found, key) for found in components for key in _TRANSFORMERS if found.body.get(key))
+    for kustomization in read(plan).kustomizations:
+        for key, what in _TRANSFORMERS.items() if kustomization.is_component else ():
+            if kustomization.body.get(key):
+                yield Finding(
+                    (kustomization.at / key).key,
+                    f"`{key}` in a Component {what}",
+                    label="not only what the Component adds",
+                    notes=("transformers of a Component run over all that the including kustomization has gathered",),
+                    help="remove it, and write names and namespaces into the hand-written objects",
+                )
 
 
 @check("GPU643", "patch-target-without-group", Severity.WARNING)
@@ -343,16 +303,15 @@ def patch_target_without_group(plan: Plan) -> Iterator[Finding]:
     Name the group, the kind and the name.
     """
     for kustomization in read(plan).kustomizations:
-        for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-            target = mapping(mapping(entry).get("target"))
+        for at, _, target in kustomization.patches:
             if target.get("kind") == "ClusterPolicy" and not target.get("group"):
+                name = "" if target.get("name") else f" and `name: {plan.cluster.gpu_operator.cluster_policy}`"
                 yield Finding(
                     at / "target" / "kind",
                     "patch is for every ClusterPolicy, Kyverno's included",
                     label="no group",
                     notes=("`nvidia.com` and `kyverno.io` both have a kind ClusterPolicy",),
-                    help="add `group: nvidia.com`"
-                    + ("" if target.get("name") else f" and `name: {plan.cluster.gpu_operator.cluster_policy}`"),
+                    help=f"add `group: nvidia.com`{name}",
                 )
 
 
@@ -405,34 +364,23 @@ def content_under_old_name(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Say it in the policy: pools and layouts are what these files are made of.
     """
-    yield from (changed_content(at, name) for at, name in changed_contents(plan))
-
-
-def changed_contents(plan: Plan) -> Iterator[tuple[Origin, str]]:
-    """Where generated ConfigMaps of the GPU Operator get other content, with their name, or a pattern for it."""
     files = read(plan)
     own = {found.name for found in files.objects if found.kind == "ConfigMap" and not found.is_patch}
     for kustomization in files.kustomizations:
         if kustomization.stage == Stage.GPU_OPERATOR:
-            generators = [(at, mapping(entry)) for at, entry in entries(kustomization, "configMapGenerator")]
-            own |= {text(generator.get("name")) for _, generator in generators if _creates(generator)}
-            for at, generator in generators:
-                name = text(generator.get("name"))
+            own |= {name for _, generator, name in kustomization.generators if _creates(generator)}
+            for at, generator, name in kustomization.generators:
                 if not _creates(generator) and name not in own:
-                    yield at / "behavior", name
-            for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-                target = mapping(mapping(entry).get("target"))
+                    yield changed_content(at / "behavior", name)
+            for at, _, target in kustomization.patches:
                 name = text(target.get("name"))
-                if target.get("kind") == "ConfigMap" and name not in own and _may_be_generated(name):
-                    yield at / "target", name
+                # A target's name is a regular expression, which may match that of a generated ConfigMap.
+                may_match = not re.fullmatch("[a-z0-9-]+", name) or name.startswith("gpuplan-")
+                if target.get("kind") == "ConfigMap" and name not in own and may_match:
+                    yield changed_content(at / "target", name)
     for found in files.of_kind("ConfigMap"):
         if found.stage == Stage.GPU_OPERATOR and found.is_patch and found.name and found.name not in own:
-            yield found.place("metadata", "name"), found.name
-
-
-def _may_be_generated(name: str) -> bool:
-    """Whether the name in a target, a regular expression, may match that of a generated ConfigMap."""
-    return not re.fullmatch("[a-z0-9-]+", name) or name.startswith("gpuplan-")
+            yield changed_content(found.place("metadata", "name"), found.name)
 
 
 def _creates(generator: Mapping[str, object]) -> bool:
@@ -461,18 +409,18 @@ def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write `options: {disableNameSuffixHash: true}`, or teach kustomize the field under `configurations`.
     """
-    files = read(plan)
-    used = dict(_config_names(files))
-    used.update(
-        (name, plan.cluster.gpu_operator.at / "values") for name in _names_in(plan.cluster.gpu_operator.spec.values)
-    )
+    files, operator = read(plan), plan.cluster.gpu_operator
+    used = {
+        name: found.place("spec", part, "config", "name")
+        for found in files.of_kind("ClusterPolicy")
+        for part, name in _config_names(found.body.get("spec"))
+    }
+    used |= {name: operator.at / "values" for _, name in _config_names(operator.spec.values)}
     for kustomization in files.kustomizations:
         keeps_names = mapping(kustomization.body.get("generatorOptions")).get("disableNameSuffixHash") is True
         if keeps_names or kustomization.body.get("configurations"):
             continue
-        for at, entry in entries(kustomization, "configMapGenerator"):
-            generator = mapping(entry)
-            name = text(generator.get("name"))
+        for at, generator, name in kustomization.generators:
             if name in used and mapping(generator.get("options")).get("disableNameSuffixHash") is not True:
                 yield Finding(
                     at / "name",
@@ -483,18 +431,11 @@ def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _config_names(files: HandFiles) -> Iterator[tuple[str, Origin]]:
-    """The ConfigMaps that hand-written ClusterPolicies and patches of it name."""
-    for found in files.of_kind("ClusterPolicy"):
-        for part, value in mapping(found.body.get("spec")).items():
-            name = text(mapping(mapping(value).get("config")).get("name"))
-            if name:
-                yield name, found.place("spec", part, "config", "name")
-
-
-def _names_in(values: Mapping[str, object]) -> Iterator[str]:
-    for value in values.values():
-        yield from filter(None, [text(mapping(mapping(value).get("config")).get("name"))])
+def _config_names(values: object) -> Iterator[tuple[str, str]]:
+    """The ConfigMaps that the parts of a ClusterPolicy or of Helm values name, with the part."""
+    for part, value in mapping(values).items():
+        if name := text(value_at(value, ("config", "name"))):
+            yield part, name
 
 
 @check("GPU647", "component-adds-objects-to-all")
@@ -510,25 +451,19 @@ def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
     Use `patches` there, which change what each folder has, and add objects in `namespaces/<namespace>/` or
     `partitions/<pool>/`.
     """
-    for kustomization, key, names in added_to_all(plan):
-        stage = kustomization.stage
-        yield Finding(
-            (kustomization.at / key).key,
-            f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
-            label=f"in {listing(names, 3)}",
-            notes=("kustomize refuses two objects of one kind, namespace and name",),
-            help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
-        )
-
-
-def added_to_all(plan: Plan) -> Iterator[tuple[Kustomization, str, list[str]]]:
-    """The Components that add objects to several folders, by which field, and the folders."""
     stages = {item.folder: item.stage for item in plan.components if item.part is None}
     for kustomization in read(plan).kustomizations:
-        names = _included_by(plan, stages.get(kustomization.folder, ""))
+        stage = stages.get(kustomization.folder, "")
+        names = _included_by(plan, stage)
         for key in ("resources", "configMapGenerator", "secretGenerator") if len(names) > 1 else ():
             if kustomization.body.get(key):
-                yield kustomization, key, names
+                yield Finding(
+                    (kustomization.at / key).key,
+                    f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
+                    label=f"in {listing(names, 3)}",
+                    notes=("kustomize refuses two objects of one kind, namespace and name",),
+                    help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
+                )
 
 
 _WORDS_FOR_PARTS = {
@@ -547,4 +482,4 @@ def _included_by(plan: Plan, stage: str) -> list[str]:
         return sorted({queue.pool.name for queue in queues(plan)})
     if stage == Stage.WORKLOADS:
         return sorted({workload.namespace for workload in plan.workloads})
-    return _parts(plan, stage) if stage in _WORDS_FOR_PARTS else []
+    return parts_of(plan, Stage(stage)) if stage in _WORDS_FOR_PARTS else []

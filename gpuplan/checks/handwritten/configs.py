@@ -8,15 +8,21 @@ from dataclasses import replace
 
 from gpuplan.catalog import load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem, find_problems
-from gpuplan.checks.handwritten.reading import KUSTOMIZATION_FILES, HandFiles, mapping, read_text, sequence, text
+from gpuplan.checks.handwritten.reading import (
+    KUSTOMIZATION_FILES,
+    HandFiles,
+    mapping,
+    read_text,
+    sequence,
+    text,
+    value_at,
+)
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement import fits
 from gpuplan.policy.models import ClusterMigStrategy
 from gpuplan.values import Value
-
-MOST_MPS_CLIENTS = 48
 
 LABEL_VALUE = regex(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _MARKS = ("mig-configs", "sharing", "migStrategy")
@@ -30,8 +36,17 @@ class _Config(Value):
     key: str = ""
     is_inline: bool = False
 
-    def place(self, route: Path) -> Origin:
-        return self.at if self.is_inline else self.at / route
+    @property
+    def is_plugins(self) -> bool:
+        sharing, flags = mapping(self.body.get("sharing")), mapping(self.body.get("flags"))
+        return "migStrategy" in flags or "timeSlicing" in sharing or "mps" in sharing
+
+    def findings(self, problems: Iterable[Problem], fact: str) -> Iterator[Finding]:
+        for problem in problems:
+            if self.is_inline:
+                yield problem.found(self.at, fact, self.key)
+            else:
+                yield problem.found(self.at / problem.route, fact)
 
 
 def _configs(files: HandFiles) -> Iterator[_Config]:
@@ -43,8 +58,8 @@ def _configs(files: HandFiles) -> Iterator[_Config]:
             if isinstance(value, str) and any(mark in value for mark in _MARKS):
                 for body in read_text(value):
                     file = next((item for item in alone if item.body == body), None)
-                    inline = _Config(found.place("data", key), mapping(body), key, is_inline=True)
-                    yield replace(file, key=key) if file else inline
+                    at = found.place("data", key)
+                    yield replace(file, key=key) if file else _Config(at, mapping(body), key, is_inline=True)
 
 
 def _files_alone(files: HandFiles) -> Iterator[_Config]:
@@ -56,16 +71,10 @@ def _files_alone(files: HandFiles) -> Iterator[_Config]:
                     yield _Config(at, body)
 
 
-def _findings(config: _Config, problems: Iterable[Problem], fact: str) -> Iterator[Finding]:
-    for problem in problems:
-        where = f"`{config.key}`: " if config.is_inline else ""
-        place = config.place(problem.route)
-        yield Finding(place, where + problem.message, label=problem.label, notes=(fact,), help=problem.help)
-
-
-def _strategy(files: HandFiles) -> ClusterMigStrategy:
-    """The cluster's, which each file may have where there is no cluster."""
-    return files.plan.cluster.gpu_operator.spec.mig_strategy if files.plan else ClusterMigStrategy.PER_POOL
+def _plugins(files: HandFiles) -> Iterator[tuple[_Config, ClusterMigStrategy]]:
+    """Files of the device plugin, with the cluster's strategy, which each may have for itself where there is none."""
+    strategy = files.plan.cluster.gpu_operator.spec.mig_strategy if files.plan else ClusterMigStrategy.PER_POOL
+    return ((config, strategy) for config in _configs(files) if config.is_plugins)
 
 
 # --- The device plugin -------------------------------------------------------------------------------------------
@@ -84,60 +93,27 @@ def device_plugin_config_refused(files: HandFiles) -> Iterator[Finding]:
     Describe the pool in the policy. Where an entry must be written by hand, switch sharing off by leaving `sharing`
     out.
     """
-    for config in _configs(files):
-        if _is_plugin(config.body):
-            problems = plugin_errors(config.body, _strategy(files))
-            yield from _findings(config, problems, "nodes with this entry hand out no GPUs")
-
-
-def _is_plugin(body: Mapping[str, object]) -> bool:
-    return any(name in mapping(body.get("sharing")) for name in _METHODS) or "migStrategy" in mapping(body.get("flags"))
-
-
-_METHODS = ("timeSlicing", "mps")
-
-
-def _methods(body: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
-    """What shares GPUs; `mps` may be null, which `timeSlicing` may not."""
-    sharing = mapping(body.get("sharing"))
-    return {
-        name: mapping(sharing[name])
-        for name in _METHODS
-        if name in sharing and not (name == "mps" and sharing[name] is None)
-    }
+    for config, strategy in _plugins(files):
+        problems = plugin_errors(config.body, strategy)
+        yield from config.findings(problems, "nodes with this entry hand out no GPUs")
 
 
 def plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
+    """What the device plugin refuses; the file's own strategy counts where the cluster leaves it to each pool."""
     yield from find_problems("device-plugin", body)
-    yield from _strategy_errors(body, overriding)
-    for index, resource in enumerate(sequence(_methods(body).get("mps", {}).get("resources"))):
-        yield from _mps_errors(("sharing", "mps", "resources", index), mapping(resource))
-
-
-def _strategy_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
-    """The file's strategy counts where the cluster leaves it to each pool."""
-    own = mapping(body.get("flags")).get("migStrategy")
+    own = value_at(body, ("flags", "migStrategy"))
     is_own = overriding is ClusterMigStrategy.PER_POOL
     if is_own and isinstance(own, str) and own not in ("none", "single", "mixed"):
         message = f"the device plugin knows no MIG strategy `{own}`"
         yield Problem(("flags", "migStrategy"), message, "unknown", "write `none`, `single` or `mixed`")
-    if "mps" in _methods(body) and (own if is_own else overriding) == ClusterMigStrategy.MIXED:
+    has_mps = value_at(body, ("sharing", "mps")) is not None
+    if has_mps and (own if is_own else overriding) == ClusterMigStrategy.MIXED:
         message = "the device plugin refuses MPS with the MIG strategy `mixed`"
         if is_own:
             yield Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
         else:
             help_ = "use `timeSlicing`, or write `gpuOperator.migStrategy: perPool` in the Cluster"
             yield Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
-
-
-def _mps_errors(route: Path, resource: Mapping[str, object]) -> Iterator[Problem]:
-    name, replicas = text(resource.get("name")), resource.get("replicas")
-    if isinstance(replicas, int) and replicas > MOST_MPS_CLIENTS:
-        message = f"MPS divides a GPU among at most {MOST_MPS_CLIENTS}"
-        help_ = f"write {MOST_MPS_CLIENTS} or less, on GPUs before compute capability 7.5 at most 16"
-        yield Problem((*route, "replicas"), message, f"{replicas} clients", help_)
-    if name.startswith("nvidia.com/mig-"):
-        yield Problem((*route, "name"), "MPS does not share MIG devices", "whole GPUs only", "use `timeSlicing`")
 
 
 @check("GPU631", "device-plugin-config-ignored", Severity.WARNING)
@@ -154,45 +130,20 @@ def device_plugin_config_ignored(files: HandFiles) -> Iterator[Finding]:
     `renameByDefault` and `failRequestsGreaterThanOne` belong right under `timeSlicing` or `mps`. Sharing is the same
     for all GPUs of a node: GPUs to be shared in another way need another pool.
     """
-    for config in _configs(files):
-        if _is_plugin(config.body):
-            overriding = _strategy(files)
-            problems = (*_plugin_warnings(config.body), *_wrong_strategy(config.body, overriding))
-            yield from _findings(config, problems, "the device plugin starts without it")
-
-
-_METHOD_FIELDS = ("renameByDefault", "failRequestsGreaterThanOne")
-
-
-def _plugin_warnings(body: Mapping[str, object]) -> Iterator[Problem]:
-    methods = _methods(body)
-    refused = {problem.route for problem in find_problems("device-plugin", body)}
-    if len(methods) == 2:
-        yield Problem(("sharing", "timeSlicing"), "MPS wins over time-slicing", "ignored", "keep one of the two")
-    if "resources" in body:
-        yield Problem(("resources",), "`resources` is ignored", "resources cannot be named here", "remove it")
-    for name, method in methods.items():
-        for index, resource in enumerate(sequence(method.get("resources"))):
-            fields = mapping(resource)
-            route = ("sharing", name, "resources", index)
-            if "rename" in fields and (*route, "rename") not in refused:
-                help_ = f"write `renameByDefault: true` right under `{name}`: the resource is then named `.shared`"
-                yield Problem((*route, "rename"), "`rename` is ignored", "not supported", help_)
-            if fields.get("devices", "all") != "all" and (*route, "devices") not in refused:
-                help_ = "remove it; GPUs to be shared in another way need another pool"
-                yield Problem((*route, "devices"), "`devices` is ignored: all GPUs are shared", "not supported", help_)
-            yield from _misplaced(fields, route, name)
-    yield from _misplaced(mapping(body.get("flags")), ("flags",), "timeSlicing")
-    yield from _misplaced(mapping(body.get("sharing")), ("sharing",), "timeSlicing")
+    for config, strategy in _plugins(files):
+        refused = {problem.route for problem in find_problems("device-plugin", config.body)}
+        ignored = (item for item in find_problems("device-plugin-ignored", config.body) if item.route not in refused)
+        problems = (*ignored, *_wrong_strategy(config.body, strategy))
+        yield from config.findings(problems, "the device plugin starts without it")
 
 
 def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     """MIG devices that are to be shared by a name that they have under another strategy."""
-    own = text(mapping(body.get("flags")).get("migStrategy")) or ClusterMigStrategy.NONE.value
+    own = text(value_at(body, ("flags", "migStrategy"))) or ClusterMigStrategy.NONE.value
     strategy = own if overriding is ClusterMigStrategy.PER_POOL else overriding.value
     if strategy == ClusterMigStrategy.MIXED:
         return
-    for index, resource in enumerate(sequence(_methods(body).get("timeSlicing", {}).get("resources"))):
+    for index, resource in enumerate(sequence(value_at(body, ("sharing", "timeSlicing", "resources")))):
         name = text(mapping(resource).get("name"))
         if name.removeprefix("nvidia.com/").startswith("mig-"):
             yield Problem(
@@ -201,12 +152,6 @@ def _wrong_strategy(body: Mapping[str, object], overriding: ClusterMigStrategy) 
                 "matches nothing",
                 "write `nvidia.com/gpu`" if strategy == "single" else "write `flags: {migStrategy: mixed}` in the file",
             )
-
-
-def _misplaced(fields: Mapping[str, object], route: Path, method: str) -> Iterator[Problem]:
-    for name in _METHOD_FIELDS:
-        if name in fields:
-            yield Problem((*route, name), f"`{name}` is ignored here", "wrong place", f"move it right under `{method}`")
 
 
 # --- The MIG manager ---------------------------------------------------------------------------------------------
@@ -226,9 +171,8 @@ def mig_config_refused(files: HandFiles) -> Iterator[Finding]:
     """
     for config in _configs(files):
         if "mig-configs" in config.body:
-            yield from _findings(
-                config, _mig_errors(config.body), "one bad entry fails the file, and with it all nodes"
-            )
+            problems = _mig_errors(config.body)
+            yield from config.findings(problems, "one bad entry fails the file, and with it all nodes")
 
 
 def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
@@ -333,8 +277,8 @@ def mig_config_incomplete(files: HandFiles) -> Iterator[Finding]:
     """
     for config in _configs(files):
         if "mig-configs" in config.body:
-            yield from _findings(
-                config, _mig_gaps(config), "this file replaces the one that the MIG manager makes itself"
+            yield from config.findings(
+                _mig_gaps(config), "this file replaces the one that the MIG manager makes itself"
             )
 
 

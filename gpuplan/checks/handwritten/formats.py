@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.checks.wording import in_yaml
-from gpuplan.diagnostics import Path
+from gpuplan.diagnostics import Finding, Origin, Path
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
@@ -27,6 +27,11 @@ class Problem(NamedTuple):
     message: str
     label: str
     help: str
+
+    def found(self, at: Origin, fact: str, key: str = "") -> Finding:
+        """It as a finding, with what follows of it; ``key`` is where it is in a place that is no more exact."""
+        message = f"`{key}`: {self.message}" if key else self.message
+        return Finding(at, message, label=self.label, notes=(fact,), help=self.help)
 
 
 def find_problems(name: str, value: object) -> tuple[Problem, ...]:

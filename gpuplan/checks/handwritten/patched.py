@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import NamedTuple
 
 from gpuplan.checks.handwritten.components import (
-    added_to_all,
     changed_content,
-    changed_contents,
+    component_adds_objects_to_all,
     content_under_old_name,
-    contradictions,
+    contradicted,
     decided_fields,
     origin_of,
-    transformers,
+    transformer_reaches_generated_objects,
 )
 from gpuplan.checks.handwritten.reading import (
     HandFiles,
     Kustomization,
     Object,
-    entries,
     inside,
     mapping,
     read,
@@ -32,17 +31,10 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import in_yaml
-from gpuplan.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.diagnostics import Family, Finding, Origin, Path, Severity
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    POOL_LABEL,
-    Component,
-    Plan,
-    Stage,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Component, Plan, Stage
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
 from gpuplan.values import Value
 from gpuplan.wording import closest, listing, misspelling
@@ -68,19 +60,45 @@ class Folder(Value):
         return {manifest.identity: manifest for manifest in self.after or ()}
 
     @cached_property
-    def changed(self) -> tuple[tuple[Manifest, Manifest], ...]:
-        """The generated objects that are no longer what they were, before and after."""
-        pairs = ((before, self.built.get(identity)) for identity, before in self.generated.items())
-        return tuple((before, after) for before, after in pairs if after and _plain(before.body) != after.body)
+    def changed(self) -> Mapping[Identity, Mapping[str, object]]:
+        """The generated objects that are no longer what they were: what they were, as plain data."""
+        kept = {identity: _plain(before.body) for identity, before in self.generated.items() if identity in self.built}
+        return {identity: body for identity, body in kept.items() if body != self.built[identity].body}
 
     def holds(self, at: Origin) -> bool:
         """Whether a place is in a file of its Components."""
         path = at.locate().file.path
         return any(path.startswith(f"{component.folder}/") for component in self.components)
 
-    @property
-    def added(self) -> tuple[Manifest, ...]:
-        return tuple(manifest for identity, manifest in self.built.items() if identity not in self.generated)
+
+class Change(NamedTuple):
+    """A generated object as it was, in plain data, and as kustomize built it; what changed it is at ``home``."""
+
+    folder: Folder
+    identity: Identity
+    old: Mapping[str, object]
+    new: Mapping[str, object]
+    home: Object
+
+    def lost(
+        self,
+        route: Path,
+        field: str,
+        old: object,
+        new: object,
+        help_: str,
+        *notes: str,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """A field is gone, or has another value than the policy says."""
+        return Finding(
+            self.home.place(*route),
+            f"generated {self.identity} {'loses' if new is None else 'gets another'} `{field}`",
+            label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
+            notes=notes,
+            help=help_,
+            severity=severity,
+        )
 
 
 class Patched(Value):
@@ -101,39 +119,42 @@ class Patched(Value):
     def built_folders(self) -> Iterator[Folder]:
         return (folder for folder in self.folders if folder.after is not None)
 
-    def changed(self, *kinds: str) -> Iterator[tuple[Folder, Manifest, Manifest]]:
-        """The generated objects of some kinds, or all, that are no longer what they were, before and after."""
+    def changed(self, *kinds: str) -> Iterator[Change]:
+        """The generated objects of some kinds, or all, that are no longer what they were."""
         for folder in self.built_folders:
-            for before, after in folder.changed:
-                if not kinds or before.kind in kinds:
-                    yield folder, before, after
-
-    def place(self, folder: Folder, identity: Identity, *route: str | int) -> Origin:
-        """Where a folder's Components add or change an object; the last Component as such where that cannot be told."""
-        return self._home(folder, identity).place(*route)
+            for identity, old in folder.changed.items():
+                if not kinds or identity.kind in kinds:
+                    yield Change(folder, identity, old, folder.built[identity].body, self.home(folder, identity))
 
     def results(self) -> Iterator[tuple[Folder, Manifest, Object]]:
         """The objects of built folders that are not as gpuplan generated them."""
         for folder in self.built_folders:
-            for before, after in folder.changed:
-                manifest = replace(after, is_partial=before.is_partial)
-                yield folder, manifest, self._made(folder, manifest, _plain(before.body))
-            for manifest in folder.added:
-                yield folder, replace(manifest, is_partial=_is_partial(manifest)), self._made(folder, manifest, None)
+            for identity, after in folder.built.items():
+                before = folder.generated.get(identity)
+                if before is None or identity in folder.changed:
+                    is_partial = before.is_partial if before else _is_partial(after)
+                    made = replace(
+                        self.home(folder, identity),
+                        body=after.body,
+                        is_patch=before is not None,
+                        parts=self.parts(folder, identity),
+                        before=folder.changed.get(identity),
+                    )
+                    yield folder, replace(after, is_partial=is_partial), made
 
-    def _made(self, folder: Folder, manifest: Manifest, before: Mapping[str, object] | None) -> Object:
-        """An object as kustomize built it, with the parts of files that it was made of."""
-        identity = manifest.identity
-        aimed = (item for item in self.files.objects if item.target and selects(item.target, identity))
-        parts = (*self._named(folder, identity), *(item for item in aimed if folder.holds(item.at)))
-        home = self._home(folder, identity)
-        return replace(home, body=manifest.body, is_patch=before is not None, parts=parts, before=before)
+    def place(self, folder: Folder, identity: Identity, *route: str | int) -> Origin:
+        """Where a folder's Components add or change an object; the last Component as such where that cannot be told."""
+        return self.home(folder, identity).place(*route)
 
-    def _home(self, folder: Folder, identity: Identity) -> Object:
+    def home(self, folder: Folder, identity: Identity) -> Object:
         """The part of a file that is about an object, or else the patch that is for it as such."""
-        named = next(self._named(folder, identity), None)
-        at = named.at if named else next(self._patches(folder, identity), origin_of(folder.components[-1]))
-        return named or Object(at, {}, "", "", is_inline=True)
+        at = next(self._patches(folder, identity), origin_of(folder.components[-1]))
+        return next(self._named(folder, identity), None) or Object(at, {}, "", "", is_inline=True)
+
+    def parts(self, folder: Folder, identity: Identity) -> tuple[Object, ...]:
+        """The parts of files that an object is made of."""
+        aimed = (item for item in self.files.objects if item.target and selects(item.target, identity))
+        return (*self._named(folder, identity), *(item for item in aimed if folder.holds(item.at)))
 
     def _named(self, folder: Folder, identity: Identity) -> Iterator[Object]:
         found = self._objects_by_name.get((identity.kind, identity.name), ())
@@ -148,10 +169,13 @@ class Patched(Value):
 
     def _patches(self, folder: Folder, identity: Identity) -> Iterator[Origin]:
         for kustomization in self.files.kustomizations:
-            for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-                target = mapping(mapping(entry).get("target"))
+            for at, _, target in kustomization.patches:
                 if target and selects(target, identity) and folder.holds(at):
                     yield at
+
+    def told(self, earlier: Check[Plan]) -> set[str]:
+        """The Components in whose files a check has found something: what comes of it is not told as well."""
+        return {self.component_of(finding.at) for finding in earlier.find(self.plan)}
 
     def component_of(self, at: Origin) -> str:
         """The folder of the innermost Component that a place is in."""
@@ -208,7 +232,7 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Put the object into one Component: of one namespace, of one pool, or of the stage `workloads`.
     """
-    told = {kustomization.folder for kustomization, *_ in added_to_all(patched.plan)}
+    told = patched.told(component_adds_objects_to_all)
     homes: dict[Identity, list[Folder]] = {}
     for folder in patched.folders:
         for identity in folder.generated if folder.after is None else folder.built:
@@ -246,7 +270,7 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
     """
-    told = {kustomization.folder for kustomization, _ in transformers(patched.plan)}
+    told = patched.told(transformer_reaches_generated_objects)
     for folder in patched.built_folders:
         for identity in folder.generated:
             at = patched.place(folder, identity) if identity not in folder.built else None
@@ -285,21 +309,22 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Repeat the generated options in the patch, and add your own to them.
     """
-    for folder, before, after in patched.changed():
-        old, new = (mapping(item.body["metadata"].get("annotations")) for item in (before, after))
-        options = _lost_options(text(old.get(SYNC_OPTIONS)), text(new.get(SYNC_OPTIONS)))
-        lost = [(SYNC_OPTIONS, option) for option in options]
+    for _, identity, before, after, home in patched.changed():
+        old, new = (inside(body, "metadata", "annotations") for body in (before, after))
+        lost = [
+            (SYNC_OPTIONS, option) for option in _lost_options(text(old.get(SYNC_OPTIONS)), text(new.get(SYNC_OPTIONS)))
+        ]
         lost += [
             (key, f"{key}: {old[key]}") for key in (FLUX_PRUNE, FLUX_SSA) if key in old and new.get(key) != old[key]
         ]
         if lost:
             yield Finding(
-                patched.place(folder, before.identity, "metadata", "annotations", lost[0][0]),
-                f"generated {before.identity} loses its protection {listing([what for _, what in lost])}",
+                home.place("metadata", "annotations", lost[0][0]),
+                f"generated {identity} loses its protection {listing([what for _, what in lost])}",
                 label="weaker than generated",
                 notes=(f"the generated options are `{old[SYNC_OPTIONS]}`",) if SYNC_OPTIONS in old else (),
                 help="repeat the generated options in the patch",
-                severity=Severity.ERROR if before.kind == "Node" else None,
+                severity=Severity.ERROR if identity.kind == "Node" else None,
             )
 
 
@@ -315,9 +340,6 @@ def _lost_options(old: str, new: str) -> Iterator[str]:
 def _options(written: str) -> dict[str, str]:
     return dict(option.strip().partition("=")[::2] for option in written.split(",") if option.strip())
 
-
-_Place = Callable[..., Origin]
-"""Where an object has what is at a route."""
 
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
@@ -338,18 +360,25 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Change the pool in the policy: `sharing`, `nodeLabels`, `taints`, `nodes`. More labels can be patched in.
     """
-    for folder, before, after in patched.changed("Node", "NodeFeatureRule"):
-        place = partial(patched.place, folder, before.identity)
-        old, new = _labels(before), _labels(after)
+    for change in patched.changed("Node", "NodeFeatureRule"):
+        _, identity, before, after, home = change
+        old, new = _labels(identity, before), _labels(identity, after)
         for key, value in old.items():
             if new.get(key) != value:
-                yield _changed_label(place, before, key, value, new.get(key))
+                where = ("metadata", "labels") if identity.kind == "Node" else ("spec", "rules", 0, "labels")
+                disturbs = ("the GPU Operator repartitions a node when this label changes or goes",)
+                notes, severity = (
+                    disturbs if key == MIG_CONFIG_LABEL else (),
+                    None if key in _SWITCHES else Severity.WARNING,
+                )
+                help_ = "change the pool in the policy instead"
+                yield change.lost((*where, key), key, value, new.get(key), help_, *notes, severity=severity)
         for part, what, field in _OTHER_PARTS:
-            planned, found = ([mapping(rule).get(part) for rule in _rules(item)] for item in (before, after))
+            planned, found = ([mapping(rule).get(part) for rule in _rules(body)] for body in (before, after))
             if planned != found:
                 yield Finding(
-                    place("spec", "rules"),
-                    f"generated {before.identity} has {what} than planned",
+                    home.place("spec", "rules"),
+                    f"generated {identity} has {what} than planned",
                     label="changed here",
                     notes=("the plan follows what the policy says of the pool",),
                     help=f"change `{field}` of the pool instead",
@@ -357,27 +386,14 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
                 )
 
 
-def _changed_label(place: _Place, before: Manifest, key: str, old: object, new: object) -> Finding:
-    route = ("metadata", "labels", key) if before.kind == "Node" else ("spec", "rules", 0, "labels", key)
-    disturbs = key == MIG_CONFIG_LABEL
-    return Finding(
-        place(*route),
-        f"generated {before.identity} {'loses' if new is None else 'gets another'} `{key}`",
-        label=f"`{key}` is gone" if new is None else f"`{key}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
-        notes=("the GPU Operator repartitions a node when this label changes or goes",) if disturbs else (),
-        help="change the pool in the policy instead",
-        severity=None if key in _SWITCHES else Severity.WARNING,
-    )
+def _rules(body: Mapping[str, object]) -> Sequence[object]:
+    return sequence(value_at(body, ("spec", "rules")))
 
 
-def _rules(manifest: Manifest) -> list[object]:
-    return list(sequence(value_at(_plain(manifest.body), ("spec", "rules"))))
-
-
-def _labels(manifest: Manifest) -> dict[str, object]:
-    if manifest.kind == "Node":
-        return dict(mapping(manifest.body["metadata"].get("labels")))
-    return {key: value for rule in _rules(manifest) for key, value in mapping(mapping(rule).get("labels")).items()}
+def _labels(identity: Identity, body: Mapping[str, object]) -> Mapping[str, object]:
+    if identity.kind == "Node":
+        return inside(body, "metadata", "labels")
+    return {key: value for rule in _rules(body) for key, value in mapping(mapping(rule).get("labels")).items()}
 
 
 @check("GPU687", "quota-changed", Severity.WARNING, family=Family.OBJECTS)
@@ -396,31 +412,24 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
     Change the tenant: `quotas`, `priorityClasses`, `allow`. Where it is meant, ignore the finding with a comment that
     says why.
     """
-    for folder, before, after in patched.changed("ResourceQuota"):
-        old, new = inside(before.body, "spec", "hard"), inside(after.body, "spec", "hard")
+    for change in patched.changed("ResourceQuota"):
+        old, new = inside(change.old, "spec", "hard"), inside(change.new, "spec", "hard")
         for key, value in old.items():
             if str(new.get(key)) != str(value):
-                yield Finding(
-                    patched.place(folder, before.identity, "spec", "hard", key),
-                    f"generated {before.identity} {'loses' if key not in new else 'gets another'} `{key}`",
-                    label=f"`{key}` is gone"
-                    if key not in new
-                    else f"`{key}: {in_yaml(new[key])}` instead of `{in_yaml(value)}`",
-                    notes=("the number is the tenant's by the policy, and counted in no other",),
-                    help="change `quotas` of the tenant instead",
-                )
-    for folder, before, after in patched.changed():
-        field = assume_kind(before.identity.group, before.kind).admits_by
-        if not field:
+                help_ = "change `quotas` of the tenant instead"
+                note = "the number is the tenant's by the policy, and counted in no other"
+                yield change.lost(("spec", "hard", key), key, value, new.get(key), help_, note)
+    for folder, identity, before, after, home in patched.changed():
+        field = assume_kind(identity.group, identity.kind).admits_by
+        is_map = identity.kind == "ConfigMap"
+        if not field or (is_map and not folder.path.startswith(f"{Stage.NAMESPACES}/")):
             continue
-        if before.kind == "ConfigMap" and not folder.path.startswith(f"{Stage.NAMESPACES}/"):
-            continue
-        old, new = inside(_plain(before.body), field), inside(after.body, field)
-        for key in old if before.kind == "ConfigMap" else sorted({*old, *new}):
+        old, new = inside(before, field), inside(after, field)
+        for key in old if is_map else sorted({*old, *new}):
             if not _keeps(key, old.get(key), new.get(key)):
                 yield Finding(
-                    patched.place(folder, before.identity, field, key),
-                    f"generated {before.identity} {'loses' if key not in new else 'gets other'} `{key}`",
+                    home.place(field, key),
+                    f"generated {identity} {'loses' if key not in new else 'gets other'} `{key}`",
                     label=f"`{key}` is not what the policy says",
                     notes=("what a tenant may use follows from the policy",),
                     help="change the tenant instead",
@@ -449,47 +458,33 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy: `migStrategy` in the cluster, layouts and pools.
     """
-    told = {(patched.component_of(found.at), route) for found, route in contradictions(patched.plan)}
+    for change in patched.changed("ClusterPolicy"):
+        yield from _contradictions(patched, change)
     for folder in patched.built_folders:
-        maps = {item.name for item in folder.built if item.kind == "ConfigMap"}
-        for identity, before in folder.generated.items():
-            after = folder.built.get(identity)
-            if identity.kind == "ClusterPolicy" and after is not None:
-                place = partial(patched.place, folder, identity)
-                known = {route for home, route in told if home == patched.component_of(place())}
-                yield from _contradictions(patched.plan, before, after, place, known)
-                yield from _missing_maps(folder, after, maps, place)
+        missing = {item.name for item in folder.generated.keys() - folder.built.keys() if item.kind == "ConfigMap"}
+        for identity, manifest in folder.built.items() if missing else ():
+            for part in ("migManager", "devicePlugin", "dcgmExporter") if identity.kind == "ClusterPolicy" else ():
+                route = ("spec", part, "config", "name")
+                name = text(value_at(manifest.body, route))
+                if name in missing:
+                    yield Finding(
+                        patched.place(folder, identity, *route),
+                        f"{identity} names ConfigMap `{name}`, which is no longer in `{folder.path}`",
+                        label="removed or renamed by a Component",
+                        help=f"leave ConfigMap `{name}` as it is",
+                    )
 
 
-def _contradictions(
-    plan: Plan, before: Manifest, after: Manifest, place: _Place, known: Collection[tuple[str, ...]]
-) -> Iterator[Finding]:
+def _contradictions(patched: Patched, change: Change) -> Iterator[Finding]:
     """Fields that were decided and are no more so, but for those of which a patch itself says it."""
-    for route in decided_fields(plan):
-        old, new = (value_at(item.body, ("spec", *route)) for item in (before, after))
-        if old is not None and old != new and route not in known:
-            field = ".".join(route)
-            yield Finding(
-                place("spec", *route),
-                f"generated {before.identity} {'loses' if new is None else 'gets another'} `{field}`",
-                label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
-                notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
-                help="leave it out of the patch",
-            )
-
-
-def _missing_maps(folder: Folder, after: Manifest, maps: set[str], place: _Place) -> Iterator[Finding]:
-    generated = {item.name for item in folder.generated if item.kind == "ConfigMap"}
-    for part in ("migManager", "devicePlugin", "dcgmExporter"):
-        route = (part, "config", "name")
-        name = text(value_at(after.body, ("spec", *route)))
-        if name in generated - maps:
-            yield Finding(
-                place("spec", *route),
-                f"{after.identity} names ConfigMap `{name}`, which is no longer in `{folder.path}`",
-                label="removed or renamed by a Component",
-                help=f"leave ConfigMap `{name}` as it is",
-            )
+    parts = patched.parts(change.folder, change.identity)
+    told = {route for part in parts for route in contradicted(patched.plan, part)}
+    for route in decided_fields(patched.plan):
+        path: Path = ("spec", *route)
+        old, new = value_at(change.old, path), value_at(change.new, path)
+        if old is not None and old != new and route not in told:
+            note = "it follows from the pools, their layouts and the cluster's `migStrategy`"
+            yield change.lost(path, ".".join(route), old, new, "leave it out of the patch", note)
 
 
 @check("GPU689", "patch-matches-nothing", Severity.WARNING, family=Family.OBJECTS)
@@ -507,13 +502,10 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
     """
     for kustomization in patched.files.kustomizations:
         known = _within_reach(patched, kustomization) if kustomization.is_component else None
-        if known is None:
-            continue
-        for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-            target = mapping(mapping(entry).get("target"))
-            if target and not any(selects(target, identity) for identity in known):
-                kinds = sorted({item.kind for item in known})
-                names = sorted({item.name for item in known if item.kind == text(target.get("kind"))})
+        for at, _, target in kustomization.patches if known is not None else ():
+            if target and not any(selects(target, identity) for identity in known or ()):
+                kinds = sorted({item.kind for item in known or ()})
+                names = sorted({item.name for item in known or () if item.kind == text(target.get("kind"))})
                 yield Finding(
                     at / "target",
                     "patch matches no object",
@@ -542,12 +534,12 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 
 
 def _content_changed(patched: Patched) -> Iterator[Finding]:
-    told = {patched.component_of(at) for at, _ in changed_contents(patched.plan)}
-    for folder, before, after in patched.changed("ConfigMap"):
-        at = patched.place(folder, before.identity, "data")
+    told = patched.told(content_under_old_name)
+    for folder, identity, before, after, home in patched.changed("ConfigMap"):
+        at = home.place("data")
         is_said = folder.path != Stage.GPU_OPERATOR or patched.component_of(at) in told
-        if not is_said and _plain(before.body).get("data") != after.body.get("data"):
-            yield changed_content(at, before.name)
+        if not is_said and before.get("data") != after.get("data"):
+            yield changed_content(at, identity.name)
 
 
 content_changed = Check(content_under_old_name.rule, _content_changed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from posixpath import dirname, normpath
 
 from gpuplan.diagnostics import Origin, Path
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import HandWritten, Plan
 from gpuplan.values import Value
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
@@ -25,6 +25,28 @@ class Kustomization(Value):
     @property
     def is_component(self) -> bool:
         return self.body.get("kind") == "Component"
+
+    def entries(self, *keys: str) -> Iterator[tuple[Origin, object]]:
+        """The entries of lists, with their places."""
+        for key in keys:
+            for index, entry in enumerate(sequence(self.body.get(key))):
+                yield self.at / key / index, entry
+
+    @property
+    def patches(self) -> Iterator[tuple[Origin, Mapping[str, object], Mapping[str, object]]]:
+        """The entries of patches with their places, and what they are for, as far as they say so."""
+        for at, entry in self.entries("patches", "patchesJson6902"):
+            yield at, mapping(entry), inside(mapping(entry), "target")
+
+    @property
+    def generators(self) -> Iterator[tuple[Origin, Mapping[str, object], str]]:
+        """What makes ConfigMaps, with its place and the name that it gives."""
+        for at, entry in self.entries("configMapGenerator"):
+            yield at, mapping(entry), text(mapping(entry).get("name"))
+
+    def path_of(self, path: str) -> str:
+        """A path that is written here, relative to the repository's root."""
+        return normpath(f"{self.folder}/{path}")
 
 
 class Object(Value):
@@ -118,10 +140,8 @@ class HandFiles(Value):
 
 def read(plan: Plan) -> HandFiles:
     """Sort the documents out. Bodies may have any shape: what fits nowhere is passed over."""
-    if not plan.hand_written:
-        return HandFiles(plan=plan)
     kustomizations: list[Kustomization] = []
-    files: list[tuple[str, str, Origin, object]] = []
+    others: list[tuple[str, HandWritten]] = []
     documents: dict[str, list[tuple[Origin, object]]] = {}
     for written in plan.hand_written:
         path = written.at.locate().file.path
@@ -129,23 +149,19 @@ def read(plan: Plan) -> HandFiles:
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))
         else:
-            files.append((path, written.stage, written.at, written.body))
-    targets = _patch_files(kustomizations)
-    objects = [item for file in files for item in _objects(*file, targets)]
-    objects += (item for kustomization in kustomizations for item in _inline_patches(kustomization))
+            others.append((path, written))
+    patches = [(kustomization, *patch) for kustomization in kustomizations for patch in _patches(kustomization)]
+    targets = {kustomization.path_of(path): target for kustomization, _, path, _, target in patches if path}
+    objects = [
+        *(item for path, written in others for item in _objects(written, path, targets.get(path))),
+        *(
+            item
+            for kustomization, at, _, patch, target in patches
+            for body in read_text(patch)
+            for item in _objects(HandWritten(kustomization.stage, at, body), "", target)
+        ),
+    ]
     return HandFiles(tuple(kustomizations), tuple(objects), documents, plan)
-
-
-def entries(kustomization: Kustomization, *keys: str) -> Iterator[tuple[Origin, object]]:
-    """The entries of lists in a kustomization, with their places."""
-    for key in keys:
-        for index, entry in enumerate(sequence(kustomization.body.get(key))):
-            yield kustomization.at / key / index, entry
-
-
-def path_in(kustomization: Kustomization, path: str) -> str:
-    """A path of a kustomization, relative to the repository's root."""
-    return normpath(f"{kustomization.folder}/{path}")
 
 
 # --- Patches -----------------------------------------------------------------------------------------------------
@@ -155,52 +171,35 @@ _Target = Mapping[str, object]
 """What a patch is for, as far as its entry says so."""
 
 
-def _patch_files(kustomizations: Iterable[Kustomization]) -> dict[str, _Target]:
-    """The files that are patches, with what they are to change."""
-    found: dict[str, _Target] = {}
-    for kustomization in kustomizations:
-        for _, entry in entries(kustomization, "patches", "patchesJson6902"):
-            path = text(mapping(entry).get("path"))
-            if path:
-                found[path_in(kustomization, path)] = mapping(mapping(entry).get("target"))
-        for _, entry in entries(kustomization, "patchesStrategicMerge"):
-            if isinstance(entry, str) and "\n" not in entry:
-                found[path_in(kustomization, entry)] = {}
-    return found
+def _patches(kustomization: Kustomization) -> Iterator[tuple[Origin, str, str, _Target]]:
+    """Where each patch is, as the path of a file or as a text, and its target."""
+    for at, entry, target in kustomization.patches:
+        yield at / "patch", text(entry.get("path")), text(entry.get("patch")), target
+    for at, patch in kustomization.entries("patchesStrategicMerge"):
+        written = text(patch)
+        yield (at, "", written, {}) if "\n" in written else (at, written, "", {})
 
 
-def _inline_patches(kustomization: Kustomization) -> Iterator[Object]:
-    for at, entry in entries(kustomization, "patches", "patchesJson6902"):
-        target = mapping(mapping(entry).get("target"))
-        for body in read_text(mapping(entry).get("patch")):
-            for item in _objects("", kustomization.stage, at / "patch", body, {"": target}):
-                yield replace(item, at=at / "patch", is_inline=True)
-    for at, entry in entries(kustomization, "patchesStrategicMerge"):
-        if isinstance(entry, str) and "\n" in entry:
-            for body in read_text(entry):
-                for item in _objects("", kustomization.stage, at, body, {"": {}}):
-                    yield replace(item, at=at, is_inline=True)
-
-
-def _objects(path: str, stage: str, at: Origin, body: object, targets: Mapping[str, _Target]) -> Iterator[Object]:
-    """The object of a document, those of a List, or the parts that a JSON patch sets."""
-    is_patch, target = path in targets, targets.get(path, {})
-    kind = text(target.get("kind"))
+def _objects(written: HandWritten, path: str, target: _Target | None) -> Iterator[Object]:
+    """The object of a document, those of a List, or the parts that a JSON patch sets; inside of a text without path."""
+    stage, at, body = written
+    is_patch, is_inline = target is not None, not path
+    meant = target or {}
+    kind = text(meant.get("kind"))
     if isinstance(body, list):
         for index, operation in enumerate(body):
             part = _part(mapping(operation), kind)
             if part is not None:
-                place = at if path == "" else at / index / "path"
-                yield Object(place, part, path, stage, is_patch=True, is_inline=True, target=target)
+                place = at if is_inline else at / index / "path"
+                yield Object(place, part, path, stage, is_patch=True, is_inline=True, target=meant)
         return
     found = mapping(body)
     if text(found.get("kind")) == "List":
         for index, item in enumerate(sequence(found.get("items"))):
-            yield Object(at / "items" / index, mapping(item), path, stage, is_patch)
-    elif "kind" in found:
-        yield Object(at, found, path, stage, is_patch, target=target)
-    elif is_patch:
-        yield Object(at, {**found, "kind": kind}, path, stage, is_patch, target=target)
+            place = at if is_inline else at / "items" / index
+            yield Object(place, mapping(item), path, stage, is_patch, is_inline)
+    elif is_patch or "kind" in found:
+        yield Object(at, {"kind": kind, **found}, path, stage, is_patch, is_inline, target=meant)
 
 
 def _part(operation: Mapping[str, object], kind: str) -> Mapping[str, object] | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from gpuplan.checks.handwritten.reading import Kustomization, mapping, path_in, read_text, sequence, text
+from gpuplan.checks.handwritten.reading import Kustomization, mapping, read_text, sequence, text
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.values import Value
@@ -49,15 +49,14 @@ class Files(Protocol):
 
 def references(kustomization: Kustomization, files: Files) -> Iterator[Reference]:
     """The paths that a kustomization names, itself or in what it configures plugins with."""
-    at, body = kustomization.at, kustomization.body
-    for name, read in _FIELDS.items():
-        for place, entry in _items(at, body, name):
-            yield from read(place, entry)
-    for place, value in _values(at, body, "openapi"):
-        yield from _path_of(place, value)
-    for name in _PLUGINS:
-        for place, entry in _items(at, body, name):
-            yield from _plugin(kustomization, place, text(entry), files)
+    yield from _named(kustomization.at, kustomization.body, _FIELDS)
+    for at, entry in _plugins(kustomization):
+        is_text = is_inline(entry)
+        if entry and (_ADDRESS.match(entry) or not is_text):
+            yield _path_or_folder(at, entry)
+        for place, body in _configurations(kustomization, at, entry, files):
+            for reference in _named(place, body, _CONFIGURED):
+                yield Reference(at, reference.value) if is_text else reference  # a text has no places of its own
 
 
 def charts(kustomization: Kustomization, files: Files) -> Iterator[tuple[Origin, str]]:
@@ -65,11 +64,10 @@ def charts(kustomization: Kustomization, files: Files) -> Iterator[tuple[Origin,
     for name in _CHARTS:
         for place, _ in _values(kustomization.at, kustomization.body, name):
             yield place.key, str(place.path[-1])
-    for name in _PLUGINS:
-        for place, entry in _items(kustomization.at, kustomization.body, name):
-            for at, body in _configurations(kustomization, place, text(entry), files):
-                if text(mapping(body).get("kind")) == "HelmChartInflationGenerator":
-                    yield at, "HelmChartInflationGenerator"
+    for place, entry in _plugins(kustomization):
+        for at, body in _configurations(kustomization, place, entry, files):
+            if text(mapping(body).get("kind")) == "HelmChartInflationGenerator":
+                yield at, "HelmChartInflationGenerator"
 
 
 def find_doubt(kustomization: Kustomization) -> str:
@@ -77,14 +75,11 @@ def find_doubt(kustomization: Kustomization) -> str:
 
     For systems where nothing keeps kustomize from a network: there, what is only most likely read right is not enough.
     """
-    for name in _PLUGINS:
-        for _, entry in _items(kustomization.at, kustomization.body, name):
-            if not is_inline(text(entry)):
-                return text(entry)
-    return next((item for item in _texts(kustomization.body) if _DOUBTFUL.search(item)), "")
+    files = (entry for _, entry in _plugins(kustomization) if not is_inline(entry))
+    return next(files, None) or next((item for item in texts(kustomization.body) if _DOUBTFUL.search(item)), "")
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts(value: object) -> Iterator[str]:
     """Every text inside of plain data, keys too."""
     waiting: list[object] = [value]
     while waiting:
@@ -103,11 +98,6 @@ def is_inline(value: str) -> bool:
     return bool(documents) and all("kind" in mapping(item) for item in documents)
 
 
-_FOLDERS = ("resources", "bases", "components")
-_CHARTS = ("helmCharts", "helmChartInflationGenerator")
-_PLUGINS = ("generators", "transformers", "validators")
-"""Their entries are the text of a configuration, a file with some, or a folder that builds some."""
-
 # Blanks and line ends around an address make it none for some releases, and are nothing that anybody means.
 _ADDRESS = regex(
     r"\s*(?:[a-z][a-z0-9+.-]*://|https?:|git@|git::"
@@ -121,84 +111,86 @@ _REPOSITORY = regex(
 _DOUBTFUL = regex(r"://|https?:|git::|@[^\s]*[:/]|\?(?:ref|version)=|\.git\b", re.IGNORECASE)
 
 
-# --- Fields, whose names Go's JSON reader takes in upper and lower case ------------------------------------------
+# --- Fields ------------------------------------------------------------------------------------------------------
 
 
-def _values(at: Origin, body: object, name: str) -> Iterator[tuple[Origin, object]]:
-    for key, value in mapping(body).items():
-        if key.casefold() == name.casefold():
-            yield at / key, value
+def _path(at: Origin, value: str) -> Reference:
+    return Reference(at, value)
 
 
-def _items(at: Origin, body: object, name: str) -> Iterator[tuple[Origin, object]]:
-    for place, value in _values(at, body, name):
-        for index, item in enumerate(sequence(value)):
-            yield place / index, item
+def _path_or_folder(at: Origin, value: str) -> Reference:
+    return Reference(at, value, may_be_folder=True)
 
 
-def _field(at: Origin, body: object, name: str) -> Iterator[Reference]:
-    for place, value in _values(at, body, name):
-        yield from _path(place, value)
-
-
-def _path(at: Origin, value: object) -> Iterator[Reference]:
-    if text(value):
-        yield Reference(at, text(value))
-
-
-def _path_or_folder(at: Origin, value: object) -> Iterator[Reference]:
-    if text(value):
-        yield Reference(at, text(value), may_be_folder=True)
-
-
-def _path_or_objects(at: Origin, value: object) -> Iterator[Reference]:
+def _path_or_objects(at: Origin, value: str) -> Reference | None:
     """A path, unless the text is objects; one that begins with an address is doubtful enough to be taken for one."""
-    if _ADDRESS.match(text(value)) or not is_inline(text(value)):
-        yield from _path(at, value)
+    return Reference(at, value) if _ADDRESS.match(value) or not is_inline(value) else None
 
 
-def _path_of(at: Origin, body: object) -> Iterator[Reference]:
-    yield from _field(at, body, "path")
+def _keyed_path(at: Origin, value: str) -> Reference:
+    """A file of a ConfigMap or Secret: a path, or `key=path`."""
+    return Reference(at, value if _ADDRESS.match(value) else value.partition("=")[2] or value)
 
 
-def _generator(at: Origin, body: object) -> Iterator[Reference]:
-    """The files of a ConfigMap or Secret: paths, or `key=path`."""
-    for place, entry in _items(at, body, "files"):
-        value = text(entry)
-        yield from _path(place, value if _ADDRESS.match(value) else value.partition("=")[2] or value)
-    for place, entry in _items(at, body, "envs"):
-        yield from _path(place, entry)
-    yield from _field(at, body, "env")
+_FOLDERS = ("resources", "bases", "components")
+_CHARTS = ("helmCharts", "helmChartInflationGenerator")
+_PLUGINS = ("generators", "transformers", "validators")
+"""Their entries are the text of a configuration, a file with some, or a folder that builds some."""
 
+_Fields = Mapping[str, Callable[[Origin, str], Reference | None]]
+"""Routes to what names paths, and how it does; `[]` stands for each item of a list."""
 
-def _chart(at: Origin, body: object) -> Iterator[Reference]:
-    yield from _field(at, body, "valuesFile")
-    for place, entry in _items(at, body, "additionalValuesFiles"):
-        yield from _path(place, entry)
+_GENERATOR: _Fields = {"files []": _keyed_path, "envs []": _path, "env": _path}
+_CHART: _Fields = {"valuesFile": _path, "additionalValuesFiles []": _path}
 
-
-_FIELDS: Mapping[str, Callable[[Origin, object], Iterator[Reference]]] = {
-    **dict.fromkeys(_FOLDERS, _path_or_folder),
-    **dict.fromkeys(("crds", "configurations"), _path),
-    "patchesStrategicMerge": _path_or_objects,
-    **dict.fromkeys(("patches", "patchesJson6902", "replacements"), _path_of),
-    **dict.fromkeys(("configMapGenerator", "secretGenerator"), _generator),
-    **dict.fromkeys(_CHARTS, _chart),
+_FIELDS: _Fields = {
+    **{f"{name} []": _path_or_folder for name in _FOLDERS},
+    **{f"{name} []": _path for name in ("crds", "configurations")},
+    "patchesStrategicMerge []": _path_or_objects,
+    **{f"{name} [] path": _path for name in ("patches", "patchesJson6902", "replacements")},
+    **{
+        f"{name} [] {route}": _GENERATOR[route]
+        for name in ("configMapGenerator", "secretGenerator")
+        for route in _GENERATOR
+    },
+    **{f"{name} [] {route}": _CHART[route] for name in _CHARTS for route in _CHART},
+    "openapi path": _path,
 }
-"""What the entries of each list name."""
+_CONFIGURED: _Fields = {
+    **dict.fromkeys(("path", "targetFilePath"), _path),
+    **_GENERATOR,
+    **_CHART,
+    "paths []": _path_or_objects,
+    "replacements [] path": _path,
+}
+"""What the configuration of any builtin plugin may name."""
+
+
+def _named(at: Origin, body: object, fields: _Fields) -> Iterator[Reference]:
+    for route, read in fields.items():
+        found = (read(place, text(value)) for place, value in _values(at, body, *route.split()) if text(value))
+        yield from filter(None, found)
+
+
+def _values(at: Origin, body: object, *route: str) -> Iterator[tuple[Origin, object]]:
+    """What is at a route; Go's JSON reader takes the names of fields in upper and lower case."""
+    if not route:
+        yield at, body
+        return
+    first, *rest = route
+    items = enumerate(sequence(body)) if first == "[]" else mapping(body).items()
+    for key, value in items:
+        if isinstance(key, int) or key.casefold() == first.casefold():
+            yield from _values(at / key, value, *rest)
 
 
 # --- Plugins -----------------------------------------------------------------------------------------------------
 
 
-def _plugin(kustomization: Kustomization, at: Origin, entry: str, files: Files) -> Iterator[Reference]:
-    """The entry itself if it is a path, and what its configurations name; what is in a text has no place of its own."""
-    is_text = is_inline(entry)
-    if _ADDRESS.match(entry) or not is_text:
-        yield from _path_or_folder(at, entry)
-    for place, body in _configurations(kustomization, at, entry, files):
-        for reference in _configured(place, body):
-            yield Reference(at, reference.value) if is_text else reference
+def _plugins(kustomization: Kustomization) -> Iterator[tuple[Origin, str]]:
+    for name in _PLUGINS:
+        for at, entry in _values(kustomization.at, kustomization.body, name, "[]"):
+            yield at, text(entry)
 
 
 def _configurations(
@@ -208,7 +200,7 @@ def _configurations(
     if is_inline(entry):
         yield from ((at, item) for body in read_text(entry) for _, item in _listed(at, body))
         return
-    waiting, seen = [path_in(kustomization, entry.strip())], set[str]()
+    waiting, seen = [kustomization.path_of(entry.strip())], set[str]()
     while waiting:
         path = waiting.pop()
         if path in seen:
@@ -216,30 +208,13 @@ def _configurations(
         seen.add(path)
         for place, body in files.find_documents(path):
             yield from _listed(place, body)
-        inner = files.find_kustomization(path)
-        waiting += _included(inner) if inner else ()
-
-
-def _included(kustomization: Kustomization) -> Iterator[str]:
-    for name in _FOLDERS:
-        for _, entry in _items(kustomization.at, kustomization.body, name):
-            yield path_in(kustomization, text(entry).strip())
+        if inner := files.find_kustomization(path):
+            included = (_values(inner.at, inner.body, name, "[]") for name in _FOLDERS)
+            waiting += (inner.path_of(text(value).strip()) for values in included for _, value in values)
 
 
 def _listed(at: Origin, body: object) -> Iterator[tuple[Origin, object]]:
     """An object, or those of a List."""
     yield at, body
     if text(mapping(body).get("kind")).endswith("List"):
-        yield from _items(at, body, "items")
-
-
-def _configured(at: Origin, body: object) -> Iterator[Reference]:
-    """What the configuration of any builtin plugin may name."""
-    yield from _path_of(at, body)
-    yield from _field(at, body, "targetFilePath")
-    yield from _generator(at, body)
-    yield from _chart(at, body)
-    for place, entry in _items(at, body, "paths"):
-        yield from _path_or_objects(place, entry)
-    for place, entry in _items(at, body, "replacements"):
-        yield from _path_of(place, entry)
+        yield from _values(at, body, "items", "[]")

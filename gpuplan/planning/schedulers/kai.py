@@ -42,6 +42,7 @@ KAI: Final = SchedulerTraits(
     has_queues=True,
     queues_hold_work=False,
     has_queues_by_pool=True,
+    suspends_jobs=False,
     has_fractions=True,
     reads_sizes_from_names=True,
     uses_whole_gpus_beside_mig=False,

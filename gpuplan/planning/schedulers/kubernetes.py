@@ -27,6 +27,7 @@ KUBERNETES: Final = SchedulerTraits(
     has_queues=False,
     queues_hold_work=False,
     has_queues_by_pool=False,
+    suspends_jobs=False,
     has_fractions=False,
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,

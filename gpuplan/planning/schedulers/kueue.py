@@ -30,6 +30,7 @@ KUEUE: Final = SchedulerTraits(
     has_queues=True,
     queues_hold_work=True,
     has_queues_by_pool=False,
+    suspends_jobs=True,
     has_fractions=False,
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,

@@ -74,6 +74,9 @@ class SchedulerTraits(Value):
     has_queues_by_pool: bool
     """Whether a tenant has a queue of its own in each pool."""
 
+    suspends_jobs: bool
+    """Whether it holds Jobs back by their field `suspend`, which nobody else may then clear."""
+
     # --- What it hands out
 
     has_fractions: bool

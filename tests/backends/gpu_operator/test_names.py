@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.backends.gpu_operator.config_maps import digest
+from gpuplan.manifests.bodies import digest
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
 
 data = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)

@@ -9,7 +9,7 @@ from typing import Any
 import promql_parser
 import pytest
 
-from gpuplan.backends.gpu_operator import dcgm
+from gpuplan.backends.gpu_operator.settings import metrics
 from gpuplan.backends.monitoring.metrics import NODE_LABELS, node_label
 from tests.backends.monitoring.boards import Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.watched import (
@@ -82,7 +82,7 @@ def test_kube_state_metrics_is_told_to_show_the_labels_of_nodes_that_are_asked()
 
 def test_the_exporter_is_told_to_collect_what_is_asked() -> None:
     """Where the cluster is watched its list is gpuplan's, in place of the default."""
-    (counters,) = dcgm.data().values()
+    (counters,) = metrics().values()
 
     assert {line.partition(",")[0] for line in counters.splitlines()} >= FROM_DCGM_EXPORTER
 

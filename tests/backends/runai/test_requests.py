@@ -6,6 +6,7 @@ import json
 from fractions import Fraction as Ratio
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -248,6 +249,42 @@ def test_ranks_keep_their_order() -> None:
         7: "MediumHigh",
         100: "High",
     }
+
+
+def test_ranks_that_are_too_many_share_the_last_name_on_their_side() -> None:
+    tenants = [
+        a_tenant(f"t{index}", more=f", surplus: {{rank: {rank}}}")
+        for index, rank in enumerate((-9, -8, -7, 1, 2, 3, 4, 5))
+    ]
+    assert ranks(plan_of(*tenants).tenants) == {
+        -9: "VeryLow",
+        -8: "VeryLow",
+        -7: "Low",
+        0: "MediumLow",
+        1: "Medium",
+        2: "MediumHigh",
+        3: "High",
+        4: "VeryHigh",
+        5: "VeryHigh",
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("0s", "0m"),
+        ("1s", "1m"),
+        ("60s", "1m"),
+        ("61s", "2m"),
+        ("59m", "59m"),
+        ("90m", "1h30m"),
+        ("24h", "1d"),
+        ("25h1m", "1d1h1m"),
+    ],
+)
+def test_a_duration_is_sent_in_days_hours_and_minutes(written: str, sent: str) -> None:
+    tenant = a_tenant("a", "{pool: parts, unit: 3g.40gb, guaranteed: 1}", f", protect: {{preempt: {written}}}")
+    assert body("node-pools/parts", tenant)["schedulingConfiguration"] == {"minGuaranteedRuntime": sent}
 
 
 @given(st.integers(0, 1000), st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any))

@@ -46,15 +46,15 @@ def test_with_kueue_no_class_preempts_by_itself() -> None:
 
 
 def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:
-    assert names(platform()) == [
+    assert sorted(names(platform())) == [
+        ("Namespace", "gpuplan-system"),
         ("PriorityClass", "production"),
         ("PriorityClass", "research"),
         ("PriorityClass", "training"),
-        ("Namespace", "gpuplan-system"),
-        ("ValidatingAdmissionPolicy", "gpuplan-grants"),
         ("ValidatingAdmissionPolicy", "gpuplan-devices"),
-        ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
+        ("ValidatingAdmissionPolicy", "gpuplan-grants"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-devices"),
+        ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
     ]
     assert {item.folder for item in scheduling.render(platform())} == {"scheduling"}
 

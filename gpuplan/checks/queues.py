@@ -1,47 +1,87 @@
-"""Checks on what Kueue refuses or takes in another sense (GPU540-549)."""
+"""Checks on what Kueue, KAI-Scheduler and Run:ai refuse or take in another sense (GPU540-564)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.caps import cap_of, each_quota
+from gpuplan.checks.losses import calm_evictors
 from gpuplan.checks.node_labels import key_fault
 from gpuplan.checks.registry import check, only_if
-from gpuplan.checks.wording import name_of, number, severity_of_loss
+from gpuplan.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.evictions import pairs_within
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
-from gpuplan.planning.plan import Fraction, Plan, Pool, Unit
+from gpuplan.planning.plan import Fraction, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.planning.schedulers.kueue import KUEUE
+from gpuplan.planning.schedulers.runai import DEFAULT_DEPARTMENT, RUNAI
 from gpuplan.policy.models import Allocation
 from gpuplan.wording import listing
 
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
 # Kueue, a tenant within its guarantee evicts borrowers under fair sharing, whatever the shares are, since 0.17
 # (`FairSharingPreemptWithinNominal`), and claims are counted since 0.18 (`KueueDRAIntegration`).
-_OLDEST = (0, 15)
+_OLDEST_KUEUE = (0, 15)
 _OLDEST_THAT_RECLAIMS = (0, 17)
 _OLDEST_THAT_COUNTS_CLAIMS = (0, 18)
 
+
 # The definition of ClusterQueue, and `validateFlavorResourceCombinations` in `pkg/webhooks/clusterqueue_webhook.go`.
 _MOST_FLAVORS = 64
+
+
 _MOST_RESOURCES = 64
+
+
 _MOST_CELLS = 512
 
+
 _MOST_TOLERATIONS = 8
+
+
 _MOST_LEVELS = 16
+
+
 _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/validation.go`
+
+
 _HOST_LABEL = "kubernetes.io/hostname"
 
 
-def _is_scheduled(plan: Plan) -> bool:
+# `plugins` of a SchedulingShard and trees of queues of any depth (https://github.com/kai-scheduler/KAI-Scheduler/blob/
+# main/CHANGELOG.md).
+_OLDEST_KAI = (0, 13)
+
+
+# The Deployment and the Service of a shard are called `<scheduler>-<shard>`; a Service's name is a label of DNS
+# (`serviceForShard` in `pkg/operator/operands/scheduler/resources_for_shard.go` there).
+_LONGEST_SERVICE = 63
+
+
+_LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
+
+
+_SHARD_OF_CHART = "default"
+
+
+def _is_kueue(plan: Plan) -> bool:
     return plan.scheduler is KUEUE
 
 
-@only_if(_is_scheduled)
+def _is_kai(plan: Plan) -> bool:
+    return plan.scheduler is KAI
+
+
+def _is_runai(plan: Plan) -> bool:
+    return plan.scheduler is RUNAI
+
+
+# --- Kueue -------------------------------------------------------------------------------------------------------
+
+
+@only_if(_is_kueue)
 @check("GPU540", "kueue-too-old")
 def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
@@ -54,16 +94,15 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Upgrade Kueue, and say so in `scheduler.version`.
     """
-    scheduler = plan.cluster.scheduler
-    version = (parse_version(scheduler.version) or ())[:2]
+    version = (parse_version(plan.cluster.scheduler.version) or ())[:2]
+    claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
     if not version:
         return
-    claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
-    if version < _OLDEST:
+    if version < _OLDEST_KUEUE:
         yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
     elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
-        what = f"does not count claims on pool `{claims.name}`"
-        yield _too_old(plan, what, "since v0.18.0", related=(Label(claims.at / "allocation", "by claims"),))
+        label = Label(claims.at / "allocation", "by claims")
+        yield _too_old(plan, f"does not count claims on pool `{claims.name}`", "since v0.18.0", "0.18.0", (label,))
     elif version < _OLDEST_THAT_RECLAIMS:
         severity = severity_of_loss(plan, Severity.WARNING)
         what = "may let a tenant wait for what is guaranteed to it"
@@ -71,20 +110,25 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
 
 
 def _too_old(
-    plan: Plan, what: str, since: str, *, related: tuple[Label, ...] = (), severity: Severity | None = None
+    plan: Plan,
+    what: str,
+    since: str,
+    needed: str = "0.17.0",
+    related: tuple[Label, ...] = (),
+    severity: Severity | None = None,
 ) -> Finding:
-    scheduler = plan.cluster.scheduler
+    scheduler, title = plan.cluster.scheduler, plan.scheduler.title
     return Finding(
         scheduler.at / "version",
-        f"Kueue {scheduler.version} {what}",
+        f"{title} {scheduler.version} {what}",
         label=since,
         related=related,
-        help=f"upgrade Kueue to v0.{(_OLDEST_THAT_COUNTS_CLAIMS if related else _OLDEST_THAT_RECLAIMS)[1]}.0 or later",
+        help=f"upgrade {title} to v{needed} or later",
         severity=severity,
     )
 
 
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU541", "queue-too-large")
 def queue_too_large(plan: Plan) -> Iterator[Finding]:
     """A queue of Kueue would list more pools or resources than it may.
@@ -130,7 +174,7 @@ def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
     return ""
 
 
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU542", "too-many-taints")
 def too_many_taints(plan: Plan) -> Iterator[Finding]:
     """A pool has more taints than a flavor of Kueue may tolerate.
@@ -164,31 +208,25 @@ def topology_refused(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the labels from the widest to the narrowest, as in `[example.com/block, example.com/rack]`.
     """
-    if plan.scheduler.has_topologies:
-        for pool in plan.pools:
-            yield from _topology_faults(pool)
+    for pool in plan.pools if plan.scheduler.has_topologies else ():
+        for at, why, help_ in _topology_faults(pool):
+            yield Finding(at, f"topology of pool `{pool.name}` is refused", label=why, help=help_)
 
 
-def _topology_faults(pool: Pool) -> Iterator[Finding]:
+def _topology_faults(pool: Pool) -> Iterator[tuple[Origin, str, str]]:
     at, levels = pool.at / "topology", pool.spec.topology
     if len(levels) > _MOST_LEVELS:
-        yield _refused(pool, at, f"{len(levels)} levels, {_MOST_LEVELS} at most", "leave levels out")
-    for index, (level, following) in enumerate(pairwise([*levels, None])):
-        if level is None:
-            continue
+        yield at, f"{len(levels)} levels, {_MOST_LEVELS} at most", "leave levels out"
+    for index, level in enumerate(levels):
         if fault := key_fault(level):
-            yield _refused(pool, at / index, f"not a label key: {fault}", "write a key such as `example.com/rack`")
+            yield at / index, f"not a label key: {fault}", "write a key such as `example.com/rack`"
         elif level in levels[:index]:
-            yield _refused(pool, at / index, "a second time", "remove one of them")
-        elif level == _HOST_LABEL and following is not None:
-            yield _refused(pool, at / index, "nothing is narrower than a node", f"move `{_HOST_LABEL}` to the end")
+            yield at / index, "a second time", "remove one of them"
+        elif level == _HOST_LABEL and index < len(levels) - 1:
+            yield at / index, "nothing is narrower than a node", f"move `{_HOST_LABEL}` to the end"
 
 
-def _refused(pool: Pool, at: Origin, why: str, help_: str) -> Finding:
-    return Finding(at, f"topology of pool `{pool.name}` is refused", label=why, help=help_)
-
-
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU544", "weight-too-small")
 def weight_too_small(plan: Plan) -> Iterator[Finding]:
     """A weight in the surplus is too small for Kueue to tell from nothing.
@@ -223,38 +261,32 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
     `onLoss: refuse` this is an error.
     """
-    if not plan.scheduler.has_queues:
-        return
-    found = [
-        (tenant, quota)
+    stopped = [
+        Label(quota.at / "limit", f"`{tenant.name}` may have {_most(quota)} `{quota.unit.name}`")
         for tenant, quota in each_quota(plan)
         if tenant.spec.namespaces
         and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction)
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
     ]
-    if found:
+    if stopped and plan.scheduler.has_queues:
+        title = plan.scheduler.title
         yield Finding(
             plan.cluster.scheduler.at / "cap",
             "pods that run on borrowed units are refused",
             label="caps at `guaranteed`",
-            related=tuple(
-                Label(
-                    quota.at / "limit",
-                    f"`{tenant.name}` may have "
-                    f"{'any number of' if quota.limit is None else number(quota.limit)} `{quota.unit.name}`",
-                )
-                for tenant, quota in found[:3]
-            ),
-            notes=(
-                f"{plan.scheduler.title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
-            ),
+            related=tuple(stopped[:3]),
+            notes=(f"{title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",),
             help="remove `cap`",
             severity=severity_of_loss(plan, Severity.WARNING),
         )
 
 
-@only_if(_is_scheduled)
+def _most(quota: Quota) -> str:
+    return "any number of" if quota.limit is None else number(quota.limit)
+
+
+@only_if(_is_kueue)
 @check("GPU546", "cohort-name-taken")
 def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
@@ -280,7 +312,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU547", "queue-evicts-for-all", Severity.NOTE)
 def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a class that is not to preempt does, because another class of its tenant does.
@@ -292,24 +324,18 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Accept it, or give the work that is not to evict a tenant of its own. With `onLoss: refuse` this is an error.
     """
-    for tenant in plan.tenants:
-        below: dict[str, list[str]] = {}
-        for higher, lower in pairs_within(KUEUE, tenant) if tenant.spec.namespaces and tenant.quotas else ():
-            below.setdefault(higher.name, []).append(lower.name)
-        for found in tenant.priority_classes:
-            if found.spec.preempts or found.name not in below:
-                continue
-            yield Finding(
-                found.at / "preempts",
-                f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below[found.name])}",
-                label="Kueue evicts for all classes of a queue",
-                related=(Label(tenant.at / "priorityClasses", f"a queue of {len(tenant.priority_classes)} classes"),),
-                help=f"give the work of class `{found.name}` a tenant of its own",
-                severity=severity_of_loss(plan, Severity.NOTE),
-            )
+    for tenant, found, below in calm_evictors(plan):
+        yield Finding(
+            found.at / "preempts",
+            f"work of class `{found.name}` in tenant `{tenant.name}` evicts that of {listing(below)}",
+            label="Kueue evicts for all classes of a queue",
+            related=(Label(tenant.at / "priorityClasses", f"a queue of {len(tenant.priority_classes)} classes"),),
+            help=f"give the work of class `{found.name}` a tenant of its own",
+            severity=severity_of_loss(plan, Severity.NOTE),
+        )
 
 
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU548", "too-many-device-classes")
 def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """Pools with claims have more kinds of units than Kueue can count.
@@ -336,7 +362,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
         )
 
 
-@only_if(_is_scheduled)
+@only_if(_is_kueue)
 @check("GPU549", "topology-in-part-of-queue", Severity.WARNING)
 def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a tenant has pools with a `topology` and without, so that its pods must ask for either.
@@ -362,4 +388,139 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
                 related=(Label(without.at / "pool", f"`{without.pool.name}` has none"),),
                 notes=(f'they ask by an annotation: `{ANY_TOPOLOGY}: "true"`',),
                 help=f"add `topology: [{_HOST_LABEL}]` to pool `{without.pool.name}`",
+            )
+
+
+# --- KAI-Scheduler -----------------------------------------------------------------------------------------------
+
+
+@only_if(_is_kai)
+@check("GPU550", "pool-cannot-be-shard")
+def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler, a pool's name cannot be that of its shard.
+
+    ## Why
+    Each pool is a SchedulingShard of its name, and each shard a Service `kai-scheduler-<name>`, which has 63 characters
+    at most: 49 are left for the pool. A shard whose Service is refused places nothing. `default` is the shard that the
+    chart itself makes, for the nodes of no pool.
+
+    ## Instead
+    Shorten the name, or say what the pool is for.
+    """
+    for pool in plan.pools:
+        if pool.name == _SHARD_OF_CHART:
+            yield Finding(
+                name_of(pool.at),
+                f"pool name `{pool.name}` is that of the shard for nodes of no pool",
+                label="KAI-Scheduler's chart creates it",
+                notes=("two owners of one SchedulingShard would undo each other's work",),
+                help="say what the pool is for, such as `training`",
+            )
+        elif len(pool.name) > _LONGEST_SHARD:
+            yield Finding(
+                name_of(pool.at),
+                f"pool name `{pool.name}` is too long by {len(pool.name) - _LONGEST_SHARD} for a shard",
+                label=f"{len(pool.name)} characters, {_LONGEST_SHARD} at most",
+                notes=(
+                    f"the shard's Service would be `{SCHEDULER_NAME}-{pool.name}`, at most {_LONGEST_SERVICE} long",
+                ),
+                help=f"shorten it, for example to `{pool.name[:_LONGEST_SHARD].rstrip('-')}`",
+            )
+
+
+@only_if(_is_kai)
+@check("GPU551", "kai-too-old")
+def kai_too_old(plan: Plan) -> Iterator[Finding]:
+    """The cluster's release of KAI-Scheduler is too old for the objects that are written for it.
+
+    ## Why
+    Queues within queues within queues, and the setting of a shard that makes a tenant's own `protect.reclaim` hold,
+    came with 0.13. An older release drops the setting and serves no queues below the second level.
+
+    ## Instead
+    Upgrade KAI-Scheduler, and say so in `scheduler.version`.
+    """
+    version = parse_version(plan.cluster.scheduler.version)
+    if version is not None and version[:2] < _OLDEST_KAI:
+        since = "`plugins` of a SchedulingShard came with v0.13.0"
+        yield _too_old(plan, "does not know all that is written for it", since, "0.13.0")
+
+
+@check("GPU552", "surplus-out-of-reach", Severity.WARNING)
+def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with KAI-Scheduler or Run:ai, a tenant may use more than its guarantee, but none of its classes can.
+
+    ## Why
+    Both lend only to work that they can evict again: what is not preemptible stays within the guarantee. A
+    tenant whose priority classes are all `preemptible: false` never gets beyond it, whatever `limit` says, and
+    without a guarantee it runs nothing.
+
+    ## Instead
+    Give the tenant a preemptible class as well, or leave `limit` out.
+    """
+    for tenant in plan.tenants if plan.scheduler.evicts_preemptible_alone else ():
+        classes = tenant.priority_classes
+        is_known = tenant.name not in plan.broken.incomplete_tenants
+        if tenant.spec.namespaces and classes and is_known and not any(found.spec.preemptible for found in classes):
+            yield from (_out_of_reach(tenant, quota) for quota in tenant.quotas if quota.may_borrow)
+
+
+def _out_of_reach(tenant: Tenant, quota: Quota) -> Finding:
+    limit, classes = "no bound" if quota.limit is None else number(quota.limit), tenant.priority_classes
+    return Finding(
+        quota.at / "limit",
+        f"tenant `{tenant.name}` cannot use more than {number(quota.guaranteed)} {units(quota)}",
+        label=f"{limit}, but only for preemptible work",
+        related=tuple(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in classes[:3]),
+        notes=(f"its classes: {listing([found.name for found in classes])}; what they run stays within `guaranteed`",),
+        help="add a preemptible class to the tenant's `priorityClasses`, or remove `limit`",
+    )
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+@only_if(_is_runai)
+@check("GPU560", "requests-to-be-sent", Severity.NOTE)
+def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
+    """The quotas of a cluster with Run:ai take effect when somebody sends them to Run:ai.
+
+    ## Why
+    Run:ai's control plane keeps node pools, departments and projects, and writes them into the cluster itself; what
+    others write there it undoes. So `gpuplan build` writes the bodies of requests to its API, which no sync applies.
+    Until they are sent, guarantees, lending and surplus are whatever Run:ai was told last.
+
+    ## Instead
+    Send what `scheduling/runai/README.md` lists, after each change of it. Admission policies and ResourceQuotas hold
+    without that.
+    """
+    if plan.tenants:
+        folder = f"{plan.cluster.name}/scheduling/runai"
+        yield Finding(
+            plan.cluster.scheduler.at / "kind",
+            "nothing sends quotas to Run:ai: that is for whoever has access to its API",
+            label=f"requests are written below {folder}",
+            help=f"follow {folder}/README.md after each change",
+        )
+
+
+@only_if(_is_runai)
+@check("GPU561", "default-department")
+def default_department(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Run:ai, a tenant that is part of none is called `default`.
+
+    ## Why
+    Such a tenant becomes a department, and every cluster of Run:ai has one of that name already. The request to make it
+    is refused, and its projects would fall into the one that is there.
+
+    ## Instead
+    Give the tenant another name.
+    """
+    for tenant in plan.tenants:
+        if tenant.name == DEFAULT_DEPARTMENT and tenant.parent is None:
+            yield Finding(
+                name_of(tenant.at),
+                f"tenant `{DEFAULT_DEPARTMENT}` has the name of Run:ai's own department",
+                label="every cluster has it already",
+                help="give the tenant another name, such as that of the team",
             )

@@ -8,15 +8,16 @@ labels: pools of one model share them, and pods choose among such pools by node 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.catalog import Gpu
 from gpuplan.manifests import Manifest
+from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.dra import DRIVER
 from gpuplan.planning.plan import Isolation, Plan, Stage, Unit
 from gpuplan.planning.subjects import about
 
-_API = "resource.k8s.io/v1"
+_API: Final = "resource.k8s.io/v1"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -27,6 +28,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for unit in pool.units
         if unit.device_class
     }
+    if not classes:
+        return
     pools = about(*plan.pools)
     yield from (Manifest(Stage.SCHEDULING.value, classes[name], about=pools) for name in sorted(classes))
     for tenant in plan.tenants:
@@ -49,12 +52,8 @@ def _device_class(name: str, gpu: Gpu, unit: Unit) -> dict[str, Any]:
 
     It has no `extendedResourceName`, so that devices are had by claims alone.
     """
-    return {
-        "apiVersion": _API,
-        "kind": "DeviceClass",
-        "metadata": {"name": name},
-        "spec": {"selectors": [{"cel": {"expression": _selector(gpu, unit)}}]},
-    }
+    spec = {"selectors": [{"cel": {"expression": _selector(gpu, unit)}}]}
+    return new_object(_API, "DeviceClass", name, spec=spec)
 
 
 def _selector(gpu: Gpu, unit: Unit) -> str:
@@ -90,13 +89,6 @@ def _patterns(gpu: Gpu) -> list[str]:
 
 def _template(device_class: str, namespace: str) -> dict[str, Any]:
     """A claim of one device: pods that need more name the template as often."""
-    request = {
-        "name": "unit",
-        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1},
-    }
-    return {
-        "apiVersion": _API,
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": device_class, "namespace": namespace},
-        "spec": {"spec": {"devices": {"requests": [request]}}},
-    }
+    device = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1}
+    spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
+    return new_object(_API, "ResourceClaimTemplate", device_class, namespace, spec=spec)

@@ -1,19 +1,23 @@
-"""Whether `out/` is what the policies make."""
+"""Judge the output: whether it is what the policies make, and what a build would take away from it."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
-from gpuplan.outtree import INCOMPLETE, INVENTORY, UNBUILT, Disk, Inventory, read_inventory, titles
+from gpuplan.outtree import INCOMPLETE, INVENTORY, PRUNED, UNBUILT, Disk, read_inventory, titles
 from gpuplan.pipeline.loading import Repository
-from gpuplan.wording import listing
+from gpuplan.wording import count, listing
+
+if TYPE_CHECKING:
+    from gpuplan.outtree import ChangeSet
 
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
 _SHA1_DIGITS = 40
@@ -53,7 +57,7 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
 
     Nothing is rendered: the inventory says of what the files were made, and the disk only which of them are there.
     """
-    at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
+    at = _inventory(out)
     clusters = () if repository.is_whole else repository.clusters
     try:
         inventory = read_inventory(root / out)
@@ -68,14 +72,14 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         some = listing([f"{out}/{path}" for path in missing], 1)
         help_ = f"run `git add {out}` where it was built, or `gpuplan build`"
         yield INCOMPLETE.report(Finding(at, f"`{out}/` lacks what `gpuplan build` wrote: {some}", help=help_))
-    if stale := _changed(inventory, repository, clusters):
+    changed = inventory.changed(policy_digests(repository))
+    if stale := tuple(name for name in changed if not clusters or name.partition("/")[0] in clusters):
         message = f"`{out}/` was built before these changed: {listing(titles(stale))}"
         yield UNBUILT.report(Finding(at, message, help=f"run `gpuplan build` and commit `{out}/` with the policies"))
 
 
-def _changed(inventory: Inventory, repository: Repository, clusters: Collection[str]) -> tuple[str, ...]:
-    changed = inventory.changed(policy_digests(repository))
-    return tuple(name for name in changed if not clusters or name.partition("/")[0] in clusters)
+def _inventory(out: str) -> Origin:
+    return Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
 
 
 def _missing(disk: Disk, files: Iterable[str], clusters: Collection[str]) -> list[str]:
@@ -122,3 +126,52 @@ def _blob(data: bytes, like: str) -> str:
     """What Git calls this content, in a repository of SHA-1 or of SHA-256."""
     algorithm = sha1 if len(like) == _SHA1_DIGITS else sha256
     return algorithm(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+# --- What a build would take away as a whole ----------------------------------------------------------------------
+
+_MANY: Final = 20
+"""Files: fewer are soon looked through, and a small cluster loses half of its files by losing a tenant."""
+
+
+def judge_pruning(changes: ChangeSet, clusters: Collection[str], *, out: str) -> Iterator[Diagnostic]:
+    """A finding for each cluster of which a build would delete a whole folder, or most of the files of one.
+
+    ``clusters`` are those that there are. Files that somebody has deleted already do not count.
+    """
+    lost = Counter(owner(change.path) for change in changes.changes if change.path not in changes.desired)
+    lost.pop("", None)
+    if not lost:
+        return
+    before, after = (Counter(map(owner, files)) for files in (changes.recorded.files, changes.planned.files))
+    gone = [folder for folder in lost if not after[folder]]
+    reduced = [folder for folder in lost if 0 < 2 * after[folder] < before[folder]]
+    if sum(lost[folder] for folder in reduced) < _MANY:
+        reduced = []
+    new = sorted({cluster_of(path) for path in changes.planned.files} - {cluster_of(path) for path in before} - {""})
+    by_cluster: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in sorted(gone):
+        by_cluster[folder.rpartition("/")[2]].append(folder)
+    for cluster, folders in sorted(by_cluster.items()):
+        yield _gone(cluster, folders, sum(lost[folder] for folder in folders), out, clusters, new)
+    for folder in sorted(reduced):
+        message = f"this build would delete {lost[folder]} of the {before[folder]} files of `{out}/{folder}/`"
+        yield _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
+
+
+_MEANT: Final = "if it is meant, run `gpuplan build --prune-clusters`"
+
+
+def _gone(
+    cluster: str, folders: list[str], number: int, out: str, clusters: Collection[str], new: list[str]
+) -> Diagnostic:
+    where = listing([f"{out}/{folder}/" for folder in folders], None)
+    message = f"this build would delete all of {where} ({count(number, 'file')})"
+    if cluster in clusters:
+        return _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
+    notes = (f"{listing(new)} is new: for what syncs it, a renamed cluster is another one",) if new else ()
+    return _report(message, out, notes, help_=f"bring back `overlays/{cluster}/`; {_MEANT}")
+
+
+def _report(message: str, out: str, notes: tuple[str, ...] = (), *, help_: str) -> Diagnostic:
+    return PRUNED.report(Finding(_inventory(out), message, notes=notes, help=help_))

@@ -1,18 +1,19 @@
-"""Checks on what Argo CD is told, and on who syncs a cluster at all (GPU650-659)."""
+"""Checks on who syncs a cluster, and on what Argo CD and Flux are told (GPU650-664)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from gpuplan.checks.node_labels import key_fault, value_fault
+from gpuplan.checks.node_labels import key_fault, label_faults
 from gpuplan.checks.registry import check
+from gpuplan.checks.windows import duration_seconds
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.diagnostics import Finding, Label, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import namespace_name, sync_name
-from gpuplan.policy.models import Install
+from gpuplan.policy.models import Approval, Destination, Install
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     argocd, operator = plan.cluster.argocd, plan.cluster.gpu_operator
     if argocd is None:
         return
-    if fault := _address_fault(argocd.spec.repo_url):
+    if fault := _fault(argocd.spec.repo_url) or ("it ends in `/`" if argocd.spec.repo_url.endswith("/") else ""):
         yield Finding(
             argocd.at / "repoURL",
             f"Argo CD cannot use this address of the repository: {fault}",
@@ -113,10 +114,6 @@ def _chart_fault(address: str) -> str:
     if not rest or (separator and scheme not in ("https", "http", "oci")):
         return "it is not that of a Helm repository"
     return _fault(f"https://{rest}")
-
-
-def _address_fault(address: str) -> str:
-    return _fault(address) or ("it ends in `/`" if address.endswith("/") else "")
 
 
 def _fault(address: str) -> str:
@@ -156,22 +153,18 @@ def output_outside_repository(plan: Plan) -> Iterator[Finding]:
     Write where `out/` lies from the repository's root, such as `out` or `clusters/gpu/out`.
     """
     argocd = plan.cluster.argocd
-    if argocd is None:
-        return
-    if fault := _pattern_fault(argocd.path):
+    fault = _pattern_fault(argocd.path) if argocd else ""
+    if argocd and (fault or _leaves_its_root(argocd.path)):
         yield Finding(
             argocd.at / "path",
-            f"`{argocd.path}` is not a path in the repository: {fault}",
-            label=fault,
+            f"`{argocd.path}` is not a path in the repository{f': {fault}' if fault else ''}",
+            label=fault or "leads out of the repository",
             help="write it from the repository's root: `out`",
         )
-    elif argocd.path.startswith("/") or argocd.path.split("/")[0] == "..":
-        yield Finding(
-            argocd.at / "path",
-            f"`{argocd.path}` is not a path in the repository",
-            label="leads out of the repository",
-            help="write it from the repository's root: `out`",
-        )
+
+
+def _leaves_its_root(path: str) -> bool:
+    return path.startswith("/") or path.split("/", maxsplit=1)[0] == ".."
 
 
 _COMMIT = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -214,38 +207,26 @@ def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
     Write the address that `argocd cluster list` shows, or the name as `destination: {name: ...}`.
     """
     argocd = plan.cluster.argocd
-    if argocd is None:
-        return
-    destination = argocd.at / "destination"
-    if argocd.spec.destination.name:
-        if fault := _pattern_fault(argocd.spec.destination.name):
-            yield Finding(
-                destination / "name",
-                f"`{argocd.spec.destination.name}` is not the name of one cluster: {fault}",
-                label=fault,
-                help="write the name that `argocd cluster list` shows",
-            )
-    elif not argocd.spec.destination.server:
-        yield Finding(
-            destination,
-            "the destination is empty",
-            label="nothing here",
-            help="write the name that `argocd cluster list` shows",
-        )
-    elif not _is_server(argocd.spec.destination.server):
-        yield Finding(
-            destination / "server",
-            f"`{argocd.spec.destination.server}` is not the address of an API server",
-            label="not an address",
-            help="write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`",
-        )
-    elif fault := _pattern_fault(argocd.spec.destination.server):
-        yield Finding(
-            destination / "server",
-            f"the AppProject would not take `{argocd.spec.destination.server}` as it is: {fault}",
-            label=fault,
-            help="write the cluster's name: `destination: {name: ...}`",
-        )
+    if argocd and (fault := _destination_fault(argocd.spec.destination)):
+        field, message, label, help_ = fault
+        yield Finding(argocd.at / "destination" / field, message, label=label, help=help_)
+
+
+def _destination_fault(destination: Destination) -> tuple[Path, str, str, str] | None:
+    """The field at fault, what is wrong with it, the label and the help."""
+    name, server = destination.name, destination.server
+    fault = _pattern_fault(name or server or "")
+    shown = "write the name that `argocd cluster list` shows"
+    if name:
+        return (("name",), f"`{name}` is not the name of one cluster: {fault}", fault, shown) if fault else None
+    if not server:
+        return (), "the destination is empty", "nothing here", shown
+    if not _is_server(server):
+        help_ = "write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`"
+        return ("server",), f"`{server}` is not the address of an API server", "not an address", help_
+    help_ = "write the cluster's name: `destination: {name: ...}`"
+    message = f"the AppProject would not take `{server}` as it is: {fault}"
+    return (("server",), message, fault, help_) if fault else None
 
 
 def _is_server(address: str) -> bool:
@@ -299,14 +280,11 @@ def invalid_argocd_label(plan: Plan) -> Iterator[Finding]:
     argocd = plan.cluster.argocd
     if argocd is None:
         return
-    for key, value in argocd.spec.labels.items():
-        at = argocd.at / "labels" / key
-        if fault := key_fault(key):
-            yield Finding(at.key, f"`{key}` is not a label key: {fault}", label=fault, help="such as `example.com/a`")
-        elif key.startswith(_OWN_PREFIX):
-            yield Finding(at.key, f"the label `{key}` is Argo CD's own", label="not yours", help="remove it")
-        elif fault := value_fault(value):
-            yield Finding(at, f"`{value}` is not a label value: {fault}", label=fault, help="letters, digits, `-_.`")
+    at = argocd.at / "labels"
+    own = [key for key in argocd.spec.labels if key.startswith(_OWN_PREFIX) and not key_fault(key)]
+    for key in own:
+        yield Finding((at / key).key, f"the label `{key}` is Argo CD's own", label="not yours", help="remove it")
+    yield from label_faults(at, {key: value for key, value in argocd.spec.labels.items() if key not in own})
 
 
 _LONGEST_LABEL = 63
@@ -328,22 +306,141 @@ def long_application_name(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.argocd is None:
         return
     cluster = plan.cluster.name
-    for pool in plan.pools:
-        name = sync_name(cluster, f"{Stage.PARTITIONS}/{pool.name}")
-        if len(name) > _LONGEST_LABEL:
-            yield _long_name(name, name_of(pool.at), "pool")
-    room = _LONGEST_LABEL - len(namespace_name(cluster, ""))
-    for tenant in plan.tenants:
-        for index, namespace in enumerate(tenant.spec.namespaces):
-            if len(namespace) > room:
-                yield _long_name(namespace_name(cluster, namespace), tenant.at / "namespaces" / index, "namespace")
-
-
-def _long_name(name: str, at: Origin, what: str) -> Finding:
-    extra = len(name) - _LONGEST_LABEL
-    return Finding(
-        at,
-        f"the name of the Application `{name}` has {len(name)} characters",
-        label=f"{extra} more than a label's value may have",
-        help=f"shorten the name of the {what} or of the cluster by {extra}",
+    names = [(sync_name(cluster, f"{Stage.PARTITIONS}/{pool.name}"), name_of(pool.at), "pool") for pool in plan.pools]
+    names += (
+        (namespace_name(cluster, namespace), tenant.at / "namespaces" / index, "namespace")
+        for tenant in plan.tenants
+        for index, namespace in enumerate(tenant.spec.namespaces)
     )
+    for name, at, what in names:
+        if (extra := len(name) - _LONGEST_LABEL) > 0:
+            yield Finding(
+                at,
+                f"the name of the Application `{name}` has {len(name)} characters",
+                label=f"{extra} more than a label's value may have",
+                help=f"shorten the name of the {what} or of the cluster by {extra}",
+            )
+
+
+# --- Windows -----------------------------------------------------------------------------------------------------
+
+
+@check("GPU660", "windows-beyond-flux", Severity.WARNING)
+def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
+    """A pool's windows are not kept: Flux knows none.
+
+    ## Why
+    Argo CD has sync windows, Flux applies a change as soon as it sees it. A pool with `approval: automatic` would be
+    repartitioned at any time of the day, with pods on its nodes. With `approval: manual` nothing changes until a person
+    resumes the pool's Kustomization, and it is for that person to look at the clock; the finding is then a note.
+
+    ## Instead
+    Write `approval: manual`, and resume the Kustomization within the window. Where a change must come by itself, have
+    something else resume and suspend it at these times, such as a CronJob, and ignore the finding.
+    """
+    if plan.cluster.flux is None:
+        return
+    for pool in plan.pools:
+        if pool.spec.disruption.windows:
+            is_automatic = pool.spec.disruption.approval is Approval.AUTOMATIC
+            yield Finding(
+                (pool.at / "disruption" / "windows").key,
+                f"Flux does not keep the windows of pool `{pool.name}`"
+                + (": a change is applied at any time" if is_automatic else ""),
+                label="changes come at any time" if is_automatic else "for whoever resumes the Kustomization",
+                related=(Label(plan.cluster.flux.at.key, "Flux syncs the cluster"),),
+                help="write `approval: manual`" if is_automatic else "resume it within the window",
+                severity=None if is_automatic else Severity.NOTE,
+            )
+
+
+# --- Settings ----------------------------------------------------------------------------------------------------
+
+
+@check("GPU661", "flux-path-outside-source")
+def flux_path_outside_source(plan: Plan) -> Iterator[Finding]:
+    """The path of `out/` does not lie in the source.
+
+    ## Why
+    The path is relative to the source's root. Flux takes the first `/` off an absolute one and does not follow `..` out
+    of the source, without a word: it looks in another folder than the one that is written, and most likely finds none.
+
+    ## Instead
+    Write the path as it is in the repository: `out`, or `platform/gpu/out`.
+    """
+    flux = plan.cluster.flux
+    if flux and _leaves_its_root(flux.path):
+        inside = "/".join(part for part in flux.path.split("/") if part not in ("", ".."))
+        yield Finding(
+            flux.at / "path",
+            f"`{flux.path}` does not lie in the source",
+            label="absolute" if flux.path.startswith("/") else "leaves the source",
+            help=f"write `{inside or 'out'}`",
+        )
+
+
+_SHORTEST = 60
+
+
+@check("GPU662", "flux-interval-too-short", Severity.WARNING)
+def flux_interval_too_short(plan: Plan) -> Iterator[Finding]:
+    """Flux would compare the cluster with the source more often than it should, or not at all.
+
+    ## Why
+    A change in the source is applied at once, whatever the interval. The interval is for what somebody changed in the
+    cluster: each time, Flux builds every folder of the cluster and has the API server try every object. Its
+    documentation wants at least a minute. At an interval of zero it never compares again, which is an error.
+
+    ## Instead
+    Write `10m`, or a minute at least.
+    """
+    flux = plan.cluster.flux
+    seconds = duration_seconds(flux.spec.interval) if flux else _SHORTEST
+    if flux and seconds < _SHORTEST:
+        yield Finding(
+            flux.at / "interval",
+            f"an interval of `{flux.spec.interval}` is too short",
+            label="a minute at least" if seconds else "never again",
+            help="write `10m`",
+            severity=None if seconds else Severity.ERROR,
+        )
+
+
+@check("GPU663", "chart-repository-beyond-flux")
+def chart_repository_beyond_flux(plan: Plan) -> Iterator[Finding]:
+    """Flux cannot get a chart from this address.
+
+    ## Why
+    A HelmRepository takes addresses that begin with `https://`, `http://` or, for an OCI registry, `oci://`. The API
+    server refuses any other, among them a registry without a scheme, as Argo CD writes it.
+
+    ## Instead
+    Write the scheme: `oci://registry.example.com/charts`.
+    """
+    operator = plan.cluster.gpu_operator
+    if plan.cluster.flux is None or operator.spec.install is not Install.HELM:
+        return
+    scheme, separator, rest = operator.spec.chart_repo_url.rpartition("://")
+    if not rest or scheme not in ("https", "http", "oci"):
+        yield Finding(
+            operator.at / "chartRepoURL",
+            f"Flux cannot get a chart from `{operator.spec.chart_repo_url}`",
+            label=f"`{scheme}://` is none of `https://`, `http://` and `oci://`" if separator else "no scheme",
+            help=f"write `https://{rest}`, or `oci://{rest}` for a registry" if rest else "write the whole address",
+        )
+
+
+@check("GPU664", "invalid-flux-label")
+def invalid_flux_label(plan: Plan) -> Iterator[Finding]:
+    """A label for Flux's objects has a form that Kubernetes does not take.
+
+    ## Why
+    The labels are written on every Kustomization of the cluster, and the API server refuses an object for one bad
+    label: nothing of the cluster would be synced.
+
+    ## Instead
+    Correct the key or the value as the finding says.
+    """
+    if flux := plan.cluster.flux:
+        value_help = "a value has letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends"
+        yield from label_faults(flux.at / "labels", flux.spec.labels, "such as `example.com/team`", value_help)

@@ -276,7 +276,7 @@ def _at(root: Path, revision: Revision) -> Side:
 
 def _side(root: Path, name: str) -> Side:
     """A revision, or a folder; what could be either has to be said more clearly."""
-    if _is_path(name):
+    if name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/"):
         return _folder(name)
     revision = find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
     if revision is not None and Path(name).is_dir():
@@ -286,10 +286,6 @@ def _side(root: Path, name: str) -> Side:
     if revision is not None:
         return _at(root, revision)
     return _folder(name) if Path(name).is_dir() else _at(root, get_revision(root, name))
-
-
-def _is_path(name: str) -> bool:
-    return name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/")
 
 
 def _has_git(root: Path, name: str) -> bool:
@@ -339,7 +335,8 @@ def _platform(side: Side, repository: Repository) -> Platform:
 def _know(clusters: Sequence[str], *sides: Platform) -> None:
     """Trouble for a cluster that neither side has, and where there is none at all."""
     known = {name for side in sides for name in side.clusters}
-    folders = {folder for side in sides for folder in _clusters_of(side)}
+    read = [side.side.folder for side in sides if side.side.kind in (SideKind.WORK_TREE, SideKind.FOLDER)]
+    folders = known.union(*(find_folders(folder, OVERLAYS) for folder in read))
     if not folders and not clusters:
         raise GpuplanError(
             f"no cluster found: neither side has a folder below `{OVERLAYS}/`",
@@ -351,12 +348,6 @@ def _know(clusters: Sequence[str], *sides: Platform) -> None:
             there = f"the clusters are {listing(sorted(folders))}" if folders else f"look for its name in `{OVERLAYS}/`"
             hint = f"did you mean `{near}`?" if near else there
             raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)
-
-
-def _clusters_of(platform: Platform) -> tuple[str, ...]:
-    """All clusters of a side; of a revision and of output those that were read."""
-    is_folder = platform.side.kind in (SideKind.WORK_TREE, SideKind.FOLDER)
-    return find_folders(platform.side.folder, OVERLAYS) if is_folder else platform.clusters
 
 
 def _unplanned(platform: Platform) -> set[str]:

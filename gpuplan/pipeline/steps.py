@@ -42,24 +42,19 @@ def _has_errors(report: Report, cluster: str) -> bool:
 
 
 def _not_judged(plan: Plan, name: str) -> Diagnostic:
-    finding = Finding(
-        name_of(plan.cluster.at),
-        f"nobody knows what changes in cluster `{plan.cluster.name}`: its policies at `{name}` have errors",
-        label="not judged as a step",
-        help="compare with the last revision that was built",
-    )
-    return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
+    message = f"nobody knows what changes in cluster `{plan.cluster.name}`: its policies at `{name}` have errors"
+    return _unjudged(plan, message, "compare with the last revision that was built")
 
 
 def is_new(plan: Plan, name: str) -> Diagnostic:
     """Said where all is new: a platform that has moved to another folder looks like that, too."""
-    finding = Finding(
-        name_of(plan.cluster.at),
-        f"cluster `{plan.cluster.name}` is new: `{name}` does not have it",
-        label="not judged as a step",
-        help="if the platform has moved, compare with a folder: `--against DIR`",
-        severity=Severity.NOTE,
-    )
+    message = f"cluster `{plan.cluster.name}` is new: `{name}` does not have it"
+    return _unjudged(plan, message, "if the platform has moved, compare with a folder: `--against DIR`", Severity.NOTE)
+
+
+def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = None) -> Diagnostic:
+    at, label = name_of(plan.cluster.at), "not judged as a step"
+    finding = Finding(at, message, label=label, help=help_, severity=severity)
     return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact
 from gpuplan.changes.pods import Holder
@@ -15,6 +15,7 @@ from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.planning.plan import Amount
 from gpuplan.policy.models import Approval, Window
+from gpuplan.values import NamedTuple
 from gpuplan.views.theme import Theme
 from gpuplan.wording import count, joined, listing
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpuplan.manifests import HEADER, to_yaml
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.plan import Monitoring
+from gpuplan.values import NamedTuple
 
 
 class Recording(NamedTuple):

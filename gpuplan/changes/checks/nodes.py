@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
@@ -25,6 +25,7 @@ from gpuplan.planning.plan import (
     with_places,
 )
 from gpuplan.policy.models import Allocation, Effect, NodeLabels, Taint
+from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
 RETAIN: Final = "gpuplan retain --write"

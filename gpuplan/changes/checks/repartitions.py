@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpuplan.changes.checks.places import pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Transition, transitions
@@ -23,6 +22,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
 )
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined
 
 

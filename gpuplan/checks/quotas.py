@@ -20,23 +20,10 @@ from gpuplan.checks.caps import (
     shortfalls,
 )
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import add, name_of, number, severity_of_loss, total_text
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.placement import Refusal
-from gpuplan.planning.plan import (
-    Amount,
-    Fraction,
-    Mig,
-    Mps,
-    Plan,
-    Pool,
-    Quota,
-    Tenant,
-    TimeSlicing,
-    Total,
-    Unit,
-    UnitKey,
-)
+from gpuplan.planning.plan import Amount, Fraction, Mig, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.schedulers import keepers
 from gpuplan.policy.models import Cap, MigStrategy
 from gpuplan.wording import SHOWN, count, joined, listing
@@ -68,40 +55,24 @@ def _is_over_by_duplicates(total: Total) -> bool:
 
 
 def _over_capacity(total: Total) -> Finding:
-    pool, unit = total.pool, total.unit
-    promised, capacity = number(total.guaranteed), unit.capacity
-    tenant, quota = total.quotas[_crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
+    pool, unit, capacity = total.pool, total.unit, total.unit.capacity
+    tenant, quota = total.quotas[crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
     listed = total_text([(tenant.name, quota.guaranteed) for tenant, quota in total.quotas])
-    more = (
-        "move fewer nodes"
-        if pool.rollout
-        else f"raise `nodes.count` of pool `{pool.name}` to {ceil(total.guaranteed / unit.per_node)}"
-    )
+    over = number(-total.free)
+    if pool.rollout:
+        size, more = Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now"), "move fewer nodes"
+    else:
+        nodes = f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}"
+        size = Label(pool.nodes.at / "count", nodes)
+        more = f"raise `nodes.count` of pool `{pool.name}` to {ceil(total.guaranteed / unit.per_node)}"
     return Finding(
         quota.at / "guaranteed",
-        f"guarantees on `{unit.name}` of pool `{pool.name}` add up to {promised} of {capacity}",
-        label=f"`{tenant.name}` makes it {number(-total.free)} too much",
-        related=(
-            Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now")
-            if pool.rollout
-            else Label(
-                pool.nodes.at / "count",
-                f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}",
-            ),
-        ),
+        f"guarantees on {units(total)} add up to {number(total.guaranteed)} of {capacity}",
+        label=f"`{tenant.name}` makes it {over} too much",
+        related=(size,),
         notes=(f"{listed} of {capacity}",),
-        help=f"lower the guarantees by {number(-total.free)}, or {more}",
+        help=f"lower the guarantees by {over}, or {more}",
     )
-
-
-def _crossing(amounts: Sequence[Amount], bound: Amount) -> int:
-    """The place in the list where the running sum first exceeds the bound."""
-    total: Amount = 0
-    for index, amount in enumerate(amounts):
-        total = total + amount
-        if total > bound:
-            return index
-    return len(amounts) - 1
 
 
 @check("GPU401", "children-over-parent")
@@ -121,18 +92,17 @@ def children_over_parent(plan: Plan) -> Iterator[Finding]:
 
 
 def _over_parent(envelope: Envelope) -> Finding:
-    parent, bound, children, total = envelope.tenant, envelope.quota.guaranteed, envelope.children, envelope.promised
-    tenant, quota = children[_crossing([quota.guaranteed for _, quota in children], bound)]
+    parent, bound, children = envelope.tenant.name, envelope.quota.guaranteed, envelope.children
+    tenant, quota = children[crossing([quota.guaranteed for _, quota in children], bound)]
     listed = total_text([(child.name, quota.guaranteed) for child, quota in children])
-    held, over = number(bound), number(total - bound)
+    held, total, over = number(bound), number(envelope.promised), number(envelope.promised - bound)
     return Finding(
         quota.at / "guaranteed",
-        f"children of `{parent.name}` have guarantees of {number(total)} on `{quota.unit.name}` of pool "
-        f"`{quota.pool.name}`, {over} more than `{parent.name}` has",
+        f"children of `{parent}` have guarantees of {total} on {units(quota)}, {over} more than `{parent}` has",
         label=f"`{tenant.name}` makes it too much",
-        related=(Label(envelope.quota.at / "guaranteed", f"`{parent.name}` has {held} to divide"),),
+        related=(Label(envelope.quota.at / "guaranteed", f"`{parent}` has {held} to divide"),),
         notes=(f"{listed} of {held}",),
-        help=f"lower them by {over}, or raise that of `{parent.name}` to {number(total)}",
+        help=f"lower them by {over}, or raise that of `{parent}` to {total}",
     )
 
 
@@ -160,19 +130,23 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
 
 
 def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], short: Sequence[Shortfall]) -> Finding:
-    pool, unit, field = total.pool, total.unit, cap_field(plan)
+    capacity = total.unit.capacity
     unbounded = [grant for grant in grants if grant.cap is None]
     bounded = [(grant.tenant.name, grant.cap) for grant in grants if grant.cap is not None]
     if unbounded:
         at, effect = unbounded[0].quota.at, "have no bound"
-        fact = f"{listing([grant.tenant.name for grant in unbounded])} may use all {unit.capacity}"
+        fact = f"{listing([grant.tenant.name for grant in unbounded])} may use all {capacity}"
     else:
-        at = grants[_crossing([amount for _, amount in bounded], unit.capacity)].quota.at
-        effect = f"add up to {number(add([amount for _, amount in bounded]))} of {unit.capacity}"
-        fact = f"caps: {total_text(bounded)} of {unit.capacity}"
+        caps = [amount for _, amount in bounded]
+        at, effect = grants[crossing(caps, capacity)].quota.at, f"add up to {number(add(caps))} of {capacity}"
+        fact = f"caps: {total_text(bounded)} of {capacity}"
+    left = [
+        f"`{item.grant.tenant.name}` has {number(item.left)} of {number(item.grant.quota.guaranteed)}" for item in short
+    ]
+    more = [f"{len(short) - SHOWN} more too little"] if len(short) > SHOWN else []
     return Finding(
-        at / field,
-        f"caps on `{unit.name}` of pool `{pool.name}` {effect}: {_broken_guarantees(grants, short)}",
+        at / cap_field(plan),
+        f"caps on {units(total)} {effect}: {_broken_guarantees(grants, short)}",
         label="more than there is",
         related=tuple(
             Label(item.grant.quota.at / "guaranteed", f"`{item.grant.tenant.name}` can count on {number(item.left)}")
@@ -180,7 +154,7 @@ def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], short: Se
         ),
         notes=(
             fact,
-            f"when all others use their caps: {joined(_left(short))}",
+            f"when all others use their caps: {joined([*left[:SHOWN], *more])}",
             "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
         ),
         help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
@@ -192,16 +166,7 @@ def _broken_guarantees(grants: Sequence[Grant], short: Sequence[Shortfall]) -> s
     if len(short) == sum(grant.quota.guaranteed > 0 for grant in grants):
         return "no guarantee on it holds"
     names = listing([item.grant.tenant.name for item in short])
-    return f"the guarantee{'s' if len(short) > 1 else ''} of {names} {'do' if len(short) > 1 else 'does'} not hold"
-
-
-def _left(short: Sequence[Shortfall]) -> list[str]:
-    """What each can count on of what it is promised."""
-    words = [
-        f"`{item.grant.tenant.name}` has {number(item.left)} of {number(item.grant.quota.guaranteed)}"
-        for item in short[:SHOWN]
-    ]
-    return [*words, f"{len(short) - SHOWN} more too little"] if len(short) > SHOWN else words
+    return f"the guarantees of {names} do not hold" if len(short) > 1 else f"the guarantee of {names} does not hold"
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -220,13 +185,14 @@ def limit_below_guaranteed(plan: Plan) -> Iterator[Finding]:
     """
     for tenant, quota in each_quota(plan):
         if quota.limit is not None and quota.limit < quota.guaranteed:
+            held = number(quota.guaranteed)
             yield Finding(
                 quota.at / "limit",
-                f"tenant `{tenant.name}` may use fewer `{quota.unit.name}` of pool `{quota.pool.name}` than guaranteed",
+                f"tenant `{tenant.name}` may use fewer {units(quota)} than guaranteed",
                 label=f"{number(quota.limit)} at most",
-                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"),),
+                related=(Label(quota.at / "guaranteed", f"{held} guaranteed"),),
                 notes=(f"{number(quota.guaranteed - quota.limit)} units would stay idle for ever",),
-                help=f"write `limit: {number(quota.guaranteed)}` or more, or leave it out",
+                help=f"write `limit: {held}` or more, or leave it out",
             )
 
 
@@ -242,12 +208,13 @@ def lendable_above_guaranteed(plan: Plan) -> Iterator[Finding]:
     """
     for tenant, quota in each_quota(plan):
         if quota.lendable > quota.guaranteed:
+            held = number(quota.guaranteed)
             yield Finding(
                 quota.at / "lendable",
-                f"tenant `{tenant.name}` lends more `{quota.unit.name}` of pool `{quota.pool.name}` than it has",
+                f"tenant `{tenant.name}` lends more {units(quota)} than it has",
                 label=f"{number(quota.lendable)} to lend",
-                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"),),
-                help=f"write `lendable: {number(quota.guaranteed)}` or less, or leave it out",
+                related=(Label(quota.at / "guaranteed", f"{held} guaranteed"),),
+                help=f"write `lendable: {held}` or less, or leave it out",
             )
 
 
@@ -264,33 +231,25 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     Write a whole number of units.
     """
     for tenant, quota in each_quota(plan):
-        if _is_whole(quota) or isinstance(quota.pool.part_with(quota.unit).sharing, Fraction):
-            continue
-        for at, field, amount in _amounts(quota):
-            if isinstance(amount, Decimal):
+        for path, amount in _amounts(quota):
+            if isinstance(amount, Decimal) and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction):
                 yield Finding(
-                    at,
-                    f"{number(amount)} `{quota.unit.name}` of pool `{quota.pool.name}` is not a whole number of units",
+                    quota.at / path,
+                    f"{number(amount)} {units(quota)} is not a whole number of units",
                     label=f"a part of a unit for `{tenant.name}`",
                     notes=(f"pool `{quota.pool.name}` hands out `{quota.unit.name}` whole",),
-                    help=f"write `{field}: {int(amount)}` or `{field}: {ceil(amount)}`",
+                    help=f"write `{path[-1]}: {int(amount)}` or `{path[-1]}: {ceil(amount)}`",
                 )
 
 
-def _is_whole(quota: Quota) -> bool:
-    amounts = (quota.guaranteed, quota.limit, quota.lendable, *quota.split.values())
-    return Decimal not in map(type, amounts)
-
-
-def _amounts(quota: Quota) -> Iterator[tuple[Origin, str, Amount | None]]:
+def _amounts(quota: Quota) -> Iterator[tuple[Path, Amount | None]]:
     """The numbers that a quota writes; what was left out is the same object as the guarantee."""
-    yield quota.at / "guaranteed", "guaranteed", quota.guaranteed
+    yield ("guaranteed",), quota.guaranteed
     if quota.limit is not quota.guaranteed:
-        yield quota.at / "limit", "limit", quota.limit
+        yield ("limit",), quota.limit
     if quota.lendable is not quota.guaranteed:
-        yield quota.at / "lendable", "lendable", quota.lendable
-    for namespace, amount in quota.split.items():
-        yield quota.at / "split" / namespace, namespace, amount
+        yield ("lendable",), quota.lendable
+    yield from ((("split", namespace), amount) for namespace, amount in quota.split.items())
 
 
 @check("GPU405", "duplicate-quota")
@@ -305,17 +264,14 @@ def duplicate_quota(plan: Plan) -> Iterator[Finding]:
     Write one quota with the number that is meant.
     """
     for tenant in plan.tenants:
-        seen: dict[UnitKey, Quota] = {}
-        for quota in tenant.quotas:
-            first = seen.setdefault(quota.key, quota)
-            if first is not quota:
-                yield Finding(
-                    quota.at,
-                    f"tenant `{tenant.name}` has two quotas on `{quota.unit.name}` of pool `{quota.pool.name}`",
-                    label=f"a guarantee of {number(quota.guaranteed)}",
-                    related=(Label(first.at, f"a guarantee of {number(first.guaranteed)}"),),
-                    help="keep one of them",
-                )
+        for quota, first in repeats(tenant.quotas, lambda quota: quota.key):
+            yield Finding(
+                quota.at,
+                f"tenant `{tenant.name}` has two quotas on {units(quota)}",
+                label=f"a guarantee of {number(quota.guaranteed)}",
+                related=(Label(first.at, f"a guarantee of {number(first.guaranteed)}"),),
+                help="keep one of them",
+            )
 
 
 @check("GPU409", "empty-quota", Severity.WARNING)
@@ -333,7 +289,7 @@ def empty_quota(plan: Plan) -> Iterator[Finding]:
         if quota.guaranteed == 0 and quota.limit == 0:
             yield Finding(
                 quota.at / "guaranteed",
-                f"quota of tenant `{tenant.name}` on `{quota.unit.name}` of pool `{quota.pool.name}` allows nothing",
+                f"quota of tenant `{tenant.name}` on {units(quota)} allows nothing",
                 label="no guarantee and no limit above it",
                 notes=("a limit that is left out is as high as the guarantee: 0",),
                 help=f"add a `limit` of up to {quota.unit.capacity}, or remove the quota",
@@ -352,25 +308,22 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     Lower the limit, or write `limit: none` to say that there is no bound.
     """
     for tenant, quota in each_quota(plan):
-        capacity = quota.unit.capacity
-        if capacity and quota.limit is not None and quota.limit > max(capacity, quota.guaranteed):
-            yield _out_of_reach(tenant, quota, quota.limit, capacity, "pool has", quota.pool.nodes.at / "count")
+        if quota.unit.capacity:
+            yield from _out_of_reach(tenant, quota, quota.unit.capacity, "pool has", quota.pool.nodes.at / "count")
     for part in plan.tree.parts:
-        bound, limit = part.whole.limit, part.quota.limit
-        if bound is not None and limit is not None and limit > max(bound, part.quota.guaranteed):
-            holder = f"parent `{part.holder.name}` may use"
-            yield _out_of_reach(part.tenant, part.quota, limit, bound, holder, part.whole.at / "limit")
+        holder = f"parent `{part.holder.name}` may use"
+        yield from _out_of_reach(part.tenant, part.quota, part.whole.limit, holder, part.whole.at / "limit")
 
 
-def _out_of_reach(tenant: Tenant, quota: Quota, limit: Amount, bound: Amount, holder: str, at: Origin) -> Finding:
-    return Finding(
-        quota.at / "limit",
-        f"tenant `{tenant.name}` may use {number(limit)} `{quota.unit.name}` of pool `{quota.pool.name}`, "
-        f"but its {holder} {number(bound)}",
-        label="never reached",
-        related=(Label(at, f"{number(bound)} `{quota.unit.name}`"),),
-        help=f"write `limit: {number(bound)}`, or `limit: none`",
-    )
+def _out_of_reach(tenant: Tenant, quota: Quota, bound: Amount | None, has: str, at: Origin) -> Iterator[Finding]:
+    if bound is not None and quota.limit is not None and quota.limit > max(bound, quota.guaranteed):
+        yield Finding(
+            quota.at / "limit",
+            f"tenant `{tenant.name}` may use {number(quota.limit)} {units(quota)}, but its {has} {number(bound)}",
+            label="never reached",
+            related=(Label(at, f"{number(bound)} `{quota.unit.name}`"),),
+            help=f"write `limit: {number(bound)}`, or `limit: none`",
+        )
 
 
 # --- What pools have ---------------------------------------------------------------------------------------------
@@ -392,9 +345,7 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
     is an error.
     """
-    if plan.scheduler.counts_tenants:
-        return
-    for tenant in plan.tenants:
+    for tenant in plan.tenants if not plan.scheduler.counts_tenants else ():
         for resource, quotas in granted_together(tenant):
             if any(is_bounded(plan, quota) for quota in quotas):
                 yield _shared_resource(plan, tenant, resource, quotas)
@@ -402,19 +353,19 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
 
 def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:
     first, second = quotas[:2]
-    caps = [(quota.pool.name, cap_of(plan, quota)) for quota in quotas]
-    bounded = [(name, cap) for name, cap in caps if cap is not None]
-    all_bounded = len(bounded) == len(caps)
+    bounded = [(quota.pool.name, cap) for quota in quotas if (cap := cap_of(plan, quota)) is not None]
+    one_cap = f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool"
+    if len(quotas) == 2:
+        pools, hand_out = f"pools {listing([quota.pool.name for quota in quotas])}", "both hand out"
+    else:
+        pools, hand_out = f"{len(quotas)} pools", "all hand out"
     return Finding(
         second.at / "pool",
-        f"a quota cannot tell pools {listing([quota.pool.name for quota in quotas])} apart for tenant `{tenant.name}`: "
-        f"both hand out `{resource}`"
-        if len(quotas) == 2
-        else f"a quota cannot tell {len(quotas)} pools apart for tenant `{tenant.name}`: all hand out `{resource}`",
+        f"a quota cannot tell {pools} apart for tenant `{tenant.name}`: {hand_out} `{resource}`",
         label=f"`{second.unit.name}` is `{resource}` here",
         related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
         notes=(
-            *((f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool",) if all_bounded else ()),
+            *((one_cap,) if len(bounded) == len(quotas) else ()),
             f"{joined(keepers('pool'))} count by pool, and DRA by device class",
         ),
         help=_way_out(quotas)
@@ -426,11 +377,10 @@ def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Qu
 def _way_out(quotas: Sequence[Quota]) -> str:
     """A change to one of the pools that gives its units a name of their own."""
     for quota in quotas:
-        sharing, name = quota.pool.part_with(quota.unit).sharing, quota.pool.name
-        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        if isinstance(slicing, TimeSlicing | Mps) and not slicing.spec.rename:
+        part, name = quota.pool.part_with(quota.unit), quota.pool.name
+        if part.shares and not part.shares.spec.rename:
             return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
-        if isinstance(sharing, Mig) and sharing.spec.strategy is MigStrategy.SINGLE:
+        if isinstance(part.sharing, Mig) and part.sharing.spec.strategy is MigStrategy.SINGLE:
             return f"write `strategy: mixed` in pool `{name}`: its units are then named by profile"
     return ""
 
@@ -453,17 +403,17 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     used = {
         quota.key for tenant, quota in each_quota(plan) if tenant.spec.namespaces or not plan.tree.is_divided(tenant)
     }
+    grant = "guaranteed: {}" if cap_field(plan) == Cap.GUARANTEED else "guaranteed: 0, limit: none"
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if idle and not _is_refused(pool):
-            names = listing([unit.name for unit in idle])
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
             yield Finding(
                 name_of(pool.at),
-                f"nobody may use {names} of pool `{pool.name}`",
+                f"nobody may use {listing([unit.name for unit in idle])} of pool `{pool.name}`",
                 label=f"idle: {amount}",
                 notes=("tenants may use only what they have a quota on",),
-                help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, {_whole_grant(plan, idle[0])}}}`",
+                help=f"grant them: `{{pool: {pool.name}, unit: {idle[0].name}, {grant.format(idle[0].capacity)}}}`",
             )
 
 
@@ -471,9 +421,3 @@ def _is_refused(pool: Pool) -> bool:
     """Whether the pool's units are those of a layout that is reported for not fitting."""
     divided = [part.sharing for part in pool.parts if isinstance(part.sharing, Mig)]
     return any(isinstance(entry.placed, Refusal) for sharing in divided for entry in sharing.layout.entries)
-
-
-def _whole_grant(plan: Plan, unit: Unit) -> str:
-    """A quota's numbers by which a tenant may use all of a unit."""
-    is_capped_at_guarantee = plan.cluster.scheduler.spec.cap is Cap.GUARANTEED
-    return f"guaranteed: {unit.capacity}" if is_capped_at_guarantee else "guaranteed: 0, limit: none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import TypeVar
 
 from gpuplan.diagnostics import Origin, Severity
@@ -32,6 +33,11 @@ def in_yaml(value: object) -> str:
 
 def add(amounts: Sequence[Amount]) -> Amount:
     return sum(amounts, start=0)
+
+
+def crossing(amounts: Sequence[Amount], bound: Amount) -> int:
+    """The place in a list of amounts where the running sum first exceeds the bound; the last one, where none does."""
+    return next((index for index, total in enumerate(accumulate(amounts)) if total > bound), len(amounts) - 1)
 
 
 def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
+from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import add, number, severity_of_loss, total_text
+from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.evictions import may_evict
-from gpuplan.planning.plan import (
-    Amount,
-    Fraction,
-    FractionRequest,
-    Plan,
-    Pool,
-    PriorityClass,
-    Quota,
-    Tenant,
-    UnitKey,
-    Workload,
-)
+from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
 from gpuplan.policy.models import Cap, Training
 from gpuplan.wording import count, joined
 
@@ -36,8 +25,19 @@ class _Load(NamedTuple):
     workloads: Sequence[Workload]
 
     @property
+    def own(self) -> list[Workload]:
+        """The workloads of the tenant itself, without those of its children."""
+        return [workload for workload in self.workloads if workload.tenant is self.holder]
+
+    @property
     def total(self) -> Amount:
         return _total(self.workloads)
+
+    @property
+    def reach(self) -> Amount:
+        """How much of the unit the tenant can have at most."""
+        capacity = self.quota.unit.capacity
+        return capacity if self.quota.limit is None else min(self.quota.limit, capacity)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -57,14 +57,13 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         tenant = workload.tenant
         quota = plan.tree.find_quota(tenant, workload.key)
-        if quota is None:
-            if tenant.name not in plan.broken.incomplete_tenants:
-                yield _without_quota(workload)
-        elif quota.caps.get(workload.namespace) == 0:
+        if quota is None and tenant.name not in plan.broken.incomplete_tenants:
+            yield _without_quota(workload)
+        elif quota and quota.caps.get(workload.namespace) == 0:
             field = "split" if quota.split else _written_cap(plan, quota)
             yield Finding(
                 workload.at / "pool",
-                f"namespace `{workload.namespace}` may use no `{workload.unit.name}` of pool `{workload.pool.name}`",
+                f"namespace `{workload.namespace}` may use no {units(workload)}",
                 label=f"`{workload.name}` never starts",
                 related=(Label(quota.at / field, f"what tenant `{tenant.name}` has of it"),),
                 help="give the namespace a part of the quota, or run the workload in another one",
@@ -73,10 +72,10 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
 
 def _without_quota(workload: Workload) -> Finding:
     tenant, pool = workload.tenant, workload.pool
-    offers = joined([f"`{quota.unit.name}` of pool `{quota.pool.name}`" for quota in tenant.quotas[:8]])
+    offers = joined([units(quota) for quota in tenant.quotas[:8]])
     return Finding(
         workload.at / ("unit" if len(pool.units) > 1 else "pool"),
-        f"tenant `{tenant.name}` has no quota on `{workload.unit.name}` of pool `{pool.name}`",
+        f"tenant `{tenant.name}` has no quota on {units(workload)}",
         label=f"`{workload.name}` never starts",
         notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
         help=f"run it elsewhere, or grant `{{pool: {pool.name}, unit: {workload.unit.name}, "
@@ -105,11 +104,10 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     """
     reported: set[str] = set()
     for load in _loads(plan):
-        if not reported.isdisjoint(workload.name for workload in load.workloads):
-            continue
-        finding = _over_quota(plan, load)
+        names = {workload.name for workload in load.workloads}
+        finding = _over_quota(plan, load) if reported.isdisjoint(names) else None
         if finding:
-            reported.update(workload.name for workload in load.workloads)
+            reported |= names
             yield finding
 
 
@@ -137,11 +135,12 @@ def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bou
     """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size."""
     holder, quota, pool = load.holder, load.quota, load.quota.pool
     more_nodes = f"raise `nodes.count` of pool `{pool.name}` to {ceil(load.total / max(quota.unit.per_node, 1))}"
-    also = f" and {more_nodes}" if load.total > quota.unit.capacity > 0 else ""
     if quota.limit is not None:
+        also = f" and {more_nodes}" if load.total > quota.unit.capacity > 0 else ""
         field = "guaranteed" if quota.limit is quota.guaranteed else "limit"
-        told, raised = f"tenant `{holder.name}` may use {number(quota.limit)}", number(load.total)
-        yield load.workloads, _Bound(quota.limit, told, quota.at / field, f"raise `{field}` to {raised}{also}")
+        raised = f"raise `{field}` to {number(load.total)}{also}"
+        told = f"tenant `{holder.name}` may use {number(quota.limit)}"
+        yield load.workloads, _Bound(quota.limit, told, quota.at / field, raised)
     if not isinstance(pool.part_with(quota.unit).sharing, Fraction) or quota.split:
         field = _written_cap(plan, quota)
         for namespace, cap in quota.caps.items():
@@ -166,7 +165,7 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
         f"{_asks(load, group)}, and {bound.told}",
         label=f"{number(wanted - bound.amount)} too much",
         related=(Label(bound.at, number(bound.amount)),),
-        notes=(*_each(group), *((f"{_sum_text(group)} of {number(bound.amount)}",) if len(group) > 1 else ())),
+        notes=(*_each(group), *((_sum_text(group, bound),) if len(group) > 1 else ())),
         help=f"{fewer}, or {bound.help}",
     )
 
@@ -178,7 +177,7 @@ def _take_turns(load: _Load, group: Sequence[Workload], bound: _Bound) -> Findin
         f"{_asks(load, group)}, and {bound.told}: jobs take turns",
         label="waits while others run",
         related=(Label(bound.at, number(bound.amount)),),
-        notes=(f"{_sum_text(group)} of {number(bound.amount)}",),
+        notes=(_sum_text(group, bound),),
         help=f"{bound.help} for all of them to run at once",
         severity=Severity.NOTE,
     )
@@ -186,7 +185,11 @@ def _take_turns(load: _Load, group: Sequence[Workload], bound: _Bound) -> Findin
 
 def _asks(load: _Load, group: Sequence[Workload]) -> str:
     who = f"`{group[0].name}` asks" if len(group) == 1 else f"{len(group)} workloads ask"
-    return f"{who} for up to {number(_total(group))} `{load.quota.unit.name}` of pool `{load.quota.pool.name}`"
+    return f"{who} for up to {number(_total(group))} {units(load.quota)}"
+
+
+def _sum_text(group: Sequence[Workload], bound: _Bound) -> str:
+    return f"{total_text([(workload.name, _amount(workload)) for workload in group])} of {number(bound.amount)}"
 
 
 @check("GPU572", "lasting-work-over-guarantee")
@@ -201,35 +204,32 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Raise the guarantee, ask for less, or use a preemptible class for what may run on borrowed units.
     """
-    if not plan.scheduler.reclaims:
-        return
-    starts = not plan.scheduler.evicts_preemptible_alone
-    for load in _loads(plan):
-        # Parents: guarantees of children lie within theirs, so what fits into those fits there.
-        own = _at_once(_lasting(_own(load)))
-        if _total(own) > load.quota.guaranteed:
-            yield _over_guarantee(plan, load.quota, own, starts=starts)
+    # Parents: guarantees of children lie within theirs, so what fits into those fits there.
+    for load in _loads(plan) if plan.scheduler.reclaims else ():
+        lasting = _at_once(_lasting(load.own))
+        if _total(lasting) > load.quota.guaranteed:
+            yield _over_guarantee(plan, load.quota, lasting)
 
 
-def _over_guarantee(plan: Plan, quota: Quota, lasting: Sequence[Workload], *, starts: bool) -> Finding:
+def _over_guarantee(plan: Plan, quota: Quota, lasting: Sequence[Workload]) -> Finding:
     workload = lasting[_crossing(lasting, quota.guaranteed)]
     wanted, held = _total(lasting), number(quota.guaranteed)
-    effect = "is borrowed and taken back" if starts else "never starts"
+    starts = not plan.scheduler.evicts_preemptible_alone
+    classes = {found.priority_class.name: found.priority_class for found in lasting if found.priority_class}
     return Finding(
         _pods_at(workload),
         f"work of tenant `{workload.tenant.name}` that may not be evicted asks for up to {number(wanted)} "
-        f"`{quota.unit.name}` of pool `{quota.pool.name}`, and {held} are guaranteed",
-        label=f"{number(wanted - quota.guaranteed)} beyond the guarantee {effect}",
-        related=(Label(quota.at / "guaranteed", f"{held} guaranteed"), *_classes(lasting)),
+        f"{units(quota)}, and {held} are guaranteed",
+        label=f"{number(wanted - quota.guaranteed)} beyond the guarantee "
+        f"{'is borrowed and taken back' if starts else 'never starts'}",
+        related=(
+            Label(quota.at / "guaranteed", f"{held} guaranteed"),
+            *(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in classes.values()),
+        ),
         notes=_each(lasting),
         help=f"raise `guaranteed` to {number(wanted)}, or run what may be evicted under a preemptible class",
         severity=severity_of_loss(plan, Severity.WARNING) if starts else None,
     )
-
-
-def _classes(workloads: Sequence[Workload]) -> tuple[Label, ...]:
-    found = {workload.priority_class.name: workload.priority_class for workload in workloads if workload.priority_class}
-    return tuple(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in found.values())
 
 
 @check("GPU573", "workloads-on-borrowed-units", Severity.NOTE)
@@ -244,13 +244,10 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     Nothing, where the workload can stand it: a training job that writes checkpoints, an inference service that may
     have fewer replicas. Otherwise raise the tenant's guarantee.
     """
-    if not plan.scheduler.reclaims:
-        return
     promised = {total.key: total.guaranteed for total in plan.totals}
-    for load in _loads(plan):
-        quota = load.quota
-        own = _own(load)
-        used = min(_total(own), _reach(load))
+    for load in _loads(plan) if plan.scheduler.reclaims else ():
+        quota, own = load.quota, load.own
+        used = min(_total(own), load.reach)
         safe = max(quota.unit.capacity - (promised[quota.key] - quota.guaranteed), quota.guaranteed)
         is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
         if used > safe and not is_reported:
@@ -258,17 +255,16 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
 
 
 def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
-    quota, own = load.quota, _own(load)
+    quota, own = load.quota, load.own
     owners = [
         Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
-        for tenant in plan.tenants
-        for other in tenant.quotas
+        for tenant, other in each_quota(plan)
         if tenant is not load.holder and other.guaranteed and other.key == quota.key
     ]
     return Finding(
         _pods_at(own[_crossing(own, safe)]),
-        f"{number(used - safe)} of {number(used)} `{quota.unit.name}` of pool `{quota.pool.name}` that workloads of "
-        f"tenant `{load.holder.name}` ask for are borrowed",
+        f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` ask for "
+        "are borrowed",
         label="evicted when their owners want them",
         related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
         notes=(*_each(own), f"the pool has {quota.unit.capacity}; {number(safe)} of them can be counted on"),
@@ -313,10 +309,10 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
     Ask for fewer pods, for a number of units that divides what a node has, or add nodes.
     """
     for workload in plan.workloads:
-        pool, pods = workload.pool, workload.most_pods
-        per_node = max(_pods_per_node(workload, part) for part in pool.parts)
-        most = sum(part.nodes.count * _pods_per_node(workload, part) for part in pool.parts)
-        if per_node and pods > most and _amount(workload) <= workload.unit.capacity:
+        parts = workload.pool.parts
+        per_node = max(_pods_per_node(workload, part) for part in parts)
+        most = sum(part.nodes.count * _pods_per_node(workload, part) for part in parts)
+        if per_node and workload.most_pods > most and _amount(workload) <= workload.unit.capacity:
             yield _does_not_fit(workload, per_node, most)
 
 
@@ -366,67 +362,51 @@ def workload_makes_room(plan: Plan) -> Iterator[Finding]:
     Nothing, where that is meant. To have fewer pods evicted, ask for no more than what one of them leaves behind.
     """
     for load in _loads(plan):
-        if load.total > _reach(load):
-            for workload in load.workloads:
-                found = [evicted for evicted in _evicted_by(plan, workload, load.workloads) if evicted.leaving]
-                if workload.fraction is not None and found:
-                    yield _makes_room(workload, workload.fraction, found)
+        for workload in load.workloads if load.total > load.reach else ():
+            found = list(_evicted_by(plan, workload, load.workloads))
+            if workload.fraction is not None and found:
+                yield Finding(
+                    workload.fraction.at,
+                    f"a pod of `{workload.name}` evicts {' or '.join(item.words for item in found)} from a full GPU",
+                    label=f"needs {number(workload.fraction.least)} of one GPU",
+                    related=tuple(item.label for item in found[:3]),
+                    notes=tuple(item.fact for item in found),
+                )
 
 
 class _Evicted(NamedTuple):
-    """How many pods of a workload leave a GPU that is full of them to make room for one of another."""
+    """What is said of a workload whose pods leave a GPU that is full of them, to make room for one of another."""
 
-    workload: Workload
-    fraction: Decimal
-    pods: int
-    leaving: int
-
-    @property
-    def fact(self) -> str:
-        left = 1 - self.pods * self.fraction
-        then = left + self.leaving * self.fraction
-        has = f"a GPU has {count(self.pods, 'pod')} of `{self.workload.name}`, which leave {number(left)}"
-        work = self.workload.work
-        also = "; the rest of its gang goes with them" if isinstance(work, Training) and work.gang else ""
-        return f"{has}; without {self.leaving} of them it has {number(then)}{also}"
+    words: str
+    label: Label
+    fact: str
 
 
 def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
+    wanted = workload.fraction.least if workload.fraction else Decimal(0)
     for other in others:
-        if workload.fraction is not None and other.fraction is not None and _makes_way(plan, workload, other):
-            pods = int(1 / other.fraction.least)
-            missing = workload.fraction.least - (1 - pods * other.fraction.least)
-            yield _Evicted(other, other.fraction.least, pods, max(ceil(missing / other.fraction.least), 0))
-
-
-def _makes_room(workload: Workload, fraction: FractionRequest, found: Sequence[_Evicted]) -> Finding:
-    evicted = " or ".join(f"{count(item.leaving, 'pod')} of `{item.workload.name}`" for item in found)
-    return Finding(
-        fraction.at,
-        f"a pod of `{workload.name}` evicts {evicted} from a full GPU",
-        label=f"needs {number(fraction.least)} of one GPU",
-        related=tuple(
-            Label(_fraction_at(item.workload), f"each pod of `{item.workload.name}` leaves {number(item.fraction)}")
-            for item in found[:3]
-        ),
-        notes=tuple(item.fact for item in found),
-    )
-
-
-def _fraction_at(workload: Workload) -> Origin:
-    return workload.at / "fraction"
+        if other.fraction is None or not _makes_way(plan, workload, other):
+            continue
+        each, name = other.fraction.least, other.name
+        pods = int(1 / each)
+        left = 1 - pods * each
+        leaving = ceil((wanted - left) / each)
+        has_gang = isinstance(other.work, Training) and other.work.gang
+        also = "; the rest of its gang goes with them" if has_gang else ""
+        if leaving > 0:
+            yield _Evicted(
+                f"{count(leaving, 'pod')} of `{name}`",
+                Label(other.at / "fraction", f"each pod of `{name}` leaves {number(each)}"),
+                f"a GPU has {count(pods, 'pod')} of `{name}`, which leave {number(left)}; without {leaving} of them it "
+                f"has {number(left + leaving * each)}{also}",
+            )
 
 
 def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
     """Whether ``other`` is evicted for ``workload``, of the same tenant and pool, where GPUs are divided."""
     mine, its = workload.priority_class, other.priority_class
     is_shared = _is_divided(other) and workload.tenant is other.tenant
-    return (
-        is_shared
-        and mine is not None
-        and its is not None
-        and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec)
-    )
+    return bool(is_shared and mine and its and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec))
 
 
 def _is_divided(workload: Workload) -> bool:
@@ -473,39 +453,21 @@ def _loads(plan: Plan) -> Iterator[_Load]:
             yield _Load(holders[name], quota, found[name, key])
 
 
-def _reach(load: _Load) -> Amount:
-    """How much of the unit the tenant can have at most."""
-    capacity = load.quota.unit.capacity
-    return capacity if load.quota.limit is None else min(load.quota.limit, capacity)
-
-
 def _written_cap(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
     is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 
-def _own(load: _Load) -> list[Workload]:
-    """The workloads of the tenant itself, without those of its children."""
-    return [workload for workload in load.workloads if workload.tenant is load.holder]
-
-
-def _at_once(workloads: Iterable[Workload]) -> list[Workload]:
+def _at_once(workloads: Sequence[Workload]) -> list[Workload]:
     """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
-    found: list[Workload] = []
-    largest: Workload | None = None
-    for workload in workloads:
-        if not isinstance(workload.work, Training):
-            found.append(workload)
-        elif largest is None or _amount(workload) > _amount(largest):
-            largest = workload
-    return [*found, largest] if largest else found
+    found = [workload for workload in workloads if not isinstance(workload.work, Training)]
+    jobs = [workload for workload in workloads if isinstance(workload.work, Training)]
+    return [*found, max(jobs, key=_amount)] if jobs else found
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
-    return [
-        found for found in workloads if found.priority_class is not None and not found.priority_class.spec.preemptible
-    ]
+    return [found for found in workloads if found.priority_class and not found.priority_class.spec.preemptible]
 
 
 def _amount(workload: Workload) -> Amount:
@@ -517,14 +479,8 @@ def _total(workloads: Iterable[Workload]) -> Amount:
     return add([_amount(workload) for workload in workloads])
 
 
-def _sum_text(workloads: Iterable[Workload]) -> str:
-    return total_text([(workload.name, _amount(workload)) for workload in workloads])
-
-
 def _crossing(workloads: Sequence[Workload], bound: Amount) -> int:
-    """The place in the list where the running sum first exceeds the bound."""
-    totals = accumulate(_amount(workload) for workload in workloads)
-    return next((index for index, total in enumerate(totals) if total > bound), len(workloads) - 1)
+    return crossing([_amount(workload) for workload in workloads], bound)
 
 
 def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
@@ -538,15 +494,13 @@ def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def _pods_field(workload: Workload) -> str:
-    work = workload.work
-    if isinstance(work, Training):
-        return "pods"
-    return "maxReplicas" if work.autoscaling and work.autoscaling.max_replicas >= work.replicas else "replicas"
+    return str(_pods_at(workload).path[-1])
 
 
 def _pods_at(workload: Workload) -> Origin:
     """Where the number of pods is written; the nearest thing that is, where it is left out."""
-    work, field = workload.work, _pods_field(workload)
-    if not isinstance(work, Training) and work.autoscaling and field == "maxReplicas":
-        return workload.work_at / "autoscaling" / field
-    return workload.work_at / field
+    work, at = workload.work, workload.work_at
+    if isinstance(work, Training):
+        return at / "pods"
+    is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
+    return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule
+from gpuplan.planning.plan import Layout, Pool, PriorityClass, Tenant
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+from gpuplan.policy import models
 from gpuplan.wording import listing, misspelling
 
 T = TypeVar("T")
@@ -19,19 +21,23 @@ _MOST_COMPARISONS = 20_000
 
 @dataclass(slots=True)
 class Context:
-    """Collects findings while one cluster is resolved.
+    """Collects findings while one cluster is resolved, and what was resolved, which what comes next refers to.
 
-    ``names`` holds every document's name by kind, also of those that no policy could be made of: a reference to a
-    broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
+    ``names`` holds every document's name by kind, sorted, also of those that no policy could be made of: a reference to
+    a broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
     Where the cluster ``is_partial``, documents are missing since they could not be read: any name may be one of theirs.
     """
 
     catalog: Catalog
-    names: Mapping[str, frozenset[str]]
-    removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
-    is_partial: bool = False
+    names: Mapping[str, Mapping[str, None]]
+    removed: Mapping[tuple[str, str], Origin]
+    is_partial: bool
+    scheduler: models.Scheduler
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    _sorted: dict[str, Sequence[str]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+    classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    tenants: Mapping[str, Tenant] = field(default_factory=dict)
     _compared: int = 0
 
     def report(self, rule: Rule, finding: Finding) -> None:
@@ -52,20 +58,15 @@ class Context:
             return _removed(kind, name, at, self.removed[kind, name])
         if self.is_partial:
             return None
-        names = self._known(kind)
+        names = tuple(self.names.get(kind, ()))
         close = self._guess(name, names)
         return Finding(
             at,
             f"unknown {kind} `{name}`",
             label=f"did you mean `{close}`" if close else "no such document on this cluster",
-            notes=(_there_are(kind, names),),
+            notes=(f"this cluster has {listing(names, 8) if names else f'no {kind}'}",),
             help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
         )
-
-    def _known(self, kind: str) -> Sequence[str]:
-        if kind not in self._sorted:
-            self._sorted[kind] = sorted(self.names.get(kind, ()))
-        return self._sorted[kind]
 
     def _guess(self, name: str, names: Sequence[str]) -> str | None:
         """What a name was meant to be. Where thousands are wrong at once it is not their spelling, and takes long."""
@@ -98,7 +99,3 @@ def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:
         related=(Label(removal, "removed here"),),
         help=f"change this in the overlay as well, or keep {kind} `{name}`",
     )
-
-
-def _there_are(kind: str, names: Sequence[str]) -> str:
-    return f"this cluster has {listing(names, 8)}" if names else f"this cluster has no {kind}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction as Ratio
 from typing import Final, assert_never
@@ -31,7 +31,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Unit,
 )
-from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.planning.schedulers import traits_of
 from gpuplan.policy import models
 from gpuplan.policy.models import Allocation, MigStrategy
 
@@ -39,19 +39,19 @@ ALL_DISABLED = "all-disabled"
 """The entry of the mig-parted file that switches MIG off; the operator labels new nodes with it."""
 
 
-def resolve_pool(
-    context: Context, at: Origin, pool: models.Pool, layouts: Mapping[str, Layout], scheduler: SchedulerTraits
-) -> Pool | None:
+def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None:
     """The pool, or None when its GPU model or its layout cannot be found."""
     spec = pool.spec
     gpu = context.find_gpu(spec.gpu, at / "gpu")
     if gpu is None:
         return None
     name = pool.metadata.name
-    sharing = _sharing(context, at / "sharing", name, gpu, spec.sharing, layouts)
+    sharing = _sharing(context, at / "sharing", name, gpu, spec.sharing)
     if sharing is None:
         return None
-    nodes = _nodes(at / "nodes", spec.nodes)
+    written = spec.nodes
+    names = tuple(written.names or ())
+    nodes = Nodes(at / "nodes", written.count, written.gpus_per_node, names, written.name_pattern)
     resolved = Pool(
         at=at,
         name=name,
@@ -60,24 +60,25 @@ def resolve_pool(
         nodes=nodes,
         sharing=sharing,
         units=_allocated(_units(gpu, nodes, sharing), gpu, spec.allocation),
-        labels={**spec.node_labels, **_own_labels(name, gpu, sharing, spec.allocation, scheduler)},
+        labels={
+            **spec.node_labels,
+            **_own_labels(context, name, gpu, sharing, spec.allocation),
+        },
     )
     if spec.rollout is None:
         return resolved
-    target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing, layouts)
+    target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing)
     return None if target is None else divided(resolved, at / "rollout", target, spec.rollout.nodes)
 
 
-def _own_labels(
-    name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation, scheduler: SchedulerTraits
-) -> dict[str, str]:
+def _own_labels(context: Context, name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation) -> dict[str, str]:
     labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
     if (config_name := _mig_config(gpu, sharing)) is not None:
         labels[MIG_CONFIG_LABEL] = config_name
     if allocation is Allocation.DRA:
         labels[DRA_PLUGIN_LABEL] = "true"
-    if scheduler.node_pool_label:
-        labels[scheduler.node_pool_label] = name
+    if label := traits_of(context.scheduler.kind).node_pool_label:
+        labels[label] = name
     return labels
 
 
@@ -88,16 +89,10 @@ def _mig_config(gpu: Gpu, sharing: Sharing) -> str | None:
     return ALL_DISABLED if gpu.supports_mig else None
 
 
-def _nodes(at: Origin, nodes: models.Nodes) -> Nodes:
-    return Nodes(at, nodes.count, nodes.gpus_per_node, tuple(nodes.names or ()), nodes.name_pattern)
-
-
 # --- Sharing -----------------------------------------------------------------------------------------------------
 
 
-def _sharing(
-    context: Context, at: Origin, name: str, gpu: Gpu, sharing: models.Sharing, layouts: Mapping[str, Layout]
-) -> Sharing | None:
+def _sharing(context: Context, at: Origin, name: str, gpu: Gpu, sharing: models.Sharing) -> Sharing | None:
     if sharing.exclusive is not None:
         return Exclusive(at / "exclusive")
     if sharing.time_slicing is not None:
@@ -105,15 +100,13 @@ def _sharing(
     if sharing.mps is not None:
         return Mps(at / "mps", sharing.mps)
     if sharing.mig is not None:
-        return _mig(context, at / "mig", name, gpu, sharing.mig, layouts)
+        return _mig(context, at / "mig", name, gpu, sharing.mig)
     return Fraction(at / "fraction")
 
 
-def _mig(
-    context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig, layouts: Mapping[str, Layout]
-) -> Mig | None:
+def _mig(context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig) -> Mig | None:
     if mig.layout is not None:
-        layout = context.refer("MigLayout", mig.layout, at / "layout", layouts, _as_instances(gpu, mig.layout))
+        layout = context.refer("MigLayout", mig.layout, at / "layout", context.layouts, _as_instances(gpu, mig.layout))
         layout_at = at / "layout"
     else:
         layout = make_layout(at, name, gpu, mig.instances, mig.devices, is_inline=True)

@@ -149,9 +149,8 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
     default = next((found for found in plan.priority_classes if found.spec.default), None)
     tree, key = plan.tree, (pool.name, unit.name)
-    for tenant in plan.tenants:
-        quota = tree.find_quota(tenant, key)
-        if quota is None or all(cap == 0 for cap in quota.caps.values()):
+    for tenant, quota in tree.holders(key):
+        if all(cap == 0 for cap in quota.caps.values()):
             continue
         holders = (tree.find_quota(above, key) for above in tree.path(tenant))
         has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)

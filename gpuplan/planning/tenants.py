@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -11,31 +11,22 @@ from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import TOO_LARGE
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import Amount, Mig, Pool, PriorityClass, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.planning.pools import has_unclear_units
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
 from gpuplan.policy import models
-from gpuplan.policy.models import Cap
 from gpuplan.wording import listing, misspelling
 
 
-def resolve_tenant(
-    context: Context,
-    at: Origin,
-    tenant: models.Tenant,
-    pools: Mapping[str, Pool],
-    classes: Mapping[str, PriorityClass],
-    cap: Cap,
-) -> Tenant:
+def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenant:
     """The tenant with those grants and classes that exist; each that does not is a finding."""
     spec = tenant.spec
     named = (
-        context.refer("PriorityClass", name, at / "priorityClasses" / index, classes)
-        for index, name in enumerate(spec.priority_classes)
+        context.refer("PriorityClass", name, origin, context.classes)
+        for origin, name in with_places(at / "priorityClasses", spec.priority_classes)
     )
     quotas = (
-        _quota(context, at / "quotas" / index, quota, spec.namespaces, pools, cap)
-        for index, quota in enumerate(spec.quotas)
+        _quota(context, origin, quota, spec.namespaces) for origin, quota in with_places(at / "quotas", spec.quotas)
     )
     return Tenant(
         at=at,
@@ -78,19 +69,15 @@ def amount(number: float) -> Amount:
     return int(number) if number == int(number) else Decimal(str(number))
 
 
-def _quota(
-    context: Context, at: Origin, quota: models.Quota, namespaces: list[str], pools: Mapping[str, Pool], cap: Cap
-) -> Quota | None:
-    pool = context.refer("Pool", quota.pool, at / "pool", pools)
-    if pool is None:
-        return None
-    unit = resolve_unit(context, at, quota.unit, pool, "quota")
-    if unit is None:
+def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[str]) -> Quota | None:
+    pool = context.refer("Pool", quota.pool, at / "pool", context.pools)
+    unit = resolve_unit(context, at, quota.unit, pool, "quota") if pool else None
+    if pool is None or unit is None:
         return None
     guaranteed = amount(quota.guaranteed)
     limit = _limit(quota.limit, guaranteed)
     split = {name: amount(number) for name, number in quota.split.items()}
-    capped = limit if cap is Cap.LIMIT else guaranteed
+    capped = limit if context.scheduler.cap is models.Cap.LIMIT else guaranteed
     return Quota(
         at=at,
         spec=quota,

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.planning.context import Context
-from gpuplan.planning.plan import FractionRequest, Pool, PriorityClass, Tenant, Workload
+from gpuplan.planning.plan import FractionRequest, PriorityClass, Tenant, Workload
 from gpuplan.planning.rules import NAMESPACE_NEEDED
 from gpuplan.planning.tenants import resolve_unit
 from gpuplan.policy import models
 from gpuplan.wording import listing
 
 
-def resolve_workload(
-    context: Context,
-    at: Origin,
-    workload: models.Workload,
-    tenants: Mapping[str, Tenant],
-    pools: Mapping[str, Pool],
-    classes: Mapping[str, PriorityClass],
-) -> Workload | None:
+def resolve_workload(context: Context, at: Origin, workload: models.Workload) -> Workload | None:
     """The workload, or None when what it refers to cannot be found; each that cannot is a finding."""
     spec = workload.spec
-    tenant = context.refer("Tenant", spec.tenant, at / "tenant", tenants)
-    pool = context.refer("Pool", spec.pool, at / "pool", pools)
-    priority = _priority_class(context, at, spec, tenant, classes)
+    tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants)
+    pool = context.refer("Pool", spec.pool, at / "pool", context.pools)
+    priority = _priority_class(context, at, spec, tenant)
     namespace = _namespace(context, at, spec, tenant) if tenant else None
     unit = resolve_unit(context, at, spec.unit, pool, "workload") if pool else None
     if tenant is None or pool is None or unit is None or namespace is None:
@@ -73,23 +65,16 @@ def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: 
 
 
 def _priority_class(
-    context: Context,
-    at: Origin,
-    spec: models.WorkloadSpec,
-    tenant: Tenant | None,
-    classes: Mapping[str, PriorityClass],
+    context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant | None
 ) -> PriorityClass | None:
     """The class that is named, or the tenant's only one."""
     if spec.priority_class is not None:
-        return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", classes)
+        return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", context.classes)
     return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
 
 
 def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> FractionRequest | None:
-    match fraction:
-        case None:
-            return None
-        case models.FractionRange():
-            return FractionRequest(at, Decimal(str(fraction.min)), Decimal(str(fraction.max)))
-        case _:
-            return FractionRequest(at, Decimal(str(fraction)), Decimal(str(fraction)))
+    if fraction is None:
+        return None
+    least, most = (fraction.min, fraction.max) if isinstance(fraction, models.FractionRange) else (fraction, fraction)
+    return FractionRequest(at, Decimal(str(least)), Decimal(str(most)))

@@ -17,6 +17,7 @@ from tests.cli.platforms import CLUSTER, POOL, PRIORITY, a_broken_platform, a_pl
 from tests.cli.runs import run, spawn
 from tests.kustomizing import kustomize
 
+REPOSITORY = Path(__file__).parents[2]
 STAGE = ("--stage", "scheduling")
 
 
@@ -264,6 +265,21 @@ def test_stdout_is_a_stream_of_objects_and_nothing_else(tmp_path: Path) -> None:
     assert all({"apiVersion", "kind", "metadata"} <= item.keys() for item in objects)
     assert "Kustomization" not in {item["kind"] for item in objects}
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("cluster", ["dev", "prod"])
+def test_stdout_has_each_namespace_before_what_lies_in_it(cluster: str) -> None:
+    """So that `kubectl apply -f -` takes it as it is."""
+    made = set()
+    early = []
+    for item in yaml.safe_load_all(run("build", "--stdout", "--cluster", cluster, cwd=REPOSITORY).out):
+        if item["kind"] == "Namespace":
+            made.add(item["metadata"]["name"])
+        elif (namespace := item["metadata"].get("namespace")) and namespace not in made:
+            early.append((namespace, item["kind"], item["metadata"]["name"]))
+
+    assert made
+    assert [item for item in early if item[0] in made] == []
 
 
 def test_stdout_needs_one_cluster(tmp_path: Path) -> None:

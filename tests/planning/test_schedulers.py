@@ -57,7 +57,7 @@ def test_the_traits_of_one_scheduler_are_for_its_own_checks_and_back_end(kind: S
         f"backends/{kind}.py",
     )
     # Parameters of admission policies are those of plain Kubernetes where nobody says otherwise.
-    allowed = {*own, f"checks/{kind}.py", *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else [])}
+    allowed = {*own, "checks/queues.py", *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else [])}
     assert _who_imports(kind.name) <= allowed
 
 

@@ -37,11 +37,16 @@ _JOBS_POLICY: Final = "gpuplan-jobs"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """The objects of the stage; a cluster too old for admission policies gets its priority classes alone."""
+    """The objects of the stage; a cluster too old for admission policies gets its priority classes alone.
+
+    The namespace of the policies' parameters has no pods. It comes before them for those who apply `build --stdout`.
+    """
     for priority in plan.priority_classes:
         yield Manifest(_FOLDER, _priority_class(priority, plan.scheduler), about=about(priority))
     if has_admission_policies(plan.cluster):
         cluster = about(plan.cluster)
+        enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
+        yield Manifest(_FOLDER, new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced), about=cluster)
         for name, rows in ((GRANTS_POLICY, "grants"), (_DEVICES_POLICY, "devices")):
             subjects = (*cluster, *RESOURCES, *every(PriorityClass))
             yield Manifest(_FOLDER, _policy(plan, name, rows), about=subjects)
@@ -50,7 +55,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 
 def _fixed_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The namespace of the policies' parameters, which has no pods, the bindings, and what is refused of Jobs.
+    """The bindings, and what is refused of Jobs.
 
     A policy with parameters has a binding in no namespace, so that there is one while no tenant has a namespace. An API
     server that finds no binding with parameters of a kind stops to read that kind, for good: parameters that come later
@@ -58,8 +63,6 @@ def _fixed_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     (https://github.com/kubernetes/kubernetes/issues/130887). The kind is ConfigMap for all policies of gpuplan. Those
     without parameters have one for all namespaces of tenants at once.
     """
-    enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
-    yield new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced)
     nowhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
     tenants = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
     parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}

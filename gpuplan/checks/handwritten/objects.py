@@ -223,16 +223,16 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
                     continue
                 if value_at(found.before, (*route, key)) is None:  # else GPU686 tells of another value
                     close = _with_another_hash(value, known) or misspelling(value, known)
-                    remedy = (
-                        f"write `{close}`" if close else "remove the label: gpuplan writes it for the nodes of pools"
-                    )
                     yield Finding(
                         found.place(*route, key),
                         f"`{key}: {value}` of {found.title} chooses nothing",
                         label=f"did you mean `{close}`" if close else "does not exist",
                         notes=(f"there are {listing(sorted(known), 8)}",) if known else (),
-                        help=f"write `{close}`" if close else remove,
+                        help=f"write `{close}`" if close else _NO_LABEL,
                     )
+
+
+_NO_LABEL = "remove the label: gpuplan writes it for the nodes of pools"
 
 
 def _with_another_hash(value: str, known: Iterable[str]) -> str | None:

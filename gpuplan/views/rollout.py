@@ -16,8 +16,7 @@ from gpuplan.policy.models import Approval, NodeLabels
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text
-from gpuplan.views.text import indent, printable, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, printable, table
 from gpuplan.wording import count, joined, listing
 
 FORMAT_VERSION: Final = "1.1"

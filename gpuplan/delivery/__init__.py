@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from gpuplan.delivery.appliers import Folder
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import Plan
-from gpuplan.values import NamedTuple
 
 __all__ = ["TOOLS", "Folder", "render"]
 

@@ -9,7 +9,6 @@ from gpuplan.backends.workloads.devices import resource_claims, resources
 from gpuplan.backends.workloads.naming import claim_name, config_name, labels_of, metadata
 from gpuplan.backends.workloads.schedulers import Terms
 from gpuplan.planning.plan import POOL_LABEL, Tenant, Workload
-from gpuplan.planning.tolerations import tolerations
 from gpuplan.policy.models import Inference, PodSecurity
 
 CONFIG_PATH: Final = "/etc/workload"
@@ -56,7 +55,7 @@ def placement(workload: Workload) -> dict[str, Any]:
     It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
     Git; and a selector for one pool keeps it out of all others.
     """
-    found = tolerations(workload.pool)
+    found = workload.pool.tolerations
     return {"nodeSelector": {POOL_LABEL: workload.pool.name}, **({"tolerations": found} if found else {})}
 
 

@@ -14,7 +14,7 @@ def command(terminal: Terminal, format_: str) -> None:
     `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
     """
     from gpuplan import pipeline
-    from gpuplan.views.rules import rules_json, rules_table
+    from gpuplan.views.explain import rules_json, rules_table
 
     found = pipeline.rules()
     terminal.print(rules_json(found) if format_ == "json" else rules_table(found))

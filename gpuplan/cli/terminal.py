@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuplan.views.theme import Theme
+    from gpuplan.views.text import Theme
 
 
 class Terminal(NamedTuple):
@@ -57,7 +57,7 @@ class Terminal(NamedTuple):
     def _theme(self, stream: TextIO) -> Theme:
         from shutil import get_terminal_size
 
-        from gpuplan.views.theme import Theme
+        from gpuplan.views.text import Theme
 
         return Theme(_is_colored(self.color, stream), get_terminal_size((120, 24)).columns, way_to(self.root))
 

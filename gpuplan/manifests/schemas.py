@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -62,18 +62,21 @@ class SchemaCheck:
         """The custom kinds that were not checked, as people write them: ``ClusterQueue.kueue.x-k8s.io``."""
         return tuple(sorted({f"{gvk.kind}.{gvk.group}" for gvk in self.unchecked}))
 
-    def check(self, manifest: Manifest) -> None:
-        body = manifest.body
-        key = body["apiVersion"], body["kind"]
-        if key not in self._validators:
-            self._validators[key] = self._find_validator(manifest.gvk)
-        validator = self._validators[key]
-        if isinstance(validator, str):
-            self._problems.append(Problem(manifest, (), validator))
-        elif validator is None:
-            self.unchecked[manifest.gvk] += 1
-        elif not _is_valid(validator, body):
-            self._problems += _problems(validator, manifest)
+    def passed_on(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+        """The same objects, each when it was checked."""
+        for manifest in manifests:
+            body = manifest.body
+            key = body["apiVersion"], body["kind"]
+            if key not in self._validators:
+                self._validators[key] = self._find_validator(manifest.gvk)
+            validator = self._validators[key]
+            if isinstance(validator, str):
+                self._problems.append(Problem(manifest, (), validator))
+            elif validator is None:
+                self.unchecked[manifest.gvk] += 1
+            elif not _is_valid(validator, body):
+                self._problems += _problems(validator, manifest)
+            yield manifest
 
     def _find_validator(self, gvk: Gvk) -> Draft202012Validator | str | None:
         """The validator of a kind, what is wrong with the kind, or None when no schema of it is known."""
@@ -97,8 +100,8 @@ class SchemaCheck:
 def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None) -> SchemaCheck:
     """What comes of checking all these objects."""
     check = SchemaCheck(kubernetes_minor, crds)
-    for manifest in manifests:
-        check.check(manifest)
+    for _ in check.passed_on(manifests):
+        pass
     return check
 
 

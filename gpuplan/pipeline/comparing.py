@@ -321,7 +321,7 @@ def read_side(side: Side, clusters: Sequence[str]) -> Platform:
     if side.kind is SideKind.OUTPUT:
         return Platform(side, _written(side.folder, clusters), None)
     if side.revision is not None:
-        return _platform(side, read_revision(side.folder, side.revision, clusters, may_be_empty=True))
+        return _platform(side, read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if not known or (clusters and not chosen):

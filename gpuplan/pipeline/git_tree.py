@@ -11,8 +11,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Entry, Kind, Target
@@ -66,12 +65,7 @@ class GitTree:
         self._links: dict[str, str | None] = {}
         self._steps = self._bytes = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._objects.close()
 
     def entries(self, folder: str) -> Sequence[Entry]:

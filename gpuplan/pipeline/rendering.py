@@ -15,7 +15,7 @@ from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Identity, Manifest, check_schemas, identity_of, render_index, render_tree
+from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, identity_of, render_index, render_tree
 from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan
@@ -25,10 +25,13 @@ Components = Mapping[str, tuple[str, ...]]
 
 
 class Part(NamedTuple):
-    """What is written of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name then."""
+    """What is written of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name then.
+
+    Unless the cluster is kept, its own objects are made while somebody goes through them, ``files`` along with them.
+    """
 
     tool: str
-    manifests: list[Manifest]
+    manifests: Iterable[Manifest]
     files: Sequence[File]
     components: Components
 
@@ -71,21 +74,22 @@ def render(
 ) -> Rendered:
     """Render the plans; ``is_whole`` says that they are all there are, so that a list of clusters can be written.
 
-    Clusters with Components are kept. The objects of others are half of a build's memory, and each is gone as soon as
+    Clusters with Components are kept. The objects of others would be half of a build's memory: each is gone as soon as
     its text is made, unless it ``keeps_all``.
     """
     rendered = Rendered()
     delivered: defaultdict[str, list[str]] = defaultdict(list)
     for plan in plans:
-        cluster = _cluster(plan, out)
-        if is_kept := keeps_all or bool(cluster.own.components):
-            rendered.clusters.append(cluster)
-        for tool, manifests, files, components in cluster.parts:
-            checked = check_schemas(manifests, plan.cluster.spec.kubernetes, crds)
-            rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in checked.problems)
-            rendered.unchecked_kinds.update(checked.unchecked_kinds)
-            objects = manifests if is_kept else _let_go(manifests)
-            tree = render_tree(posixpath.join(tool, plan.cluster.name), objects, files, components, out, str(root))
+        parts = _parts(plan, out, is_kept=False)
+        if keeps_all or plan.components:
+            rendered.clusters.append(_cluster(plan, out))
+            parts = iter(rendered.clusters[-1].parts)
+        for tool, manifests, files, components in parts:
+            schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
+            checked = schemas.passed_on(manifests)
+            tree = render_tree(posixpath.join(tool, plan.cluster.name), checked, files, components, out, str(root))
+            rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in schemas.problems)
+            rendered.unchecked_kinds.update(schemas.unchecked_kinds)
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
             if tool:
@@ -99,12 +103,6 @@ def render(
     return rendered
 
 
-def _let_go(manifests: list[Manifest]) -> Iterator[Manifest]:
-    manifests.reverse()
-    while manifests:
-        yield manifests.pop()
-
-
 def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
     """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
     return _cluster(plan, out).artifacts
@@ -116,28 +114,35 @@ def scope(clusters: Iterable[str]) -> tuple[str, ...]:
 
 
 def _cluster(plan: Plan, out: str) -> RenderedCluster:
-    own = own_part(plan)
-    is_delivered = plan.cluster.argocd is not None or plan.cluster.flux is not None
-    if is_delivered and (found := delivery.render(plan, folders(plan, own), out)):
-        tool, delivering = found
-        return RenderedCluster(plan, (own, Part(tool, *_sort_out(delivering), {})))
-    return RenderedCluster(plan, (own,))
+    return RenderedCluster(plan, tuple(_parts(plan, out, is_kept=True)))
 
 
-def own_part(plan: Plan) -> Part:
-    """What is written of a cluster for its own folders."""
-    manifests, files = _sort_out(
-        annotate(artifact, plan.cluster) if isinstance(artifact, Manifest) else artifact
-        for backend in BACKENDS
-        for artifact in backend.render(plan)
-    )
-    return Part("", manifests, files, _components(plan, manifests))
+def _parts(plan: Plan, out: str, *, is_kept: bool) -> Iterator[Part]:
+    """The cluster's own part; and when somebody has gone through that, the one of the tool that syncs it."""
+    applied: defaultdict[str, set[Identity]] = defaultdict(set)
+    files: list[File] = []
+    manifests: Iterable[Manifest] = _own_manifests(plan, applied, files)
+    if is_kept:
+        manifests = list(manifests)
+    components = _components(plan, applied.keys())
+    yield Part("", manifests, files, components)
+    if found := delivery.render(plan, _folders(plan, applied, components), out):
+        tool, delivering = found[0], list(found[1])
+        manifests = [artifact for artifact in delivering if isinstance(artifact, Manifest)]
+        yield Part(tool, manifests, [artifact for artifact in delivering if isinstance(artifact, File)], {})
 
 
-def _sort_out(artifacts: Iterable[Manifest | File]) -> tuple[list[Manifest], list[File]]:
-    written = list(artifacts)
-    manifests = [artifact for artifact in written if isinstance(artifact, Manifest)]
-    return manifests, [artifact for artifact in written if isinstance(artifact, File)]
+def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: list[File]) -> Iterator[Manifest]:
+    """What back ends write, annotated; plain files and what each folder applies are noted by the way."""
+    is_asked_for = plan.components or plan.cluster.argocd or plan.cluster.flux
+    for backend in BACKENDS:
+        for artifact in backend.render(plan):
+            if isinstance(artifact, File):
+                files.append(artifact)
+                continue
+            if is_asked_for:
+                applied[artifact.folder].add(identity_of(artifact.body))
+            yield annotate(artifact, plan.cluster)
 
 
 def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
@@ -148,17 +153,16 @@ def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
 # --- Hand-written Components -------------------------------------------------------------------------------------
 
 
-def _components(plan: Plan, manifests: Sequence[Manifest]) -> Components:
+def _components(plan: Plan, folders: AbstractSet[str]) -> Components:
     """The hand-written Components by the folder that includes them.
 
     A Component for all namespaces or pools is included by the folder of each, since that is what is synced; where a
     stage has no such folders, by the stage's own.
     """
-    paths = {manifest.folder for manifest in manifests} if plan.components else set()
     found: dict[str, tuple[str, ...]] = {}
     for component in plan.components:
         if component.kind == COMPONENT_KIND:
-            for folder in _included_by(component, paths):
+            for folder in _included_by(component, folders):
                 found[folder] = (*found.get(folder, ()), component.folder)
     return found
 
@@ -169,17 +173,16 @@ def _included_by(component: Component, folders: AbstractSet[str]) -> Sequence[st
     return sorted(path for path in folders if path.startswith(f"{component.stage}/")) or [component.stage]
 
 
-def folders(plan: Plan, own: Part) -> tuple[delivery.Folder, ...]:
+def _folders(
+    plan: Plan, applied: defaultdict[str, set[Identity]], components: Components
+) -> tuple[delivery.Folder, ...]:
     """The folders that apply objects, with all of them."""
-    found: defaultdict[str, set[Identity]] = defaultdict(set)
-    for manifest in own.manifests:
-        found[manifest.folder].add(identity_of(manifest.body))
-    if own.components:
+    if components:
         written = _hand_written(plan)
-        for folder, included in own.components.items():
+        for folder, included in components.items():
             for component in included:
-                found[folder].update(written.get(component, ()))
-    return tuple(delivery.Folder(path, tuple(sorted(found[path]))) for path in sorted(found) if found[path])
+                applied[folder].update(written.get(component, ()))
+    return tuple(delivery.Folder(path, tuple(sorted(found))) for path, found in sorted(applied.items()) if found)
 
 
 def _hand_written(plan: Plan) -> dict[str, set[Identity]]:

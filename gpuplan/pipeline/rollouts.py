@@ -467,7 +467,7 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
     if head is None:
         return False
     cluster, name = proposal.plan.cluster.name, proposal.outcome.pool.name
-    plans = read_revision(root, head, (cluster,), may_be_empty=True).plans
+    plans = read_revision(root, head, (cluster,)).plans
     before = plans[0].find_pool(name) if plans else None
     if before is None:
         return False

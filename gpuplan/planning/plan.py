@@ -559,7 +559,7 @@ class Broken(Value):
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-class Plan(Value):
+class Plan(Value, eq=False):
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
 
     ``removed`` says by kind and name where the overlay takes a document of the bases away.

@@ -152,9 +152,8 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     default = next((found.spec for found in plan.priority_classes if found.spec.default), _WITHOUT_CLASS)
     of_pool = minimum_run_time(plan, pool) if plan.scheduler.protects is Protects.EACH_POOL else None
     tree, key = plan.tree, (pool.name, unit.name)
-    for tenant in plan.tenants:
-        quota = tree.find_quota(tenant, key)
-        if quota is None or all(cap == 0 for cap in quota.caps.values()):
+    for tenant, quota in tree.holders(key):
+        if all(cap == 0 for cap in quota.caps.values()):
             continue
         holders = (tree.find_quota(above, key) for above in tree.path(tenant))
         has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)

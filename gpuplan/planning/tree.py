@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,16 +100,21 @@ class Tree(Value, eq=False):
     # --- Whose guarantee lies within whose
 
     @cached_property
-    def _holders(self) -> Mapping[UnitKey, Mapping[str, Quota]]:
+    def _holders(self) -> Mapping[UnitKey, Mapping[str, tuple[Tenant, Quota]]]:
         """By unit, who has a quota on it. The first of a tenant's counts; a second one is reported for itself."""
-        found: dict[UnitKey, dict[str, Quota]] = {}
+        found: dict[UnitKey, dict[str, tuple[Tenant, Quota]]] = {}
         for tenant in self.tenants:
             for quota in tenant.quotas:
-                found.setdefault(quota.key, {}).setdefault(tenant.name, quota)
+                found.setdefault(quota.key, {}).setdefault(tenant.name, (tenant, quota))
         return found
 
+    def holders(self, unit: UnitKey) -> Iterable[tuple[Tenant, Quota]]:
+        """The tenants that have a quota on a unit, with it, in their order."""
+        return self._holders.get(unit, {}).values()
+
     def find_quota(self, tenant: Tenant, unit: UnitKey) -> Quota | None:
-        return self._holders.get(unit, {}).get(tenant.name)
+        _, quota = self._holders.get(unit, {}).get(tenant.name, (tenant, None))
+        return quota
 
     @cached_property
     def parts(self) -> Sequence[Part]:
@@ -126,7 +131,7 @@ class Tree(Value, eq=False):
         holders = self._holders[unit]
         if len(holders) == 1:
             return None
-        return next(((above, holders[above.name]) for above in self.above(tenant) if above.name in holders), None)
+        return next((holders[above.name] for above in self.above(tenant) if above.name in holders), None)
 
     @cached_property
     def outermost(self) -> Sequence[tuple[Tenant, Quota]]:

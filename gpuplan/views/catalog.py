@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from gpuplan.catalog import Gpu, Profile
-from gpuplan.planning.placement import Placed, maximal_layouts, place
+from gpuplan.planning.placement import Instance, Placed, maximal_layouts, place
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.slices import strip
-from gpuplan.views.text import indent, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, table
 from gpuplan.wording import count, listing
 
 UNKNOWN = "?"
@@ -167,3 +166,37 @@ def _profile(profile: Profile) -> dict[str, Any]:
         "max_instances": profile.max_instances,
         "starts": list(profile.starts),
     }
+
+
+# --- Slices ------------------------------------------------------------------------------------------------------
+
+_NARROWEST = 3
+
+
+def boxes(gpu: Gpu, instances: Iterable[Instance]) -> str:
+    """One box for each instance, as wide as the slices it takes: ``|3g.40gb        |2g.20gb|2g.20gb|``.
+
+    A slice that nothing takes is a box with a dot in it.
+    """
+    placed = tuple(instances)
+    width = max((ceil((len(item.profile.name) + 1) / item.placement.size) for item in placed), default=0)
+    width = max(width, _NARROWEST)
+    drawn = (f"|{name:<{size * width - 1}}" for name, size in _segments(gpu, placed, free="."))
+    return f"{''.join(drawn)}|"
+
+
+def strip(gpu: Gpu, instances: Iterable[Instance]) -> str:
+    """One character for each slice: the compute slices of the instance that takes it, as in ``|3333|22|22|``."""
+    placed = tuple(instances)
+    drawn = (f"|{name.partition('g')[0][-1] * size}" for name, size in _segments(gpu, placed, free="."))
+    return f"{''.join(drawn)}|"
+
+
+def _segments(gpu: Gpu, instances: tuple[Instance, ...], free: str) -> Iterator[tuple[str, int]]:
+    """What stands on the axis, from slice 0 on: names with their sizes, and free slices one by one."""
+    position = 0
+    for instance in sorted(instances, key=lambda item: item.placement.start):
+        yield from ((free, 1) for _ in range(position, instance.placement.start))
+        yield instance.profile.name, instance.placement.size
+        position = instance.placement.end
+    yield from ((free, 1) for _ in range(position, gpu.memory_slices))

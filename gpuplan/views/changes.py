@@ -8,8 +8,7 @@ from shlex import quote
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import printable
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, printable
 from gpuplan.wording import count
 
 if TYPE_CHECKING:

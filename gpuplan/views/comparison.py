@@ -11,9 +11,7 @@ from gpuplan.checks.losses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.rules import marked_up
-from gpuplan.views.text import indent, printable
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, marked_up, printable
 
 FORMAT_VERSION: Final = "1.0"
 """A minor step only adds keys."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gpuplan.views.theme import Theme
+from gpuplan.views.text import Theme
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -32,7 +32,7 @@ def findings(report: Report, format_: Format, theme: Theme) -> str:
 
             return full(report, theme)
         case Format.CONCISE:
-            from gpuplan.views.concise import concise
+            from gpuplan.views.full import concise
 
             return concise(report, theme)
         case Format.JSON:
@@ -40,20 +40,20 @@ def findings(report: Report, format_: Format, theme: Theme) -> str:
 
             return json_findings(report, theme)
         case Format.GITHUB:
-            from gpuplan.views.github import github
+            from gpuplan.views.ci import github
 
             return github(report, theme)
         case Format.GITLAB:
-            from gpuplan.views.gitlab import gitlab
+            from gpuplan.views.ci import gitlab
 
             return gitlab(report, theme)
         case Format.SARIF:
-            from gpuplan.views.sarif import project_urls, sarif
+            from gpuplan.views.ci import project_urls, sarif
 
             return sarif(report, theme, project_urls())
         case Format.JUNIT:
             from gpuplan.pipeline import rules
-            from gpuplan.views.junit import junit
+            from gpuplan.views.ci import junit
 
             return junit(report, theme, rules())
         case Format.MARKDOWN:

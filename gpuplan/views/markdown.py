@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.patterns import regex
-from gpuplan.views.text import printable
-from gpuplan.views.theme import Theme
-from gpuplan.views.verdict import tally
+from gpuplan.views.full import tally
+from gpuplan.views.text import Theme, printable
 from gpuplan.wording import count, joined, markdown_escaped
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from itertools import groupby
+from typing import Final
 
 from gpuplan.manifests import to_yaml
 from gpuplan.planning.placement import Placed
@@ -25,14 +26,12 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
 from gpuplan.policy.models import Inference
-from gpuplan.views.catalog import spell
+from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
-from gpuplan.views.preemption import preemption_page
-from gpuplan.views.slices import boxes
-from gpuplan.views.text import indent, printable, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, printable, table
 from gpuplan.wording import count
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
@@ -337,12 +336,71 @@ def _each(workload: Workload) -> str:
 # --- Words -------------------------------------------------------------------------------------------------------
 
 
-def _abridged(names: Sequence[str], most: int = 3) -> str:
+def _abridged(names: Sequence[str], between: str = " ", most: int = 3) -> str:
     if len(names) <= most:
-        return " ".join(names) or _NONE
-    return f"{' '.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
+        return between.join(names) or _NONE
+    return f"{between.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
 
 
 def _amount(amount: Amount | None) -> str:
     """A number of units; no number is no bound."""
     return "none" if amount is None else f"{amount:f}".rstrip("0").rstrip(".") if amount % 1 else str(int(amount))
+
+
+# --- Who can evict whom ------------------------------------------------------------------------------------------
+
+_WHY: Final[Mapping[Mechanism, str]] = {
+    Mechanism.PRIORITY: "a higher class",
+    Mechanism.QUEUE: "a higher class of the same tenant",
+    Mechanism.RECLAIM: "another tenant's guarantee",
+    Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
+}
+_WHEN: Final[Mapping[Condition, str]] = {
+    Condition.POOL_FULL: "the pool is full",
+    Condition.NODE_FULL: "no node has room for the pod",
+    Condition.QUEUE_FULL: "the pod does not fit",
+    Condition.VICTIM_OVER_GUARANTEE: "the victim's tenant is above its guarantee",
+    Condition.EVICTOR_WITHIN_GUARANTEE: "the other within its own",
+    Condition.VICTIM_OVER_FAIR_SHARE: "the victim's tenant has more than its share",
+    Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
+}
+
+
+def preemption_page(plan: Plan, theme: Theme) -> str:
+    """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
+    found = evictions(plan)
+    heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
+    rows = [_row(eviction) for eviction in found]
+    text = table(("POOL", "UNIT", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
+    disturbed = {(eviction.pool, eviction.unit) for eviction in found}
+    calm = [
+        f"{pool.name} ({unit.name})"
+        for pool in plan.pools
+        for unit in pool.units
+        if (pool.name, unit.name) not in disturbed
+    ]
+    none = printable(f"nobody evicts anybody in {', '.join(calm)}") + "\n" if calm else ""
+    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none)}"
+
+
+def _row(eviction: Eviction) -> tuple[str, ...]:
+    return (
+        eviction.pool,
+        eviction.unit,
+        _parties(eviction.evictors),
+        _parties(eviction.victims),
+        _WHY[eviction.mechanism],
+        ", ".join(_WHEN[condition] for condition in eviction.when),
+        eviction.min_run_time or "-",
+    )
+
+
+def _parties(parties: Sequence[Party]) -> str:
+    """Tenants with their classes; those that have the same ones together."""
+    classes: dict[str, list[str]] = {}
+    for party in parties:
+        classes.setdefault(party.tenant, []).append(party.priority_class or "no class")
+    tenants: dict[str, list[str]] = {}
+    for tenant, names in classes.items():
+        tenants.setdefault(" ".join(names), []).append(tenant)
+    return "; ".join(f"{_abridged(names, ', ')} ({shared})" for shared, names in tenants.items())

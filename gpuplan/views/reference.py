@@ -13,9 +13,7 @@ from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.policy.fields import FieldDoc
 from gpuplan.values import Value
 from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
-from gpuplan.views.fields import meaning, name
-from gpuplan.views.rules import how_to_ignore
-from gpuplan.views.schedulers import facts_of
+from gpuplan.views.explain import facts_of, field_name, how_to_ignore, meaning
 from gpuplan.wording import listing
 
 NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
@@ -164,7 +162,7 @@ def _field_sections(field: FieldDoc) -> Iterable[str]:
 
 
 def _field_link(field: FieldDoc) -> str:
-    shown = f"`{name(field)}`"
+    shown = f"`{field_name(field)}`"
     return f"[{shown}](#{field.path.lower().replace('.', '')})" if field.children else shown
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from gpuplan.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
-from gpuplan.checks.rollout import unit_text
+from gpuplan.checks.disruptions import unit_text
 from gpuplan.checks.wording import number, total_text
 from gpuplan.delivery.appliers import find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
@@ -16,8 +16,7 @@ from gpuplan.policy.models import Approval, NodeLabels
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape
 from gpuplan.views.plan import sharing_of, sharing_text
-from gpuplan.views.text import indent, printable, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, printable, table
 from gpuplan.wording import count, joined, listing
 
 FORMAT_VERSION: Final = "1.1"

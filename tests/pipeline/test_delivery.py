@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from posixpath import normpath
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from gpuplan.delivery import Folder
+from gpuplan.manifests import Identity
 from gpuplan.pipeline import build, rendering, validate
 
 REPOSITORY = Path(__file__).parents[2]
@@ -46,7 +48,11 @@ def folders(platform: Path, cluster: str) -> dict[str, Folder]:
     report = validate(platform, [cluster])
     assert report.is_valid
     (plan,) = report.plans
-    return {folder.path: folder for folder in rendering.folders(plan, rendering.own_part(plan))}
+    applied: defaultdict[str, set[Identity]] = defaultdict(set)
+    for manifest in rendering._own_manifests(plan, applied, []):
+        applied[manifest.folder].add(manifest.identity)
+    components = rendering._components(plan, applied.keys())
+    return {folder.path: folder for folder in rendering._folders(plan, applied, components)}
 
 
 # --- Folders -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpuplan.outtree import ChangeSet, apply, compare
 from gpuplan.views.changes import colored_diff, every_change, summary, unchecked
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme
 
 
 def changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> ChangeSet:

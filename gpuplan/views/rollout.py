@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from gpuplan.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
-from gpuplan.checks.rollout import unit_text
+from gpuplan.checks.disruptions import unit_text
 from gpuplan.checks.wording import number, total_text
 from gpuplan.delivery.appliers import find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person

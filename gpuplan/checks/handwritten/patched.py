@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from gpuplan.checks.handwritten.components import (
     changed_content,
@@ -26,6 +25,7 @@ from gpuplan.checks.handwritten.reading import (
     mapping,
     read,
     sequence,
+    sync_options,
     text,
     value_at,
 )
@@ -36,7 +36,7 @@ from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Component, Plan, Stage
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import closest, listing, misspelling
 
 
@@ -132,7 +132,9 @@ class Patched(Value):
             for identity, after in folder.built.items():
                 before = folder.generated.get(identity)
                 if before is None or identity in folder.changed:
-                    is_partial = before.is_partial if before else _is_partial(after)
+                    # What is added may be part of an object that somebody else makes.
+                    options = sync_options(inside(after.body, "metadata", "annotations"))
+                    is_partial = before.is_partial if before else options.get("ServerSideApply") == "true"
                     made = replace(
                         self.home(folder, identity),
                         body=after.body,
@@ -187,12 +189,6 @@ class Patched(Value):
 def _is_about(item: Object, identity: Identity) -> bool:
     """Whether an object of the kind and name is the one: a patch may leave out the namespace."""
     return text(item.metadata.get("namespace")) in ("", identity.namespace)
-
-
-def _is_partial(manifest: Manifest) -> bool:
-    """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
-    annotations = mapping(manifest.body["metadata"].get("annotations"))
-    return "ServerSideApply=true" in str(annotations.get(SYNC_OPTIONS, ""))
 
 
 def selects(target: Mapping[str, object], identity: Identity) -> bool:
@@ -311,13 +307,7 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
     """
     for _, identity, before, after, home in patched.changed():
         old, new = (inside(body, "metadata", "annotations") for body in (before, after))
-        lost = [
-            (SYNC_OPTIONS, option) for option in _lost_options(text(old.get(SYNC_OPTIONS)), text(new.get(SYNC_OPTIONS)))
-        ]
-        lost += [
-            (key, f"{key}: {old[key]}") for key in (FLUX_PRUNE, FLUX_SSA) if key in old and new.get(key) != old[key]
-        ]
-        if lost:
+        if lost := list(_lost(old, new)):
             yield Finding(
                 home.place("metadata", "annotations", lost[0][0]),
                 f"generated {identity} loses its protection {listing([what for _, what in lost])}",
@@ -328,17 +318,17 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
             )
 
 
-def _lost_options(old: str, new: str) -> Iterator[str]:
-    had, has = _options(old), _options(new)
+def _lost(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The annotations that protect less than they did, with what is gone."""
+    had, has = sync_options(old), sync_options(new)
     for key in ("Prune", "Delete"):
         if _STRONGEST.get(has.get(key, ""), 0) < _STRONGEST.get(had.get(key, ""), 0):
-            yield f"{key}={had[key]}"
+            yield SYNC_OPTIONS, f"{key}={had[key]}"
     if had.get("ServerSideApply") == "true" and has.get("ServerSideApply") != "true":
-        yield "ServerSideApply=true"
-
-
-def _options(written: str) -> dict[str, str]:
-    return dict(option.strip().partition("=")[::2] for option in written.split(",") if option.strip())
+        yield SYNC_OPTIONS, "ServerSideApply=true"
+    for key in (FLUX_PRUNE, FLUX_SSA):
+        if key in old and new.get(key) != old[key]:
+            yield key, f"{key}: {old[key]}"
 
 
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)

@@ -116,20 +116,16 @@ class Patched(Value):
     def cluster_names(self) -> tuple[str, ...]:
         return self.plan.cluster_names
 
-    @property
-    def built_folders(self) -> Iterator[Folder]:
-        return (folder for folder in self.folders if folder.after is not None)
-
     def changed(self, *kinds: str) -> Iterator[Change]:
         """The generated objects of some kinds, or all, that are no longer what they were."""
-        for folder in self.built_folders:
+        for folder in self.folders:
             for identity, old in folder.changed.items():
                 if not kinds or identity.kind in kinds:
                     yield Change(folder, identity, old, folder.built[identity].body, self.home(folder, identity))
 
     def results(self) -> Iterator[tuple[Folder, Manifest, Object]]:
         """The objects of built folders that are not as gpuplan generated them."""
-        for folder in self.built_folders:
+        for folder in self.folders:
             for identity, after in folder.built.items():
                 before = folder.generated.get(identity)
                 if before is None or identity in folder.changed:
@@ -268,10 +264,10 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
     """
     told = patched.told(transformer_reaches_generated_objects)
-    for folder in patched.built_folders:
-        for identity in folder.generated:
-            at = patched.place(folder, identity) if identity not in folder.built else None
-            if at and patched.component_of(at) not in told:
+    for folder in patched.folders:
+        for identity in sorted(folder.generated.keys() - folder.built.keys()) if folder.after is not None else ():
+            at = patched.place(folder, identity)
+            if patched.component_of(at) not in told:
                 labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
                 yield Finding(
                     at,
@@ -451,7 +447,7 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     """
     for change in patched.changed("ClusterPolicy"):
         yield from _contradictions(patched, change)
-    for folder in patched.built_folders:
+    for folder in patched.folders:
         missing = {item.name for item in folder.generated.keys() - folder.built.keys() if item.kind == "ConfigMap"}
         for identity, manifest in folder.built.items() if missing else ():
             for part in ("migManager", "devicePlugin", "dcgmExporter") if identity.kind == "ClusterPolicy" else ():

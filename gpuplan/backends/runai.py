@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.manifests import File, Subject
 from gpuplan.manifests.bodies import given
@@ -20,6 +20,7 @@ from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Stage, Tenant
 from gpuplan.planning.projects import Department, Grant, Project, departments, minimum_run_time, projects, ranks
 from gpuplan.planning.schedulers.runai import RUNAI
 from gpuplan.planning.subjects import about, families
+from gpuplan.values import NamedTuple
 from gpuplan.wording import markdown_code
 
 _FOLDER: Final = f"{Stage.SCHEDULING.value}/runai"

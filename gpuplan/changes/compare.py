@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname
-from typing import NamedTuple
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
@@ -28,6 +27,7 @@ from gpuplan.changes.tenants import tenant_changes
 from gpuplan.changes.workloads import workload_changes
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.values import NamedTuple
 
 
 class ClusterState(NamedTuple):

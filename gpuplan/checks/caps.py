@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gpuplan.checks.wording import add
 from gpuplan.planning.plan import Amount, Plan, Quota, Tenant, UnitKey
 from gpuplan.policy.models import Cap
+from gpuplan.values import NamedTuple
 
 
 class Grant(NamedTuple):

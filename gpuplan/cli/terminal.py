@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
+
+from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

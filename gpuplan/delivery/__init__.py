@@ -6,10 +6,10 @@ Back ends know what is applied and not who applies it; delivery knows which fold
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Plan
+from gpuplan.values import NamedTuple
 
 __all__ = ["TOOLS", "Folder", "render"]
 

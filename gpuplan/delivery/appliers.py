@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import Approval, Install, NodeLabels, Window
+from gpuplan.values import NamedTuple
 
 APPLICATION: Final = "Application"
 APPLICATION_SET: Final = "ApplicationSet"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan import outtree
 from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
@@ -37,7 +37,7 @@ from gpuplan.pipeline.revisions import (
 )
 from gpuplan.pipeline.steps import is_new, judge_step
 from gpuplan.planning.plan import UNREAD, Plan
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.outtree import INCOMPLETE, INVENTORY, PRUNED, UNBUILT, Disk, read_inventory, titles
 from gpuplan.pipeline.loading import Repository
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, listing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -23,7 +23,7 @@ from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
 from gpuplan.policy.models import Approval, Inference, SchedulerKind, Training, Window
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
 

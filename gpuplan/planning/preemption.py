@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from gpuplan.planning.evictions import evicts, may_be_evicted
 from gpuplan.planning.plan import Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
 from gpuplan.planning.schedulers import Evicts, Protects, SchedulerTraits
 from gpuplan.policy.models import Allocation
+from gpuplan.values import NamedTuple
 
 
 class Mechanism(StrEnum):

@@ -12,10 +12,10 @@ from decimal import Decimal
 from fractions import Fraction as Ratio
 from functools import partial
 from math import ceil
-from typing import NamedTuple
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
 from gpuplan.planning.tree import Tree
+from gpuplan.values import NamedTuple
 
 
 class Grant(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
@@ -13,6 +13,7 @@ from gpuplan.diagnostics import Path
 from gpuplan.policy.marks import find_mark
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.names import Naming, Titled
+from gpuplan.values import NamedTuple
 
 
 class Name(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact, ObjectChange, Subject
 from gpuplan.changes.pods import Holder
@@ -21,6 +21,7 @@ from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.output import Staleness
 from gpuplan.planning.plan import Amount
 from gpuplan.policy.models import Approval, Window
+from gpuplan.values import NamedTuple
 from gpuplan.views.full import frame
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose

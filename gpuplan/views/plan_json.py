@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction as Ratio
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
@@ -46,6 +46,7 @@ from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import Guard, Inference, ModelVolume
+from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.2"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.backends.monitoring import metrics
 from gpuplan.backends.monitoring.metrics import (
@@ -39,6 +39,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.sync_names import sync_name
 from gpuplan.policy.models import MigStrategy, Platform
+from gpuplan.values import NamedTuple
 
 _FILE: Final = Path(__file__).with_name("rules.yaml")
 _RUNBOOK: Final = "docs/how-to/monitor-pools.md"

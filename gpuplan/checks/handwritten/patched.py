@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 from gpuplan.checks.handwritten.components import (
     changed_content,
@@ -37,7 +36,7 @@ from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Component, Plan, Stage
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import closest, listing, misspelling
 
 

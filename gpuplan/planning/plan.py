@@ -321,6 +321,16 @@ class Pool(NamedTuple):
         return tuple(self.spec.disruption.windows)
 
     @property
+    def tolerations(self) -> list[dict[str, str]]:
+        """One for each taint, of exactly that taint. Whoever writes one again for the same pods writes the same."""
+        return [
+            {"key": taint.key}
+            | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
+            | {"effect": taint.effect.value}
+            for taint in self.spec.taints
+        ]
+
+    @property
     def gpu_count(self) -> int:
         return self.nodes.count * self.nodes.gpus_per_node
 

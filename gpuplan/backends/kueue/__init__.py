@@ -31,7 +31,6 @@ from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource,
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool, Stage, Tenant
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
-from gpuplan.planning.tolerations import tolerations
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Training
 
@@ -87,7 +86,7 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
             )
         spec = given(
             nodeLabels={POOL_LABEL: pool.name},
-            tolerations=tolerations(pool),
+            tolerations=pool.tolerations,
             topologyName=pool.name if pool.spec.topology else None,
         )
         yield pool, _object("ResourceFlavor", pool.name, spec=spec)

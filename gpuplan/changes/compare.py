@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname
-from typing import NamedTuple
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
@@ -18,7 +17,7 @@ from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.layouts import layout_changes
 from gpuplan.changes.model import Change, Comparison, ObjectChange
 from gpuplan.changes.nodes import count_by_rule
-from gpuplan.changes.objects import FILE, Key, Objects, differing, order_of
+from gpuplan.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.changes.operator import operator_changes
 from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
@@ -28,14 +27,14 @@ from gpuplan.changes.tenants import tenant_changes
 from gpuplan.changes.workloads import workload_changes
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.values import NamedTuple
 
 
 class ClusterState(NamedTuple):
-    """A cluster on one side: its plan, what is written of it, and the documents that each of these is about."""
+    """A cluster on one side: its plan, and what is written of it."""
 
     plan: Plan
-    objects: Objects
-    about: Mapping[Key, tuple[Subject, ...]]
+    written: Written
 
     @classmethod
     def of(cls, plan: Plan, artifacts: Iterable[tuple[str, Manifest | File]]) -> ClusterState:
@@ -50,7 +49,7 @@ class ClusterState(NamedTuple):
                 body = {"data": artifact.data.decode(errors="replace")}
             objects.setdefault(key, body)
             about.setdefault(key, artifact.about)
-        return cls(plan, objects, about)
+        return cls(plan, Written(objects, about, count_by_rule(plan)))
 
 
 def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
@@ -63,15 +62,13 @@ def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Co
             found = _compare(name, old.get(name), new.get(name))
             changes += found.changes
             objects += found.objects
-    return Comparison(tuple(sorted(changes, key=_order)), tuple(sorted(objects, key=order_of)))
+    return Comparison(tuple(sorted(changes, key=_order)), in_order(objects))
 
 
 def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None) -> Comparison:
-    old, new = (state.objects if state else {} for state in (before, after))
-    counts = tuple(count_by_rule(state.plan) if state else {} for state in (before, after))
-    about = tuple(state.about if state else {} for state in (before, after))
-    found = tuple(differing(cluster, old, new, (counts[0], counts[1]), (about[0], about[1])))
-    parts = _parts(old, new)
+    old, new = (state.written if state else Written({}) for state in (before, after))
+    found = tuple(differing(cluster, old, new))
+    parts = _parts(old.objects, new.objects)
     changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
     if before is not None and after is not None and changes:
         edits = Edits(before.plan, after.plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from gpuplan.changes.kinds import class_of, class_of_stage
+from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of, worst
 from gpuplan.changes.step import Step, successors
@@ -75,7 +75,7 @@ def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[H
     yield ChangeClass.METADATA
     for one, other in zip_longest([item.body for item in old], [item.body for item in new]):
         if isinstance(one, Mapping | None) and isinstance(other, Mapping | None):
-            yield class_of(stage, identity, one, other)
+            yield class_of(Pair(stage, identity, one, other))
         elif one != other:
             yield class_of_stage(stage)
 
@@ -110,7 +110,7 @@ def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClas
     objects = [item.what if item and isinstance(item.what, RetainedObject) else None for item in (old, new)]
     folders = {item.folder for item in objects if item is not None}
     one, other = (item and item.spec.manifest for item in objects)
-    classes = [class_of(folder, identity_of(other or one), one, other) for folder in folders]
+    classes = [class_of(Pair(folder, identity_of(other or one), one, other)) for folder in folders]
     return worst((ChangeClass.METADATA, *classes)) if folders else ChangeClass.PLUGIN_RESTART
 
 

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, assert_never
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
-from gpuplan.changes.bodies import Body, items, section
+from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.model import ChangeClass, worst
-from gpuplan.changes.node_rules import (
-    class_of_arrival,
-    class_of_departure,
-    class_of_labels,
-    class_of_rules,
-    rules_of,
-)
+from gpuplan.changes.node_rules import class_of_arrival, class_of_departure, class_of_labels, class_of_rules, rules_of
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
+from gpuplan.values import NamedTuple
 
 
-def class_of(folder: str, identity: Identity, before: Body | None, after: Body | None) -> ChangeClass:
-    """How far a change disturbs: one is None where the object comes or goes. Labels and annotations alone do not."""
-    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after or {}):
+class Pair(NamedTuple):
+    """An object, or file, of a folder on both sides; one is None where it comes or goes."""
+
+    folder: str
+    identity: Identity
+    before: Body | None
+    after: Body | None
+
+    def both(self, *route: str) -> tuple[Body, Body]:
+        """A section of each."""
+        return section(self.before, *route), section(self.after, *route)
+
+
+def class_of(pair: Pair) -> ChangeClass:
+    """How far a change disturbs. Labels and annotations alone do not."""
+    identity, before, after = pair.identity, pair.before, pair.after
+    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
     kind = assume_kind(identity.group, identity.kind)
     if before is None or after is None:
-        return _judge(kind.added if before is None else kind.removed, folder, before, after)
+        return _judge(kind.added if before is None else kind.removed, pair)
     if before == after:
         return ChangeClass.NONE
-    if locked_fields(identity, before, after):
-        return worst((ChangeClass.RECREATE, _class_of_fields(kind, folder, before, after)))
-    return _class_of_fields(kind, folder, before, after)
+    fixed = ChangeClass.RECREATE if locked_fields(identity, before, after) else ChangeClass.NONE
+    return worst((fixed, _class_of_fields(kind, pair)))
 
 
-def _guards(body: Body) -> bool:
+def _guards(body: Body | None) -> bool:
     """Whether an object runs when something is synced, and is none of what is applied."""
-    annotations = section(section(body, "metadata"), "annotations")
-    return "argocd.argoproj.io/hook" in annotations or str(section(body, "metadata").get("name")).startswith(_GUARD)
+    metadata = section(body, "metadata")
+    is_hook = "argocd.argoproj.io/hook" in section(metadata, "annotations")
+    return is_hook or str(metadata.get("name")).startswith(_GUARD)
 
 
 _GUARD: Final = "gpuplan-guard"
@@ -58,20 +67,12 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
     )
 
 
-def value_of(body: Body, route: Route, default: object = None) -> object:
-    """What is at the end of a route; the default where nothing is."""
-    found: object = body
-    for key in route:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return default if found is None else found
-
-
-def _class_of_fields(kind: Kind, folder: str, before: Body, after: Body) -> ChangeClass:
+def _class_of_fields(kind: Kind, pair: Pair) -> ChangeClass:
     routes = kind.routes
-    if _LABELS not in routes:
-        before, after = _bare(before), _bare(after)
-    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, before, after)}
-    return worst((ChangeClass.METADATA, *(_judge(item, folder, before, after) for item in disturbances)))
+    old, new = (body if _LABELS in routes else _bare(body) for body in pair.both())
+    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)}
+    judged = pair._replace(before=old, after=new)
+    return worst((ChangeClass.METADATA, *(_judge(item, judged) for item in disturbances)))
 
 
 _LABELS: Final = ("metadata", "labels")
@@ -93,24 +94,20 @@ def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, r
         if any(len(other) > len(field) and other[: len(field)] == field for other in routes):
             inner = _differing(routes, section(before, key), section(after, key), field)
             yield from (found if found in routes else route for found in inner)
-        elif field in routes:
-            if _asserted(before, key) != _asserted(after, key):
-                yield field
-        elif before.get(key, _ABSENT) != after.get(key, _ABSENT):
-            yield route
+            continue
+        old, new = (body.get(key, _ABSENT) for body in (before, after))
+        if field in routes:
+            old, new = (_ABSENT if value is False else value for value in (old, new))
+        if old != new:
+            yield field if field in routes else route
 
 
 _ABSENT: Final = object()
 
 
-def _asserted(body: Body, key: str) -> object:
-    found = body.get(key, _ABSENT)
-    return _ABSENT if found is False else found
-
-
 # --- Kinds that nothing else is known of -------------------------------------------------------------------------
 
-_BY_STAGE: Final = {
+_BY_STAGE: Final[Mapping[str, ChangeClass]] = {
     Stage.GPU_OPERATOR: ChangeClass.PLUGIN_RESTART,
     Stage.PARTITIONS: ChangeClass.REPARTITION,
     Stage.SCHEDULING: ChangeClass.ADMISSION,
@@ -121,35 +118,40 @@ _BY_STAGE: Final = {
 }
 
 
+def stage_of(folder: str) -> str:
+    return folder.partition("/")[0]
+
+
 def class_of_stage(folder: str) -> ChangeClass:
     """What a change that nothing else is known of may do, by its folder; of what syncs folders, nothing."""
-    stage = folder.partition("/")[0]
-    return _BY_STAGE[Stage(stage)] if stage in _STAGES else ChangeClass.METADATA
+    return _BY_STAGE.get(stage_of(folder), ChangeClass.METADATA)
 
 
-_STAGES: Final = frozenset(stage.value for stage in Stage)
-
-
-def _by_folder(folder: str, before: Body | None, after: Body | None) -> ChangeClass:
-    found = class_of_stage(folder)
-    if before is None:
-        is_work = folder.partition("/")[0] == Stage.WORKLOADS
+def _by_folder(pair: Pair) -> ChangeClass:
+    found = class_of_stage(pair.folder)
+    if pair.before is None:
+        is_work = stage_of(pair.folder) == Stage.WORKLOADS
         return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda item: item.rank)
-    return ChangeClass.DESTRUCTIVE if after is None and found is not ChangeClass.METADATA else found
+    return ChangeClass.DESTRUCTIVE if pair.after is None and found is not ChangeClass.METADATA else found
+
+
+def _unless_watching(pair: Pair) -> ChangeClass:
+    is_watching = class_of_stage(pair.folder) is ChangeClass.METADATA
+    return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_rules(before: Body | None, after: Body | None) -> ChangeClass:
-    return class_of_rules(rules_of(before or {}), rules_of(after or {}))
+def _node_rules(pair: Pair) -> ChangeClass:
+    return class_of_rules(rules_of(pair.before), rules_of(pair.after))
 
 
-def _node_labels(before: Body | None, after: Body | None) -> ChangeClass:
-    old, new = (section(section(body or {}, "metadata"), "labels") for body in (before, after))
-    if before is None:
+def _node_labels(pair: Pair) -> ChangeClass:
+    old, new = pair.both(*_LABELS)
+    if pair.before is None:
         return class_of_arrival(new)
-    return class_of_departure(old) if after is None else class_of_labels(old, new)
+    return class_of_departure(old) if pair.after is None else class_of_labels(old, new)
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
@@ -158,123 +160,103 @@ def _node_labels(before: Body | None, after: Body | None) -> ChangeClass:
 def class_of_settings(before: Body, after: Body) -> ChangeClass:
     """Of the chart's values, which say what the ClusterPolicy's spec is to be."""
     policy = get_kind("nvidia.com", "ClusterPolicy")
-    return _class_of_fields(policy, Stage.GPU_OPERATOR.value, {"spec": before}, {"spec": after})
+    identity = Identity(policy.group, policy.kind, "", "")
+    return _class_of_fields(policy, Pair(Stage.GPU_OPERATOR, identity, {"spec": before}, {"spec": after}))
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
 
 
-def _selected_namespaces(before: Body | None, after: Body | None) -> ChangeClass:
-    return ChangeClass.QUOTA if _selected(before) <= _selected(after) else ChangeClass.ADMISSION
-
-
-def _selected(body: Body | None) -> frozenset[str]:
+def _selected_namespaces(pair: Pair) -> ChangeClass:
     """The namespaces that a queue takes work of, by name."""
-    selector = section(section(body or {}, "spec"), "namespaceSelector")
-    found = items(selector.get("matchExpressions"))
-    return frozenset(str(name) for item in found if isinstance(item, Mapping) for name in items(item.get("values")))
+    old, new = (
+        {name for item in mappings(selector.get("matchExpressions")) for name in map(str, items(item.get("values")))}
+        for selector in pair.both("spec", "namespaceSelector")
+    )
+    return ChangeClass.QUOTA if old <= new else ChangeClass.ADMISSION
 
 
-def _stopped_work(after: Body | None) -> ChangeClass:
+def _stopped_work(pair: Pair) -> ChangeClass:
     """`HoldAndDrain` evicts what was admitted, `Hold` lets it run (`clusterqueue_types.go`, `localqueue_types.go`)."""
-    is_drained = section(after or {}, "spec").get("stopPolicy") == "HoldAndDrain"
+    is_drained = section(pair.after, "spec").get("stopPolicy") == "HoldAndDrain"
     return ChangeClass.RECREATE if is_drained else ChangeClass.ADMISSION
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------
 
 
-def _tenant_labels(before: Body | None, after: Body | None) -> ChangeClass:
-    old, new = (section(section(body or {}, "metadata"), "labels") for body in (before, after))
+def _tenant_labels(pair: Pair) -> ChangeClass:
+    old, new = pair.both(*_LABELS)
     keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
     judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
 
 
-def _own_namespace(body: Body | None) -> ChangeClass:
+def _own_namespace(pair: Pair) -> ChangeClass:
     """In our own there is nothing but what tenants are granted, for admission to read."""
-    is_own = section(body or {}, "metadata").get("name") == SYSTEM_NAMESPACE
+    is_own = section(pair.before, "metadata").get("name") == SYSTEM_NAMESPACE
     return ChangeClass.ADMISSION if is_own else ChangeClass.DESTRUCTIVE
 
 
-def _operator_files(folder: str, before: Body | None, after: Body | None) -> ChangeClass:
+def _operator_files(pair: Pair) -> ChangeClass:
     """Parameters of admission are lists: where one only grows, nobody may do less than before."""
-    if runs_mps(before or {}) or runs_mps(after or {}):
+    if runs_mps(pair):
         return ChangeClass.REPARTITION
-    if folder.partition("/")[0] != Stage.NAMESPACES:
-        return class_of_stage(folder)
-    old, new = ({key: _lines(text) for key, text in section(body or {}, "data").items()} for body in (before, after))
+    if stage_of(pair.folder) != Stage.NAMESPACES:
+        return class_of_stage(pair.folder)
+    old, new = ({key: {*str(text).splitlines()} for key, text in data.items()} for data in pair.both("data"))
     if old == new:
         return ChangeClass.METADATA
     grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
     return ChangeClass.QUOTA if grows else ChangeClass.ADMISSION
 
 
-def runs_mps(config_map: Body) -> bool:
+def runs_mps(pair: Pair) -> bool:
     """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons start with it."""
-    name = str(section(config_map, "metadata").get("name"))
-    files = section(config_map, "data").values()
-    return name.startswith(_PLUGIN) and any("\n  mps:" in str(text) for text in files)
+    named = (
+        body for body in (pair.before, pair.after) if str(section(body, "metadata").get("name")).startswith(_PLUGIN)
+    )
+    return any("\n  mps:" in str(text) for body in named for text in section(body, "data").values())
 
 
 _PLUGIN: Final = "gpuplan-device-plugin-"
 
 
-def _lines(text: object) -> frozenset[str]:
-    return frozenset(str(text).splitlines())
-
-
 # --- What syncs --------------------------------------------------------------------------------------------------
 
 
-def _charts(before: Body | None, after: Body | None) -> ChangeClass:
-    return ChangeClass.METADATA if _charts_of(before) == _charts_of(after) else ChangeClass.PLUGIN_RESTART
+def _charts(pair: Pair) -> ChangeClass:
+    old, new = (
+        [(item["chart"], item.get("targetRevision")) for item in mappings(spec.get("sources")) if "chart" in item]
+        for spec in pair.both("spec")
+    )
+    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
 
 
-def _charts_of(body: Body | None) -> list[object]:
-    sources = items(section(body or {}, "spec").get("sources"))
-    charts = [source for source in sources if isinstance(source, Mapping) and "chart" in source]
-    return [(source.get("chart"), source.get("targetRevision")) for source in charts]
-
-
-def _synced_objects(body: Body | None) -> ChangeClass:
+def _synced_objects(pair: Pair) -> ChangeClass:
     """With a finalizer it takes along what it wrote, as one of Flux does that prunes."""
-    has_finalizers = bool(section(body or {}, "metadata").get("finalizers"))
-    prunes = bool(section(body or {}, "spec").get("prune"))
+    has_finalizers = section(pair.before, "metadata").get("finalizers")
+    prunes = section(pair.before, "spec").get("prune")
     return ChangeClass.DESTRUCTIVE if has_finalizers or prunes else ChangeClass.METADATA
 
 
 # --- Judgements --------------------------------------------------------------------------------------------------
 
 
-def _judge(disturbance: Disturbance, folder: str, before: Body | None, after: Body | None) -> ChangeClass:
-    return disturbance if isinstance(disturbance, ChangeClass) else _weigh(disturbance, folder, before, after)
+def _judge(disturbance: Disturbance, pair: Pair) -> ChangeClass:
+    return disturbance if isinstance(disturbance, ChangeClass) else JUDGES[disturbance](pair)
 
 
-def _weigh(judgement: Judgement, folder: str, before: Body | None, after: Body | None) -> ChangeClass:
-    match judgement:
-        case Judgement.ADMISSION_UNLESS_WATCHING:
-            is_watching = class_of_stage(folder) is ChangeClass.METADATA
-            return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
-        case Judgement.BY_FOLDER:
-            return _by_folder(folder, before, after)
-        case Judgement.CHARTS:
-            return _charts(before, after)
-        case Judgement.NODE_LABELS:
-            return _node_labels(before, after)
-        case Judgement.NODE_RULES:
-            return _node_rules(before, after)
-        case Judgement.OPERATOR_FILES:
-            return _operator_files(folder, before, after)
-        case Judgement.OWN_NAMESPACE:
-            return _own_namespace(before)
-        case Judgement.SELECTED_NAMESPACES:
-            return _selected_namespaces(before, after)
-        case Judgement.STOPPED_WORK:
-            return _stopped_work(after)
-        case Judgement.SYNCED_OBJECTS:
-            return _synced_objects(before)
-        case Judgement.TENANT_LABELS:
-            return _tenant_labels(before, after)
-        case _:
-            assert_never(judgement)
+JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
+    Judgement.ADMISSION_UNLESS_WATCHING: _unless_watching,
+    Judgement.BY_FOLDER: _by_folder,
+    Judgement.CHARTS: _charts,
+    Judgement.NODE_LABELS: _node_labels,
+    Judgement.NODE_RULES: _node_rules,
+    Judgement.OPERATOR_FILES: _operator_files,
+    Judgement.OWN_NAMESPACE: _own_namespace,
+    Judgement.SELECTED_NAMESPACES: _selected_namespaces,
+    Judgement.STOPPED_WORK: _stopped_work,
+    Judgement.SYNCED_OBJECTS: _synced_objects,
+    Judgement.TENANT_LABELS: _tenant_labels,
+}

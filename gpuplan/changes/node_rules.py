@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from itertools import chain, product
+from typing import Final
 
-from gpuplan.changes.bodies import Body, items, section, without
+from gpuplan.changes.bodies import Body, items, mappings, section, without
 from gpuplan.changes.model import ChangeClass, worst
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import NamedTuple
 
 Counts = Mapping[str, int]
 """How many nodes a rule is for, by its name, as far as anybody knows."""
@@ -32,45 +34,48 @@ class Rule(NamedTuple):
     chosen: object
     """How nodes are chosen, as it is written."""
 
+    @property
+    def key(self) -> object:
+        """The nodes that are chosen; None where that is not known."""
+        return (self.names, self.pattern, self.exceptions) if self.names or self.pattern else None
 
-def rules_of(body: Body, counts: Counts = _UNKNOWN) -> tuple[Rule, ...]:
-    """The rules of a NodeFeatureRule."""
-    found = (rule for rule in items(section(body, "spec").get("rules")) if isinstance(rule, Mapping))
-    return tuple(_rule(rule, counts.get(str(rule.get("name")))) for rule in found)
+    @property
+    def parsed(self) -> NodePattern | None:
+        """None of what is no pattern that we can read, which may match anything."""
+        found = parse(self.pattern) if self.pattern else None
+        return found if isinstance(found, NodePattern) else None
+
+    def has(self, name: str) -> bool:
+        if self.names:
+            return name in self.names
+        pattern = self.parsed
+        return pattern is None or (name not in self.exceptions and pattern.matches(name))
+
+
+def rules_of(body: Body | None, counts: Counts = _UNKNOWN) -> tuple[Rule, ...]:
+    """The rules of a NodeFeatureRule, with the nodes by name, as the back end writes it."""
+    return tuple(
+        _rule(rule, counts.get(str(rule.get("name")))) for rule in mappings(section(body, "spec").get("rules"))
+    )
 
 
 def _rule(rule: Body, count: int | None) -> Rule:
-    """The nodes by name, as the back end writes it."""
-    names: set[str] = set()
-    exceptions: set[str] = set()
-    pattern = ""
-    for feature in items(rule.get("matchFeatures")):
-        if isinstance(feature, Mapping) and feature.get("feature") == "system.name":
-            found = section(section(feature, "matchExpressions"), "nodename")
-            values = [str(value) for value in items(found.get("value"))]
-            match found.get("op"):
-                case "In":
-                    names.update(values)
-                case "NotIn":
-                    exceptions.update(values)
-                case "InRegexp" if len(values) == 1:
-                    pattern = _untied(values[0])
-                case _:
-                    pass
+    chosen: dict[str, list[str]] = {}
+    for feature in mappings(rule.get("matchFeatures")):
+        if feature.get("feature") == "system.name":
+            found = section(feature, "matchExpressions", "nodename")
+            chosen.setdefault(str(found.get("op")), []).extend(map(str, items(found.get("value"))))
+    patterns = chosen.get("InRegexp", [])
     return Rule(
-        frozenset(names),
-        pattern,
-        frozenset(exceptions),
+        frozenset(chosen.get("In", ())),
+        # Without what ties it to both ends of a name.
+        patterns[0].removeprefix("^(?:").removesuffix(")$") if len(patterns) == 1 else "",
+        frozenset(chosen.get("NotIn", ())),
         count,
         section(rule, "labels"),
         tuple(items(rule.get("taints"))),
         rule.get("matchFeatures"),
     )
-
-
-def _untied(expression: str) -> str:
-    """The pattern without what ties it to both ends of a name."""
-    return expression.removeprefix("^(?:").removesuffix(")$")
 
 
 def rule_of_group(row: Body) -> Rule:
@@ -113,13 +118,12 @@ def _classes(
         yield ChangeClass.QUOTA
     gone, come = _but(before, all_after), _but(after, all_before)
     all_gone, all_come = _but(all_before, all_after), _but(all_after, all_before)
-    for old, new in {**_pairs(gone, all_come), **_pairs(all_gone, come)}.values():
+    pairs = {(id(old), id(new)): (old, new) for old, new in chain(product(gone, all_come), product(all_gone, come))}
+    for old, new in pairs.values():
         if _share_nodes(old, new):
             yield class_of_labels(old.labels, new.labels)
             yield class_of_taints(old.taints, new.taints)
-    for old in gone:
-        if not _are_covered(old, all_come):
-            yield class_of_departure(old.labels)
+    yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     for new in come:
         if not _are_covered(new, all_gone):
             yield class_of_arrival(new.labels)
@@ -128,16 +132,8 @@ def _classes(
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
     """The rules that say something else to their nodes, or to other nodes, than the others."""
-    known = {(rule.names, rule.pattern, rule.exceptions): rule for rule in others if rule.names or rule.pattern}
-    return [rule for rule in rules if not _says_same(rule, known.get((rule.names, rule.pattern, rule.exceptions)))]
-
-
-def _says_same(rule: Rule, other: Rule | None) -> bool:
-    return other is not None and (rule.labels, rule.taints) == (other.labels, other.taints)
-
-
-def _pairs(gone: Sequence[Rule], come: Sequence[Rule]) -> dict[tuple[int, int], tuple[Rule, Rule]]:
-    return {(id(old), id(new)): (old, new) for old in gone for new in come}
+    known = {rule.key: (rule.labels, rule.taints) for rule in others if rule.key is not None}
+    return [rule for rule in rules if known.get(rule.key) != (rule.labels, rule.taints)]
 
 
 def class_of_labels(old: Body, new: Body) -> ChangeClass:
@@ -191,12 +187,9 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
     """Whether nodes may be in both; in one that is known to have none, there are none."""
     if old.size == 0 or new.size == 0:
         return False
-    if old.names and new.names:
-        return not old.names.isdisjoint(new.names)
     if old.names or new.names:
-        rule, names = (new, old.names) if old.names else (old, new.names)
-        return any(_has(rule, name) for name in names)
-    one, other = _pattern(old), _pattern(new)
+        return any(old.has(name) and new.has(name) for name in old.names | new.names)
+    one, other = old.parsed, new.parsed
     return one is None or other is None or find_common_name(one, other) is not None
 
 
@@ -205,28 +198,15 @@ def _are_covered(rule: Rule, others: Iterable[Rule]) -> bool:
     if rule.size == 0:
         return True
     if rule.names:
-        return all(any(_has(other, name) for other in others) for name in rule.names)
-    pattern = _pattern(rule)
+        return all(any(other.has(name) for other in others) for name in rule.names)
+    pattern = rule.parsed
     if pattern is None:
         return any(other.chosen == rule.chosen for other in others)
-    named = {name for other in others for name in other.names if _has(rule, name)}
+    named = {name for other in others for name in other.names if rule.has(name)}
     if rule.size is not None and len(named) >= rule.size:
         return True
-    patterns = tuple(found for other in others if (found := _pattern(other)) is not None)
-    left_out = {name for other in others for name in other.exceptions if _has(rule, name)}
+    patterns = tuple(found for other in others if (found := other.parsed) is not None)
+    left_out = {name for other in others for name in other.exceptions if rule.has(name)}
     return find_other_name(pattern, patterns) is None and all(
-        any(_has(other, name) for other in others) for name in left_out
+        any(other.has(name) for other in others) for name in left_out
     )
-
-
-def _has(rule: Rule, name: str) -> bool:
-    if rule.names:
-        return name in rule.names
-    pattern = _pattern(rule)
-    return pattern is None or (name not in rule.exceptions and pattern.matches(name))
-
-
-def _pattern(rule: Rule) -> NodePattern | None:
-    """None of what is no pattern that we can read, which may match anything."""
-    found = parse(rule.pattern) if rule.pattern else None
-    return found if isinstance(found, NodePattern) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import NamedTuple
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin, Path
@@ -13,6 +12,7 @@ from gpuplan.documents import Difference, Document, Layer, differences
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.parse import document_of
+from gpuplan.values import NamedTuple
 
 _Key = tuple[str, ...]
 

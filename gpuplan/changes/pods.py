@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.changes.model import Change, ChangeClass, NodeImpact
 from gpuplan.changes.nodes import has_node
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
+from gpuplan.values import NamedTuple
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
 

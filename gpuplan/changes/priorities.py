@@ -50,7 +50,7 @@ def _changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterator[Cha
         yield Change(*place, ChangeClass.PREEMPTION_ORDER, what, effect)
     if old.spec.preemptible != new.spec.preemptible and _obeys_preemptible(step, new.name):
         what = f"pods of the class may {'be evicted' if new.spec.preemptible else 'not be evicted any more'}{whose}"
-        effect, pods = "the scheduler evicts other pods than before", sum(map(pods_of, _users(step.before, old)))
+        effect, pods = "the scheduler evicts other pods than before", sum(map(pods_of, users_of(step.before, old)))
         yield Change(*place, ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods)
     if old.spec.description != new.spec.description:
         yield Change(*place, ChangeClass.METADATA, "description changes")
@@ -83,10 +83,10 @@ def _obeys_preemptible(step: Step, name: str) -> bool:
     return any(found is not None and found.name == name for found in named)
 
 
-def _users(plan: Plan, priority: PriorityClass) -> list[Tenant]:
+def users_of(plan: Plan, priority: PriorityClass) -> list[Tenant]:
     return [tenant for tenant in plan.tenants if priority.name in {found.name for found in tenant.priority_classes}]
 
 
 def _whose(plan: Plan, priority: PriorityClass) -> str:
-    tenants = names([tenant.name for tenant in _users(plan, priority)])
+    tenants = names([tenant.name for tenant in users_of(plan, priority)])
     return f" (open to {tenants})" if tenants else ""

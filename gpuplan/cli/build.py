@@ -27,8 +27,8 @@ from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic
-    from gpuplan.outtree import ChangeSet
-    from gpuplan.pipeline import Build, Report
+    from gpuplan.outtree.comparing import ChangeSet
+    from gpuplan.pipeline import Build
 
 
 class _Wishes(Value):
@@ -38,12 +38,14 @@ class _Wishes(Value):
     stages: tuple[str, ...]
     outputs: tuple[Output, ...]
     out: str
+    crds: Path | None
     kustomize: str
     check: bool
     diff: bool
     stdout: bool
     force: bool
     prune_clusters: bool
+    warnings_as_errors: bool
 
 
 @verb("build")
@@ -74,16 +76,7 @@ class _Wishes(Value):
 )
 @findings_option
 @strictness_option
-def command(
-    terminal: Terminal,
-    /,
-    crds: Path | None,
-    out: str,
-    kustomize: str,
-    *,
-    warnings_as_errors: bool,
-    **options: Any,  # noqa: ANN401 - click passes what the options above say
-) -> int:
+def command(terminal: Terminal, /, out: str, **options: Any) -> int:  # noqa: ANN401 - what the options above say
     """Compile the policies into kustomize folders below out/.
 
     Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
@@ -96,15 +89,13 @@ def command(
     """
     from gpuplan import pipeline
 
-    wishes = _Wishes(out=_from_root(terminal.root, out), kustomize=kustomize, **options)
+    wishes = _Wishes(out=_from_root(terminal.root, out), **options)
     _refuse_contradictions(wishes)
-    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=crds, kustomize=kustomize)
-    if not is_acceptable(build.report, warnings_as_errors=warnings_as_errors):
-        _write_findings(terminal, build.report, wishes)
-        terminal.say("nothing was written\n")
-        return 1
-    act = _print_objects if wishes.stdout else _compare if wishes.check or wishes.diff else _write
-    return act(terminal, build, wishes)
+    build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=wishes.crds, kustomize=wishes.kustomize)
+    run = _Run(terminal, wishes, build)
+    if not is_acceptable(build.report, warnings_as_errors=wishes.warnings_as_errors):
+        return run.refuse()
+    return run.print_objects() if wishes.stdout else run.compare() if wishes.check or wishes.diff else run.write()
 
 
 def _from_root(root: Path, out: str) -> str:
@@ -125,76 +116,111 @@ def _refuse_contradictions(wishes: _Wishes) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} means to write, --{reading[0]} not to.")
 
 
-def _print_objects(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
-    """Print one cluster's objects, and never nothing as if that were all."""
-    from gpuplan import pipeline
-    from gpuplan.wording import listing
+class _Run(Value):
+    """What is done with a build; each way of it says how the command ends."""
 
-    names = build.report.clusters
-    if len(names) != 1:
-        raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
-    stream = pipeline.print_stream(build, wishes.stages, root=terminal.root, out=wishes.out, kustomize=wishes.kustomize)
-    _write_findings(terminal, build.report, wishes)
-    if not stream:
-        where = f" in {listing(wishes.stages)}" if wishes.stages else ""
-        terminal.insist(f"cluster `{names[0]}` has no objects to print{where}\n")
+    terminal: Terminal
+    wishes: _Wishes
+    build: Build
+
+    def refuse(self, *found: Diagnostic) -> int:
+        """Say what keeps the build from being written."""
+        self._write_findings(*found)
+        self.terminal.say("nothing was written\n")
         return 1
-    terminal.print(stream)
-    return 0
 
+    def print_objects(self) -> int:
+        """Print one cluster's objects, and never nothing as if that were all."""
+        from gpuplan import pipeline
+        from gpuplan.wording import listing
 
-def _compare(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
-    """Say how the disk differs from the build; the exit code says whether it does."""
-    from gpuplan import outtree
+        names, wishes, root = self.build.report.clusters, self.wishes, self.terminal.root
+        if len(names) != 1:
+            raise click.UsageError(f"--stdout prints one cluster: choose with --cluster among {', '.join(names)}.")
+        stream = pipeline.print_stream(self.build, wishes.stages, root=root, out=wishes.out, kustomize=wishes.kustomize)
+        self._write_findings()
+        if not stream:
+            where = f" in {listing(wishes.stages)}" if wishes.stages else ""
+            self.terminal.insist(f"cluster `{names[0]}` has no objects to print{where}\n")
+            return 1
+        self.terminal.print(stream)
+        return 0
 
-    changes = _changes(terminal, build, wishes)
-    found = outtree.findings(changes, out=wishes.out, check=True) if wishes.check else ()
-    lost = _losses(changes, build, wishes) if wishes.check else ()
-    _write_findings(terminal, _with(build.report, (*lost, *found)), wishes)
-    if wishes.diff:
-        from gpuplan.views.changes import colored_diff
+    def compare(self) -> int:
+        """Say how the disk differs from the build; the exit code says whether it does."""
+        from gpuplan.outtree.reporting import diff, findings
 
-        terminal.print(colored_diff(outtree.diff(changes, out=wishes.out), terminal.out_theme))
-    if wishes.check and changes.is_current:
-        terminal.say(_summary(terminal, changes, build, wishes))
-    is_same = changes.is_current if wishes.check else not changes.changes
-    return 0 if is_same else 1
+        changes, out, is_check = self._changes(), self.wishes.out, self.wishes.check
+        self._write_findings(
+            *(self._losses(changes) if is_check else ()),
+            *(findings(changes, out=out, check=True) if is_check else ()),
+        )
+        if self.wishes.diff:
+            from gpuplan.views.changes import colored_diff
 
+            self.terminal.print(colored_diff(diff(changes, out=out), self.terminal.out_theme))
+        if is_check and changes.is_current:
+            self.terminal.say(self._summary(changes))
+        return 0 if (changes.is_current if is_check else not changes.changes) else 1
 
-def _write(terminal: Terminal, build: Build, wishes: _Wishes) -> int:
-    """Bring the disk to the build, unless that would undo what somebody else did, or delete more than is meant."""
-    from gpuplan import outtree
-    from gpuplan.diagnostics import has_errors
+    def write(self) -> int:
+        """Bring the disk to the build, unless that would undo what somebody else did, or delete more than is meant."""
+        from gpuplan.diagnostics import has_errors
+        from gpuplan.outtree.reporting import findings
+        from gpuplan.outtree.writing import Lock, apply
 
-    folder = terminal.root / wishes.out
-    with outtree.Lock(folder):
-        changes = _changes(terminal, build, wishes)
-        found = () if wishes.force else tuple(outtree.findings(changes, out=wishes.out))
-        lost = () if wishes.prune_clusters else _losses(changes, build, wishes)
-        if lost and not has_errors(found) and _is_meant(lost):
-            lost = ()
-        if is_refused := bool(lost) or has_errors(found):
-            found = (*lost, *found)
-        else:
-            outtree.apply(folder, changes, force=wishes.force)
-    _write_findings(terminal, _with(build.report, found), wishes)
-    if is_refused:
-        terminal.say("nothing was written\n")
-        return 1
-    if terminal.verbose:
-        from gpuplan.views.changes import every_change
+        terminal, wishes, folder = self.terminal, self.wishes, self.terminal.root / self.wishes.out
+        with Lock(folder):
+            changes = self._changes()
+            found = () if wishes.force else tuple(findings(changes, out=wishes.out))
+            lost = () if wishes.prune_clusters else self._losses(changes)
+            if lost and not has_errors(found) and _is_meant(lost):
+                lost = ()
+            if is_written := not lost and not has_errors(found):
+                apply(folder, changes, force=wishes.force)
+        if not is_written:
+            return self.refuse(*lost, *found)
+        self._write_findings(*found)
+        if terminal.verbose:
+            from gpuplan.views.changes import every_change
 
-        terminal.say(every_change(changes, wishes.out))
-    if not terminal.quiet:
-        terminal.say(_summary(terminal, changes, build, wishes))
-        terminal.say(_not_in_git(terminal, changes, wishes))
-    return 0
+            terminal.say(every_change(changes, wishes.out))
+        if not terminal.quiet:
+            terminal.say(self._summary(changes))
+            terminal.say(self._not_in_git(changes))
+        return 0
 
+    def _changes(self) -> ChangeSet:
+        """What differs on the disk; of the clusters named only, if some are."""
+        from gpuplan.outtree.comparing import compare
 
-def _losses(changes: ChangeSet, build: Build, wishes: _Wishes) -> tuple[Diagnostic, ...]:
-    from gpuplan.pipeline.output import judge_pruning
+        build, folder = self.build, self.terminal.root / self.wishes.out
+        return compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
 
-    return tuple(judge_pruning(changes, build.report.clusters, out=wishes.out))
+    def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
+        from gpuplan.pipeline.output import judge_pruning
+
+        return tuple(judge_pruning(changes, self.build.report.clusters, out=self.wishes.out))
+
+    def _write_findings(self, *found: Diagnostic) -> None:
+        report = replace(self.build.report, diagnostics=(*self.build.report.diagnostics, *found))
+        write_findings(self.terminal, report, self.wishes.outputs, to_stderr=self.wishes.diff or self.wishes.stdout)
+
+    def _summary(self, changes: ChangeSet) -> str:
+        from gpuplan.views.changes import summary, unchecked
+
+        not_checked = unchecked(self.build.unchecked_kinds, self.terminal.err_theme, named=self.terminal.verbose > 0)
+        return not_checked + summary(changes, self.wishes.out)
+
+    def _not_in_git(self, changes: ChangeSet) -> str:
+        """What to add to the next commit, which `git commit -a` would leave out."""
+        from gpuplan.outtree.disk import IGNORE
+        from gpuplan.outtree.inventory import INVENTORY
+        from gpuplan.pipeline.revisions import find_unadded
+        from gpuplan.views.changes import unadded
+
+        root, out = self.terminal.root, self.wishes.out
+        return unadded(find_unadded(root / out, (*changes.planned.files, INVENTORY, IGNORE)), f"{way_to(root)}{out}")
 
 
 def _is_meant(lost: Iterable[Diagnostic]) -> bool:
@@ -205,36 +231,3 @@ def _is_meant(lost: Iterable[Diagnostic]) -> bool:
         for line in (diagnostic.finding.message, *diagnostic.finding.notes):
             click.echo(line, err=True)
     return click.confirm("delete them?", err=True)
-
-
-def _not_in_git(terminal: Terminal, changes: ChangeSet, wishes: _Wishes) -> str:
-    """What to add to the next commit, which `git commit -a` would leave out."""
-    from gpuplan.outtree import IGNORE, INVENTORY
-    from gpuplan.pipeline.revisions import find_unadded
-    from gpuplan.views.changes import unadded
-
-    written = (*changes.planned.files, INVENTORY, IGNORE)
-    return unadded(find_unadded(terminal.root / wishes.out, written), f"{way_to(terminal.root)}{wishes.out}")
-
-
-def _changes(terminal: Terminal, build: Build, wishes: _Wishes) -> ChangeSet:
-    """What differs on the disk; of the clusters named only, if some are."""
-    from gpuplan import outtree
-
-    folder = terminal.root / wishes.out
-    return outtree.compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
-
-
-def _with(report: Report, found: Iterable[Diagnostic]) -> Report:
-    return replace(report, diagnostics=(*report.diagnostics, *found))
-
-
-def _write_findings(terminal: Terminal, report: Report, wishes: _Wishes) -> None:
-    write_findings(terminal, report, wishes.outputs, to_stderr=wishes.diff or wishes.stdout)
-
-
-def _summary(terminal: Terminal, changes: ChangeSet, build: Build, wishes: _Wishes) -> str:
-    from gpuplan.views.changes import summary, unchecked
-
-    not_checked = unchecked(build.unchecked_kinds, terminal.err_theme, named=terminal.verbose > 0)
-    return not_checked + summary(changes, wishes.out)

@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from select import POLLIN, poll
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.values import NamedTuple
 
 SHORT: Final = 12
 """Characters by which people tell commits apart."""
@@ -94,14 +94,6 @@ class Objects:
         self._buffer = bytearray()
         self._nothing = f"?{token_hex(8)}"  # no reference may have a question mark
         self._end = f"{self._nothing} missing\n".encode()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def find(self, name: str, most: int) -> Object | None:
         """The object of this name, with no more of its data than so many bytes; None when it is not there."""
@@ -181,17 +173,14 @@ def _as_trouble(root: Path, command: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise GpuplanError("there is no git on the path to read revisions with", _install(root)) from error
+        hint = f"install git, or {WITH_A_FOLDER}" if root.is_dir() else f"`{root}` is no folder"
+        raise GpuplanError("there is no git on the path to read revisions with", hint) from error
     except subprocess.TimeoutExpired as error:
         raise _silence(command) from error
 
 
 def _silence(command: str) -> GpuplanError:
     return GpuplanError(f"`git {command}` says nothing within {LONGEST_READ} seconds", WITH_A_FOLDER)
-
-
-def _install(root: Path) -> str:
-    return f"install git, or {WITH_A_FOLDER}" if root.is_dir() else f"`{root}` is no folder"
 
 
 def _environment() -> Mapping[str, str]:

@@ -11,12 +11,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Entry, Kind, Target
 from gpuplan.pipeline.git import SHORT, Objects
+from gpuplan.values import NamedTuple
 
 LONGEST_NAME: Final = 255
 """Bytes of a name, on Linux and nearly everywhere."""
@@ -66,12 +66,7 @@ class GitTree:
         self._links: dict[str, str | None] = {}
         self._steps = self._bytes = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._objects.close()
 
     def entries(self, folder: str) -> Sequence[Entry]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
-from gpuplan.outtree import INVENTORY
+from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, lines, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
+from gpuplan.values import NamedTuple
 from gpuplan.wording import misspelling
 
 
@@ -34,7 +36,7 @@ def get_revision(root: Path, name: str) -> Revision:
     """The commit of this name; trouble when there is none."""
     if not is_in_git(root):
         raise GpuplanError(f"`{name}` is looked for in Git, and `{root}` is in no Git repository", WITH_A_FOLDER)
-    found = find_revision(root, name) if _may_be_revision(name) else None
+    found = find_revision(root, name) if name and not name.startswith("-") else None
     if found is None:
         raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
     return found
@@ -61,35 +63,19 @@ def is_in_git(root: Path) -> bool:
     return done.stdout.strip() == b"true"
 
 
-def read_revision(
-    root: Path, revision: Revision, clusters: Sequence[str] = (), *, may_be_empty: bool = False
-) -> Repository:
-    """The platform as the revision has it, of the clusters named only those that it has.
-
-    Trouble where it has no platform at all, unless it ``may_be_empty``.
-    """
-    with GitTree(root, revision.commit, revision.folder, revision.name) as tree:
-        known = find_folders(tree, OVERLAYS)
-        if not known and not may_be_empty:
-            raise _no_cluster(revision)
-        return load_tree(tree, known, clusters)
+def read_revision(root: Path, revision: Revision, clusters: Sequence[str] = ()) -> Repository:
+    """The platform as the revision has it, of the clusters named only those that it has; there may be none."""
+    with _tree(root, revision) as tree:
+        return load_tree(tree, find_folders(tree, OVERLAYS), clusters)
 
 
-def _no_cluster(revision: Revision) -> GpuplanError:
-    where = f"{revision.folder}{OVERLAYS}/"
-    return GpuplanError(
-        f"no cluster found at `{revision.name}`: there is no folder below `{where}` in that commit",
-        "name a revision that has the platform",
-    )
+def _tree(root: Path, revision: Revision) -> closing[GitTree]:
+    return closing(GitTree(root, revision.commit, revision.folder, revision.name))
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
 _DEEPEN: Final = "this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0` in CI"
-
-
-def _may_be_revision(name: str) -> bool:
-    return bool(name) and not name.startswith("-")
 
 
 def _way_to_revision(root: Path, name: str) -> str:
@@ -117,7 +103,7 @@ def find_written(root: Path, revision: Revision, out: str) -> dict[str, str] | N
 
     ``out`` is relative to the platform's folder.
     """
-    with GitTree(root, revision.commit, revision.folder, revision.name) as tree:
+    with _tree(root, revision) as tree:
         found = tree.contents(out)
     return found if INVENTORY in found else None
 

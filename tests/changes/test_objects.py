@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, priorities
+from gpuplan.changes.kinds import JUDGES
 from gpuplan.manifests import Identity
+from gpuplan.manifests.kinds import Judgement
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, between, between_trees, original, state
 
@@ -202,6 +204,10 @@ KEY = "nvidia.com/device-plugin.config"
 def test_class_of_an_object(folder: str, before: str, after: str, change_class: str) -> None:
     (found,) = differences(folder, before, after)
     assert found.change_class == change_class
+
+
+def test_each_judgement_has_its_function() -> None:
+    assert set(JUDGES) == set(Judgement)
 
 
 def test_annotations_alone_are_metadata() -> None:

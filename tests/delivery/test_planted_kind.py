@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpuplan.changes import ChangeClass
-from gpuplan.changes.kinds import class_of, locked_fields
+from gpuplan.changes.kinds import Pair, class_of, locked_fields
 from gpuplan.delivery.annotations import annotate
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import Care, Immutable, Kind, Removal, known_kinds
@@ -76,7 +76,7 @@ def test_it_is_applied_in_its_wave_and_asked_about() -> None:
 def test_a_change_has_the_class_that_it_says(
     before: dict[str, object] | None, after: dict[str, object] | None, change_class: ChangeClass
 ) -> None:
-    assert class_of("workloads/chat", IDENTITY, before, after) is change_class
+    assert class_of(Pair("workloads/chat", IDENTITY, before, after)) is change_class
 
 
 @pytest.mark.usefixtures("planted")

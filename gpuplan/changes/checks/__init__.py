@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import clusters, halves, immutable, nodes, queues, repartitions, tenants
+from gpuplan.changes.checks import fixed, nodes, repartitions, tenants
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[Check[Step], ...] = checks_in(nodes, queues, immutable, tenants, repartitions, halves, clusters)
+CHECKS: tuple[Check[Step], ...] = checks_in(fixed, nodes, repartitions, tenants)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
-from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.changes.checks.places import chosen_by, earlier, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Departure, departures
+from gpuplan.changes.pools import taint_key
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import division, from_to, verb
 from gpuplan.checks.registry import check
@@ -24,7 +25,8 @@ from gpuplan.planning.plan import (
     Pool,
     with_places,
 )
-from gpuplan.policy.models import Allocation, Effect, NodeLabels, Taint
+from gpuplan.policy.models import Allocation, Effect, NodeLabels
+from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
 RETAIN: Final = "gpuplan retain --write"
@@ -93,14 +95,12 @@ class _Gone(NamedTuple):
 
 def _gone_layouts(step: Step) -> Iterator[_Gone]:
     entries = mig_parted.configuration(step.after)["mig-configs"]
-    found: dict[str, list[tuple[Layout, Pool, Pool | None]]] = {}
+    found: dict[str, _Gone] = {}
     for part, heir in _heirs(step):
-        if isinstance(part.sharing, Mig) and part.sharing.layout.config_name not in entries:
-            layout = part.sharing.layout
-            found.setdefault(layout.config_name, []).append((layout, part, heir))
-    for moves in found.values():
-        pools = tuple(sorted({part.name for _, part, _ in moves}))
-        yield _Gone(moves[0][0], pools, moves[0][2])
+        if isinstance(part.sharing, Mig) and (name := part.sharing.layout.config_name) not in entries:
+            known = found.get(name, _Gone(part.sharing.layout, (), heir))
+            found[name] = known._replace(pools=tuple(sorted({*known.pools, part.name})))
+    yield from found.values()
 
 
 def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
@@ -123,8 +123,8 @@ def _labels_stay(plan: Plan) -> bool:
 
 
 def _find_edited(layout: Layout, after: Plan) -> Layout | None:
-    found = (item for item in after.mig_layouts if item.name == layout.name and item.is_inline == layout.is_inline)
-    return next(found, None)
+    key = layout.name, layout.is_inline
+    return next((item for item in after.mig_layouts if (item.name, item.is_inline) == key), None)
 
 
 def _users(pools: Sequence[str]) -> str:
@@ -193,11 +193,10 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     its own where their GPUs are divided by MIG (GPU728). Pods that are listed with `--pods` are looked up: where
     nothing runs on the nodes there is no finding.
     """
-    if not _labels_stay(step.before):
-        for old, new in step.pools:
-            for leaving in departures(step, old, new) if old is not None else ():
-                if old is not None and leaving.to is None and leaving.nodes.count:
-                    yield from _left(step, old, new, leaving)
+    for old, new in step.pools if not _labels_stay(step.before) else ():
+        for leaving in departures(step, old, new) if old is not None else ():
+            if old is not None and leaving.to is None and leaving.nodes.count:
+                yield from _left(step, old, new, leaving)
     yield from _labelled_otherwise(step)
 
 
@@ -207,9 +206,8 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         return
     is_partitioned = _is_partitioned(old)
     label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
-    chosen = None if new is None else new.nodes.at / ("names" if new.nodes.names else "namePattern")
     yield Finding(
-        name_of_cluster(step) if chosen is None else chosen.key,
+        name_of_cluster(step) if new is None else chosen_by(new).key,
         f"{verb(leaving.nodes, 'loses', 'lose')} the label `{label}`: pool `{old.name}` "
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
@@ -227,35 +225,31 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
     """Other hands for labels: what one puts there, it takes along before or after the other has come."""
     old, new = step.before.cluster, step.after.cluster
     pools = [pool for pool in step.before.pools if pool.nodes.count and pods_on(step, pool) != 0]
-    is_partitioned = any(_is_partitioned(pool) for pool in pools)
-    severity = None if is_partitioned else Severity.WARNING
-    notes = (_DISSOLVED if is_partitioned else _UNCONFIGURED,)
-    if not pools:
-        return
+    is_partitioned = any(map(_is_partitioned, pools))
     if old.spec.node_labels is not new.spec.node_labels:
+        at, help_ = new.at / "nodeLabels", _DRAINED
+        message = f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`"
+        label = f"`{new.spec.node_labels}` from now on"
+    else:
+        at = new.gpu_operator.at / "nfd"
+        help_ = "have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`"
+        message = "nodes lose their labels with Node Feature Discovery, which is no longer installed"
+        label = "installed until now"
+    if pools and (old.spec.node_labels is not new.spec.node_labels or _loses_nfd(old, new)):
         yield Finding(
-            new.at / "nodeLabels",
-            f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`",
-            label=f"`{new.spec.node_labels}` from now on",
-            notes=notes,
-            help=_DRAINED,
-            severity=severity,
-        )
-    elif old.spec.node_labels is NodeLabels.NFD and _loses_nfd(old, new):
-        yield Finding(
-            new.gpu_operator.at / "nfd",
-            "nodes lose their labels with Node Feature Discovery, which is no longer installed",
-            label="installed until now",
-            notes=notes,
-            help="have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`",
-            severity=severity,
+            at,
+            message,
+            label=label,
+            notes=(_DISSOLVED if is_partitioned else _UNCONFIGURED,),
+            help=help_,
+            severity=None if is_partitioned else Severity.WARNING,
         )
 
 
 def _loses_nfd(old: Cluster, new: Cluster) -> bool:
     """Whether it is removed while the operator stays; where the operator moves, more than labels is removed."""
     stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
-    return stays and writes_nfd(old) and not writes_nfd(new)
+    return stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
 
 
 def _is_partitioned(pool: Pool) -> bool:
@@ -276,12 +270,11 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
     ## Instead
     Write `effect: NoSchedule`, and let what runs come to its end. Or drain the nodes first.
     """
-    for old, new in step.pools:
-        if old is None or new is None or not old.nodes.count or (there := pods_on(step, old)) == 0:
-            continue
-        known = {_identity(taint) for taint in old.spec.taints}
+    for old, new in step.kept_pools:
+        there = pods_on(step, old) if old.nodes.count else 0
+        known = set(map(taint_key, old.spec.taints))
         for at, taint in with_places(new.at / "taints", new.spec.taints):
-            if taint.effect is Effect.NO_EXECUTE and _identity(taint) not in known:
+            if there != 0 and taint.effect is Effect.NO_EXECUTE and taint_key(taint) not in known:
                 yield Finding(
                     at / "effect",
                     f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
@@ -289,10 +282,6 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
                     notes=pods_note(there),
                     help="write `effect: NoSchedule`, and let what runs come to its end",
                 )
-
-
-def _identity(taint: Taint) -> tuple[str, str, Effect]:
-    return taint.key, taint.value, taint.effect
 
 
 @check("GPU717", "allocation-switched-in-use", family=Family.STEP)
@@ -307,10 +296,9 @@ def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
     Drain the nodes first, and say so in a comment. Pods that are listed with `--pods` are looked up: where nothing runs
     on the nodes there is no finding.
     """
-    for old, new in step.pools:
-        if old is None or new is None or old.spec.allocation is new.spec.allocation or not old.nodes.count:
-            continue
-        if (there := pods_on(step, old)) != 0:
+    for old, new in step.kept_pools:
+        is_switched = old.nodes.count and old.spec.allocation is not new.spec.allocation
+        if is_switched and (there := pods_on(step, old)) != 0:
             yield Finding(
                 new.at / "allocation",
                 f"devices of pool `{new.name}` that pods hold are handed out a second time",

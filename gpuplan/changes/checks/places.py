@@ -27,6 +27,11 @@ def sharing_of(pool: Pool) -> Origin:
     return pool.sharing.layout_at if isinstance(pool.sharing, Mig) else pool.sharing.at.key
 
 
+def chosen_by(pool: Pool) -> Origin:
+    """Where a pool says which nodes it has."""
+    return pool.nodes.at / ("names" if pool.nodes.names else "namePattern")
+
+
 # --- Pods --------------------------------------------------------------------------------------------------------
 
 

@@ -1,18 +1,135 @@
-"""Checks on what tenants lose while they use it: units, namespaces, priority classes (GPU706-707, 715-716)."""
+"""Checks on what tenants lose while they use it: units, queues, namespaces, classes (GPU703, 706-707, 711, 715-716)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from gpuplan.backends import kueue
 from gpuplan.changes.capacity import quotas
-from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note
-from gpuplan.changes.pods import Pod, held
+from gpuplan.changes.checks.nodes import RETAIN
+from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
+from gpuplan.changes.pods import held
+from gpuplan.changes.priorities import users_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
-from gpuplan.diagnostics import Family, Finding, Severity
-from gpuplan.planning.plan import Amount, Quota, Tenant
-from gpuplan.wording import listing
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.manifests import Identity, Manifest, identity_of
+from gpuplan.planning import kai
+from gpuplan.planning.plan import Amount, Plan, Quota, RetainedObject, Tenant
+from gpuplan.wording import count, listing
+
+
+@check("GPU703", "queue-removed-in-use", family=Family.STEP)
+def queue_removed_in_use(step: Step) -> Iterator[Finding]:
+    """A queue is removed while work may be in it.
+
+    ## Why
+    Kueue keeps a ClusterQueue by its finalizer `kueue.x-k8s.io/resource-in-use` until nothing in it holds quota, and
+    what waits in it is admitted by nobody: the removal hangs as long as the longest job runs. A tenant's queue goes
+    when the tenant is removed or renamed, when it loses its last namespace, or its last quota that Kueue can count.
+
+    With KAI-Scheduler nothing hangs, and it is a warning: what runs goes on, and what waits names a queue that is not
+    there and is never placed. A queue that others are part of cannot be deleted before they are, which the order of
+    removal sees to.
+
+    ## Instead
+    Put the queue on hold first, and remove it when it is empty: `gpuplan retain --write` writes it down with
+    `stopPolicy: Hold`. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
+    """
+    if step.before.scheduler is not step.after.scheduler:
+        return
+    for tenant in _without_queue(step):
+        if (there := pods_of(step, tenant)) != 0:
+            yield Finding(
+                _place(step, tenant),
+                f"ClusterQueue `{tenant.name}` is removed while work may be in it",
+                label="it goes when nothing in it holds quota",
+                notes=(*_gone(step, tenant), *pods_note(there)),
+                help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
+            )
+    yield from _kai_queues(step)
+
+
+def _without_queue(step: Step) -> list[Tenant]:
+    """The tenants whose ClusterQueue is there no more, nor retained."""
+    objects = (item.what.spec.manifest for item in step.after.retained if isinstance(item.what, RetainedObject))
+    kept = {*_cluster_queues(step.after), *(identity_of(body) for body in objects)}
+    gone = {identity.name for identity in _cluster_queues(step.before) - kept}
+    return [tenant for tenant in step.before.tenants if tenant.name in gone]
+
+
+def _cluster_queues(plan: Plan) -> set[Identity]:
+    manifests = (artifact for artifact in kueue.render(plan) if isinstance(artifact, Manifest))
+    return {manifest.identity for manifest in manifests if manifest.kind == "ClusterQueue"}
+
+
+def _place(step: Step, tenant: Tenant) -> Origin:
+    """The tenant that stays, or else the one that has its namespaces, or else the cluster."""
+    for later in step.after.tenants:
+        if later.name == tenant.name or not set(later.spec.namespaces).isdisjoint(tenant.spec.namespaces):
+            return name_of(later.at)
+    return name_of_cluster(step)
+
+
+def _gone(step: Step, tenant: Tenant) -> tuple[str, ...]:
+    """A note on where a tenant was written that is there no more."""
+    stays = any(later.name == tenant.name for later in step.after.tenants)
+    return () if stays else (earlier(name_of(tenant.at), f"tenant `{tenant.name}`"),)
+
+
+def _kai_queues(step: Step) -> Iterator[Finding]:
+    kept = {queue.name for queue in kai.queues(step.after)}
+    gone: dict[str, list[str]] = {}
+    for queue in kai.queues(step.before):
+        if queue.takes_work and queue.name not in kept:
+            gone.setdefault(queue.tenant.name, []).append(queue.name)
+    for tenant in step.before.tenants:
+        if tenant.name in gone and (there := pods_of(step, tenant)) != 0:
+            yield Finding(
+                _place(step, tenant),
+                f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
+                label="what waits there is never placed",
+                notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
+                help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
+                severity=Severity.WARNING,
+            )
+
+
+# --- Another scheduler -------------------------------------------------------------------------------------------
+
+
+@check("GPU711", "scheduler-left-with-work", family=Family.STEP)
+def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
+    """The cluster gets another scheduler while work is in the queues of the one that it has.
+
+    ## Why
+    Queues leave the policies with the scheduler. Kueue keeps those that hold work, and the removal hangs; what is
+    suspended or behind a scheduling gate waits for an admission that nobody gives. With KAI-Scheduler it is a warning:
+    what runs goes on, and pods that wait name a scheduler and a queue that look after them no more.
+
+    ## Instead
+    Let the queues run empty first. Of Kueue, `gpuplan retain --write` keeps them on hold beside the new scheduler until
+    they are. Pods that are listed with `--pods` are looked up: where none runs there is no finding.
+    """
+    old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
+    if old.traits is new.traits or not old.traits.has_queues:
+        return
+    named = {queue.tenant.name for queue in kai.queues(step.before) if queue.takes_work}
+    left = [*_without_queue(step), *(tenant for tenant in step.before.tenants if tenant.name in named)]
+    in_use = [tenant.name for tenant in left if pods_of(step, tenant) != 0]
+    if in_use:
+        hangs = old.traits.queues_hold_work
+        yield Finding(
+            new.at / "kind",
+            f"{old.traits.title} is left while work may be in {count(len(in_use), 'queue')}",
+            label=f"it was `{old.kind}`",
+            notes=(f"queues of {listing(in_use)}",),
+            help=f"run `{RETAIN}` and commit what it writes; remove it when the queues are empty"
+            if hangs
+            else "let the queues run empty first, and say so: `# gpuplan: ignore[GPU711] REASON`",
+            severity=None if hangs else Severity.WARNING,
+        )
 
 
 @check("GPU706", "guarantee-below-use", Severity.WARNING, family=Family.STEP)
@@ -29,6 +146,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
     """
     if not step.after.scheduler.reclaims:
         return
+    source = "as its workloads ask for at most" if step.pods is None else "as its pods hold now"
     for tenant, old, new in _lowered(step):
         if new.guaranteed < old.guaranteed:
             used = _used(step, tenant, new)
@@ -38,7 +156,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
                     f"tenant `{tenant.name}` uses {number(used)} `{new.unit.name}` of pool `{new.pool.name}`, and "
                     f"{number(new.guaranteed)} are guaranteed from now on",
                     label=f"it was {number(old.guaranteed)}",
-                    notes=(_source(step), "what is beyond the guarantee may be evicted for others"),
+                    notes=(source, "what is beyond the guarantee may be evicted for others"),
                     help=f"guarantee {number(used)}, or make its workloads smaller first",
                 )
 
@@ -78,11 +196,11 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
 
 def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
     """The quotas of tenants that stay, before and after; of one that is there no more nothing is left."""
-    names = step.renamed_pools
     for old, new in step.tenants:
-        if old is not None and new is not None:
-            has = quotas(new, {})
-            yield from ((new, quota, has.get(key) or _nothing(new, quota)) for key, quota in quotas(old, names).items())
+        has = quotas(new, {})
+        for key, quota in quotas(old, step.renamed_pools).items() if new is not None else ():
+            if new is not None:
+                yield new, quota, has.get(key) or _nothing(new, quota)
 
 
 def _nothing(tenant: Tenant, quota: Quota) -> Quota:
@@ -96,33 +214,19 @@ def _most(quota: Quota, namespace: str | None) -> Amount | None:
 
 def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None) -> Amount:
     """How many units pods hold now, or workloads may at most where nobody knows."""
-    if step.pods is not None:
-        is_counted = _counts(tenant, namespace)
-        names = step.renamed_pools
-        return add(
-            [
-                units.get(quota.unit.name, 0)
-                for pod, pool, units in held(step.before, step.pods)
-                if is_counted(pod) and names.get(pool.name, pool.name) == names.get(quota.pool.name, quota.pool.name)
-            ]
-        )
+    if step.pods is None:
+        workloads = (item for item in step.after.workloads if (item.tenant.name, item.key) == (tenant.name, quota.key))
+        return add([item.most_pods * item.amount_per_pod for item in workloads])
+    spaces = tenant.spec.namespaces if namespace is None else (namespace,)
+    names = step.renamed_pools
     return add(
         [
-            workload.most_pods * workload.amount_per_pod
-            for workload in step.after.workloads
-            if workload.tenant.name == tenant.name
-            and (workload.pool.name, workload.unit.name) == (quota.pool.name, quota.unit.name)
+            units.get(quota.unit.name, 0)
+            for pod, pool, units in held(step.before, step.pods)
+            if pod.namespace in spaces
+            and names.get(pool.name, pool.name) == names.get(quota.pool.name, quota.pool.name)
         ]
     )
-
-
-def _counts(tenant: Tenant, namespace: str | None) -> Callable[[Pod], bool]:
-    spaces = tenant.spec.namespaces if namespace is None else (namespace,)
-    return lambda pod: pod.namespace in spaces
-
-
-def _source(step: Step) -> str:
-    return "as its workloads ask for at most" if step.pods is None else "as its pods hold now"
 
 
 # --- What goes ---------------------------------------------------------------------------------------------------
@@ -173,7 +277,7 @@ def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
     """
     kept = {item.name for item in step.after.priority_classes}
     for item in step.before.priority_classes:
-        users = [tenant.name for tenant in step.before.tenants if item.name in _classes(tenant)]
+        users = [tenant.name for tenant in users_of(step.before, item)]
         if item.name not in kept and users:
             yield Finding(
                 name_of_cluster(step),
@@ -182,7 +286,3 @@ def priority_class_removed_in_use(step: Step) -> Iterator[Finding]:
                 notes=(earlier(name_of(item.at), "it"),),
                 help="keep the class, take it from the tenants' `priorityClasses`, and remove it in a later commit",
             )
-
-
-def _classes(tenant: Tenant) -> set[str]:
-    return {item.name for item in tenant.priority_classes}

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import (
     Amount,
     Exclusive,

@@ -15,7 +15,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import (
     Cluster,
     Exclusive,

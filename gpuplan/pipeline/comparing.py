@@ -10,7 +10,6 @@ from pathlib import Path
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan import outtree
 from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import checks as step_checks
 from gpuplan.changes import compare as compare_states
@@ -24,7 +23,8 @@ from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Sever
 from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kustomization import FILE_NAME
-from gpuplan.outtree import INVENTORY
+from gpuplan.outtree.comparing import compare as compare_files
+from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.patterns import regex
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
@@ -465,7 +465,7 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> 
 def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = outtree.compare(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
+    found = compare_files(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
     differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
     return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from gpuplan.checks.handwritten.reading import Kustomization, Object, mapping, read, text, value_at
 from gpuplan.checks.handwritten.references import Files, charts, references, texts
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
+from gpuplan.checks.wording import name_of, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
@@ -154,7 +154,7 @@ def _homeless(at: Origin, message: str, name: str, known: list[str], severity: S
         at,
         message,
         label=f"did you mean `{close}`" if close else "belongs to nothing",
-        notes=(f"there are {listing(known, 8)}",) if known else (),
+        notes=those_there_are(known),
         help=f"rename the folder to `{close}`" if close else "move it into the folder that it belongs to",
         severity=severity,
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpuplan.cli.commands import Reader, format_option, verb
+from gpuplan.cli.commands import format_option, verb
 from gpuplan.cli.terminal import Terminal
 
 
-@verb("rules", Reader)
+@verb("rules", shows_pages=True)
 @format_option("table", "json")
 def command(terminal: Terminal, format_: str) -> None:
     """List the rules.

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree.disk import Disk
-from gpuplan.outtree.paths import STATE, check_paths
+from gpuplan.outtree.disk import STATE, Disk, check_paths
 from gpuplan.patterns import regex
 from gpuplan.values import Value
 

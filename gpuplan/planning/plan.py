@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
@@ -319,6 +319,16 @@ class Pool(NamedTuple):
     def windows(self) -> tuple[Window, ...]:
         """The times in which its nodes may be disturbed."""
         return tuple(self.spec.disruption.windows)
+
+    @property
+    def tolerations(self) -> list[dict[str, str]]:
+        """One for each taint, of exactly that taint. Whoever writes one again for the same pods writes the same."""
+        return [
+            {"key": taint.key}
+            | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
+            | {"effect": taint.effect.value}
+            for taint in self.spec.taints
+        ]
 
     @property
     def gpu_count(self) -> int:

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
 from gpuplan.policy.documentation import document
-from gpuplan.policy.marks import Judged, marks_of
+from gpuplan.policy.marks import Judged, marks_of, models_in, types_in
 from gpuplan.policy.models import KINDS, Model
 from gpuplan.policy.names import Naming, Reference, Titled
 from gpuplan.policy.texts import GENERAL, Form, form_of
@@ -31,11 +31,11 @@ class FieldDoc(Value):
     path: str
     type: str
     required: bool
-    default: str
-    description: str
-    form: str
-    values: tuple[str, ...]
-    children: tuple[FieldDoc, ...]
+    default: str = ""
+    description: str = ""
+    form: str = ""
+    values: tuple[str, ...] = ()
+    children: tuple[FieldDoc, ...] = ()
 
 
 def find_field(path: str) -> FieldDoc | None:
@@ -44,10 +44,8 @@ def find_field(path: str) -> FieldDoc | None:
     An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
     """
     kind, *parts = _INDEX.sub("", path).split(".")
-    model = _find_kind(kind)
-    if model is None:
-        return None
-    doc: FieldDoc | None = _document_kind(model)
+    model = next((model for known, model in KINDS.items() if known.lower() == kind.lower()), None)
+    doc = _document_kind(model) if model else None
     for part in parts:
         doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
     return doc
@@ -64,7 +62,7 @@ def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     fields = [*fields_along(model, path)]
     if len(fields) < sum(isinstance(part, str) for part in path):
         return None
-    return _model_in(fields[-1].annotation) if fields else model
+    return next(models_in(fields[-1].annotation), None) if fields else model
 
 
 def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
@@ -77,27 +75,14 @@ def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
             if field is None:
                 return
             yield field
-            here = _model_in(field.annotation)
-
-
-def _find_kind(name: str) -> type[Model] | None:
-    return next((model for kind, model in KINDS.items() if kind.lower() == name.lower()), None)
+            here = next(models_in(field.annotation), None)
 
 
 def _document_kind(model: type[Model]) -> FieldDoc:
     # Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
     model.model_rebuild()
     name = model.__name__
-    return FieldDoc(
-        name,
-        "document",
-        required=True,
-        default="",
-        description=_summary(model),
-        form="",
-        values=(),
-        children=_children(model, name),
-    )
+    return FieldDoc(name, "document", required=True, description=_summary(model), children=_children(model, name))
 
 
 def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
@@ -106,7 +91,7 @@ def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
 
 
 def _document_field(field: FieldInfo, path: str) -> FieldDoc:
-    nested = _model_in(field.annotation)
+    nested = next(models_in(field.annotation), None)
     return FieldDoc(
         path=path,
         type=_type_text(field.annotation),
@@ -129,27 +114,9 @@ def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
 
 
-def _members(annotation: object) -> tuple[object, ...]:
-    """The parts of a type, looked through unions, `Annotated`, lists and mapping values."""
-    origin = typing.get_origin(annotation)
-    arguments = typing.get_args(annotation)
-    if origin is typing.Annotated:
-        return _members(arguments[0])
-    if origin in (typing.Union, types.UnionType):
-        return tuple(member for argument in arguments for member in _members(argument))
-    if origin is list:
-        return _members(arguments[0])
-    return (annotation,)
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    found = (member for member in _members(annotation) if isinstance(member, type) and issubclass(member, BaseModel))
-    return next(found, None)
-
-
 def _values_in(annotation: object) -> tuple[str, ...]:
     values: list[str] = []
-    for member in _members(annotation):
+    for member in types_in(annotation):
         if isinstance(member, type) and issubclass(member, Enum):
             values += [str(item.value) for item in member]
         elif typing.get_origin(member) is typing.Literal:
@@ -169,7 +136,8 @@ def _type_text(annotation: object) -> str:
         return f"mapping of {_type_text(arguments[0])} to {_type_text(arguments[1])}"
     if origin is typing.Literal:
         return " or ".join(f"`{item}`" for item in arguments)
-    return _PLAIN_TYPES.get(annotation, "mapping") if not _is_enum(annotation) else "text"
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    return "text" if is_enum else _PLAIN_TYPES.get(annotation, "mapping")
 
 
 _PLAIN_TYPES: dict[object, str] = {
@@ -179,10 +147,6 @@ _PLAIN_TYPES: dict[object, str] = {
     str: "text",
     typing.Any: "any value",
 }
-
-
-def _is_enum(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Enum)
 
 
 def _form(field: FieldInfo) -> str:

@@ -14,7 +14,6 @@ from gpuplan.backends.workloads.schedulers import Terms
 from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Tenant, Workload
-from gpuplan.planning.tolerations import tolerations
 from gpuplan.policy.models import Allocation, Inference, PodSecurity
 
 CONFIG_PATH: Final = "/etc/workload"
@@ -84,7 +83,7 @@ def placement(workload: Workload) -> dict[str, Any]:
     It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
     Git; and a selector for one pool keeps it out of all others.
     """
-    return given(nodeSelector={POOL_LABEL: workload.pool.name}, tolerations=tolerations(workload.pool))
+    return given(nodeSelector={POOL_LABEL: workload.pool.name}, tolerations=workload.pool.tolerations)
 
 
 def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:

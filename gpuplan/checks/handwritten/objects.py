@@ -17,7 +17,7 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import those_there_are
+from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Tenant
@@ -223,17 +223,14 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
                 if not isinstance(value, str) or value in known or value.startswith("@"):
                     continue
                 if value_at(found.before, (*route, key)) is None:  # else GPU686 tells of another value
-                    close = _with_another_hash(value, known) or misspelling(value, known)
-                    yield Finding(
+                    yield mistyped(
                         found.place(*route, key),
                         f"`{key}: {value}` of {found.title} chooses nothing",
-                        label=f"did you mean `{close}`" if close else "does not exist",
-                        notes=those_there_are(sorted(known)),
-                        help=f"write `{close}`" if close else _NO_LABEL,
+                        _with_another_hash(value, known) or misspelling(value, known),
+                        "does not exist",
+                        "remove the label: gpuplan writes it for the nodes of pools",
+                        *those_there_are(sorted(known)),
                     )
-
-
-_NO_LABEL = "remove the label: gpuplan writes it for the nodes of pools"
 
 
 def _with_another_hash(value: str, known: Iterable[str]) -> str | None:
@@ -335,7 +332,7 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
 
 
 def _granted(tenant: Tenant, namespace: str) -> list[str]:
-    quotas = [quota for quota in tenant.quotas if quota.caps.get(namespace, 0) != 0]
+    quotas = [quota for quota in tenant.quotas if quota.caps[namespace] != 0]
     return sorted({quota.unit.resource for quota in quotas if quota.unit.resource})
 
 

@@ -11,7 +11,7 @@ from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of,
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import from_to, nodes_of
+from gpuplan.changes.wording import fate_of_queues, from_to, nodes_of
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import NodeLabels
@@ -86,10 +86,10 @@ def _scheduler(step: Step) -> Iterator[Change]:
             *place,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
             f"the scheduler changes {from_to(old.kind, new.kind)}",
-            "queues and flavors stay while work is in them, and what is queued is let go by nobody"
+            f"its queues {fate_of_queues(old.traits)}; what runs goes on, and what is queued is let go by nobody"
             if is_held
             else "new pods go through another scheduler; those that run stay where they are",
-            "reverting leaves queues and flavors behind while work is in them" if new.traits.has_queues else REVERT,
+            "reverting leaves queues behind while work is in them" if new.traits.queues_hold_work else REVERT,
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
             pods=all_pods(step.before) if is_held else 0,
         )

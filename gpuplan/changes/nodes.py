@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from gpuplan.changes.model import NodeImpact
@@ -36,20 +37,14 @@ class Transition(NamedTuple):
 
 def transitions(before: Pool, after: Pool) -> Iterator[Transition]:
     """The nodes of a pool that stay in it, by how they were shared and how they are to be."""
-    for old in before.parts:
-        for new in after.parts:
-            found = _common(old.nodes, new.nodes)
-            if found.count:
-                yield Transition(old, new, found)
+    for old, new in product(before.parts, after.parts):
+        if (found := _common(old.nodes, new.nodes)).count:
+            yield Transition(old, new, found)
 
 
 def _common(old: Nodes, new: Nodes) -> NodeImpact:
-    if old.names and new.names:
-        return _named(set(old.names) & set(new.names))
-    if old.names:
-        return _named(name for name in old.names if has_node(new, name))
-    if new.names:
-        return _named(name for name in new.names if has_node(old, name))
+    if old.names or new.names:
+        return _named(name for name in {*old.names, *new.names} if has_node(old, name) and has_node(new, name))
     return NodeImpact(min(old.count, new.count), (), old.name_pattern)
 
 
@@ -62,8 +57,14 @@ def has_node(nodes: Nodes, name: str) -> bool:
     """Whether a node belongs to a pool, or a part of one, by its name."""
     if nodes.names:
         return name in nodes.names
-    pattern = _pattern(nodes)
+    pattern = find_pattern(nodes.name_pattern)
     return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+def find_pattern(text: str | None) -> NodePattern | None:
+    """The pattern that a text spells; None of what is none that we can read."""
+    found = parse(text) if text else None
+    return found if isinstance(found, NodePattern) else None
 
 
 def count_by_rule(plan: Plan) -> dict[str, int]:
@@ -102,8 +103,8 @@ def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iter
                 came.setdefault(was.name if was else None, (was, []))[1].append(name)
         yield from (Arrival(part, _named(names), was) for was, names in came.values())
         return
-    pattern = _pattern(part.nodes)
-    known = tuple(theirs for pool in stay if (theirs := _pattern(pool.nodes)))
+    pattern = find_pattern(part.nodes.name_pattern)
+    known = tuple(theirs for pool in stay if (theirs := find_pattern(pool.nodes.name_pattern)))
     if pattern is not None and find_other_name(pattern, known) is not None:
         named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
         yield Arrival(part, NodeImpact(max(0, part.nodes.count - named), (), part.nodes.name_pattern), None)
@@ -118,16 +119,14 @@ class Departure(NamedTuple):
 
 def moves(pool: Pool, leaving: Departure) -> Iterator[Transition]:
     """The nodes that leave a pool for another one, by how they were shared and how they are to be."""
-    for old in pool.parts if leaving.to is not None else ():
-        for new in leaving.to.parts if leaving.to is not None else ():
-            if leaving.nodes.names:
-                found = _named(
-                    name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name)
-                )
-            else:
-                found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
-            if found.count:
-                yield Transition(old, new, found)
+    for old, new in product(pool.parts, leaving.to.parts if leaving.to is not None else ()):
+        if leaving.nodes.names:
+            names = (name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name))
+            found = _named(names)
+        else:
+            found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
+        if found.count:
+            yield Transition(old, new, found)
 
 
 def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departure, ...]:
@@ -162,15 +161,17 @@ def _all_names(pool: Pool) -> Sequence[str]:
 
 
 def _departures_by_pattern(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:
-    pattern = _pattern(pool.nodes)
+    pattern = find_pattern(pool.nodes.name_pattern)
     if pattern is None:
         return () if successor is not None else (Departure(None, impact(pool.nodes)),)
-    kept = _pattern(successor.nodes) if successor is not None else None
+    kept = find_pattern(successor.nodes.name_pattern) if successor is not None else None
     if kept is not None and find_other_name(pattern, (kept,)) is None:
         return ()
     takers = [other for other in after.pools if other is not successor and _takes(other, pattern, before)]
     found = [Departure(other, _taken(other, pool.nodes)) for other in takers]
-    patterns = tuple(theirs for other in (successor, *takers) if other and (theirs := _pattern(other.nodes)))
+    patterns = tuple(
+        theirs for other in (successor, *takers) if other and (theirs := find_pattern(other.nodes.name_pattern))
+    )
     if find_other_name(pattern, patterns) is not None:
         found.append(Departure(None, impact(pool.nodes)))
     return tuple(found)
@@ -182,18 +183,13 @@ def _takes(other: Pool, pattern: NodePattern, before: Plan) -> bool:
     if other.nodes.names:
         had = set(_all_names(earlier)) if earlier is not None else set()
         return any(pattern.matches(name) for name in other.nodes.names if name not in had)
-    theirs = _pattern(other.nodes)
-    had_pattern = _pattern(earlier.nodes) if earlier is not None else None
+    theirs = find_pattern(other.nodes.name_pattern)
+    had_pattern = find_pattern(earlier.nodes.name_pattern) if earlier is not None else None
     return theirs is not None and theirs is not had_pattern and find_common_name(pattern, theirs) is not None
 
 
 def _taken(other: Pool, nodes: Nodes) -> NodeImpact:
-    pattern = _pattern(nodes)
+    pattern = find_pattern(nodes.name_pattern)
     if other.nodes.names and pattern is not None:
         return _named(name for name in other.nodes.names if pattern.matches(name))
     return NodeImpact(min(nodes.count, other.nodes.count), (), nodes.name_pattern)
-
-
-def _pattern(nodes: Nodes) -> NodePattern | None:
-    found = None if nodes.name_pattern is None else parse(nodes.name_pattern)
-    return found if isinstance(found, NodePattern) else None

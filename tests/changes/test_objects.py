@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, priorities
+from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, tenants
 from gpuplan.changes.kinds import JUDGES
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Judgement
@@ -184,7 +184,7 @@ def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
 
 def test_what_disturbs_more_than_its_explanation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The description of a class is told of, and its value is not: the object is shown as it is."""
-    monkeypatch.setattr(priorities, "_fixed", lambda *_: [])
+    monkeypatch.setattr(tenants, "_fixed", lambda *_: [])
 
     def edit(platform: Platform) -> None:
         edits.change_a_description(platform)

@@ -7,11 +7,12 @@ from typing import Final
 
 from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import fate_of_queues, from_to, nodes_of
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import NodeLabels

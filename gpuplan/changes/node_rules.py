@@ -7,8 +7,8 @@ from itertools import chain, product
 from typing import Final, NamedTuple
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
-from gpuplan.changes.model import ChangeClass, worst
 from gpuplan.changes.nodes import find_pattern
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.planning.pools import ALL_DISABLED

@@ -9,9 +9,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
-from gpuplan.changes.model import Change, ChangeClass, NodeImpact
+from gpuplan.changes.model import Change, NodeImpact
 from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 
 LIST_PODS: Final = "kubectl get pods -A -o json"

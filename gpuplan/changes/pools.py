@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import division, fate_of_queues, from_to, listed, names, nodes_of, shared_as, verb
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Pool

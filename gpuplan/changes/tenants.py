@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, GrantChange, ObjectChange, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
 from gpuplan.changes.step import Step, successors, told
 from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, names
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
 from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import grants as granted

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpuplan.changes import checks
-from gpuplan.changes.checks import Step
+from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, Severity, SourceFile, WholeFile, has_errors
 from gpuplan.pipeline.loading import OVERLAYS

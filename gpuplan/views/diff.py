@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpuplan.changes.model import ChangeClass, ObjectChange, Subject
+from gpuplan.changes.model import ObjectChange
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.pipeline.comparing import Diff, Impact
 from gpuplan.views.diff_words import MOST_LINES, Fact, facts, notes, place, seen_from, verdict
 from gpuplan.views.full import frame

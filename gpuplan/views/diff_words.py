@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact
+from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
+from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, tenants
+from gpuplan.changes import tenants
 from gpuplan.changes.kinds import JUDGES
+from gpuplan.changes.model import ObjectChange
+from gpuplan.changes.objects import compare_objects
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Judgement
 from tests.changes import edits

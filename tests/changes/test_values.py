@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.changes import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, Subject
+from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpact
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, between, original, state
 

@@ -27,24 +27,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Build": "gpuplan.pipeline",
-    "Diagnostic": "gpuplan.diagnostics",
-    "GpuplanError": "gpuplan.diagnostics",
-    "Plan": "gpuplan.planning.plan",
-    "Report": "gpuplan.pipeline",
-    "Severity": "gpuplan.diagnostics",
-    "build": "gpuplan.pipeline",
-    "validate": "gpuplan.pipeline",
+    "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
+    "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
+    "gpuplan.planning.plan": ("Plan",),
 }
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for (PEP 562): a command's start shows every module."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from gpuplan.patterns import regex
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""

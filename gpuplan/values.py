@@ -1,11 +1,30 @@
-"""Frozen values: classes of named fields that cost less to declare and to make than dataclasses do."""
+"""Frozen values: classes of named fields that cost less to declare and to make than those of the standard library."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field, make_dataclass
 from functools import cache, cached_property
-from typing import Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, dataclass_transform
+
+if TYPE_CHECKING:
+    from typing import NamedTuple
+else:
+
+    class _TupleDeclaration(type):
+        def __new__(cls, name: str, _: tuple[type, ...], body: dict[str, Any]) -> type:
+            fields = body.get("__annotations__", ())
+            defaults = [body.pop(field) for field in fields if field in body]
+            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024 - see below
+            for attribute in body.keys() - {"__module__", "__qualname__"}:
+                setattr(made, attribute, body[attribute])
+            return made
+
+    NamedTuple = type.__new__(_TupleDeclaration, "NamedTuple", (), {})
+    """What type checkers take for `typing.NamedTuple`, which compiles annotations: half of its time."""
+
+__all__ = ["NamedTuple", "Value"]
 
 
 class _Fields:

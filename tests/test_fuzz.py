@@ -12,7 +12,7 @@ import pytest
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import validate
 from gpuplan.views.formats import Format, findings
-from gpuplan.views.theme import Theme
+from gpuplan.views.text import Theme
 
 REPOSITORY = Path(__file__).parents[1]
 FILES = sorted(

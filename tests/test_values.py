@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pytest
 
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class Board(Value):
@@ -131,3 +131,33 @@ def test_patterns_match_fields() -> None:
     match Card("a"):
         case Card(name):
             assert name == "a"
+
+
+# --- Named tuples ------------------------------------------------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """A slot as tests need one."""
+
+    number: int
+    lanes: int = 16
+
+    @property
+    def title(self) -> str:
+        return f"slot {self.number}"
+
+
+def test_a_named_tuple_is_what_the_standard_library_makes() -> None:
+    slot = Slot(1)
+    assert (slot, slot.title, slot._replace(lanes=8)) == ((1, 16), "slot 1", Slot(1, 8))
+    assert repr(slot) == "Slot(number=1, lanes=16)"
+    assert (Slot.__doc__, Slot.__module__, Slot.__qualname__) == ("A slot as tests need one.", __name__, "Slot")
+
+
+def test_a_named_tuple_can_be_pickled() -> None:
+    assert type(pickle.loads(pickle.dumps(Slot(1)))) is Slot
+
+
+def test_a_named_tuple_takes_no_field_twice() -> None:
+    with pytest.raises(TypeError, match="number"):
+        Slot(1, number=2)  # type: ignore[misc] # what is tested

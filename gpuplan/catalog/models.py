@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import NamedTuple
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class Source(NamedTuple):

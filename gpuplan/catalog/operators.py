@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final, NamedTuple, Union
+from typing import Any, Final, Union
 
 from gpuplan.catalog.loading import facts, frozen
 from gpuplan.patterns import regex
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname
-from typing import NamedTuple
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
@@ -27,6 +26,7 @@ from gpuplan.changes.step import Step
 from gpuplan.changes.tenants import priority_changes, tenant_changes, workload_changes
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.values import NamedTuple
 
 
 class ClusterState(NamedTuple):

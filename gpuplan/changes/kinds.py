@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.node_rules import class_of_arrival, class_of_departure, class_of_labels, class_of_rules, rules_of
@@ -12,6 +12,7 @@ from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
+from gpuplan.values import NamedTuple
 
 
 class Pair(NamedTuple):

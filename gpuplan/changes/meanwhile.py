@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.catalog import resource_suffix
@@ -14,6 +14,7 @@ from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
+from gpuplan.values import NamedTuple
 from gpuplan.wording import joined
 
 

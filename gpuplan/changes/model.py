@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
@@ -10,7 +10,7 @@ from gpuplan.manifests import Identity, Subject
 from gpuplan.planning.plan import Amount, Plan
 from gpuplan.planning.subjects import Part, subject_of
 from gpuplan.policy.models import Window
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class NodeImpact(Value):

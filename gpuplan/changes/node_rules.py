@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
 from gpuplan.changes.nodes import find_pattern
@@ -12,6 +12,7 @@ from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import NamedTuple
 
 Counts = Mapping[str, int]
 """How many nodes a rule is for, by its name, as far as anybody knows."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
 
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
 from gpuplan.planning.plan import Nodes, Plan, Pool
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.values import NamedTuple
 
 
 def impact(nodes: Nodes) -> NodeImpact:

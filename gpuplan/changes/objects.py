@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, mappings, section, value_of
@@ -16,6 +16,7 @@ from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
+from gpuplan.values import NamedTuple
 
 Key = tuple[str, Identity]
 """The folder and the object."""

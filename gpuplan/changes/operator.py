@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, openshift
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
@@ -20,6 +20,7 @@ from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.policy.models import Install
+from gpuplan.values import NamedTuple
 
 
 def operator_changes(step: Step) -> Iterator[Change]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import NamedTuple
 
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.documents import Difference, Document, Layer, differences
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.parse import document_of
+from gpuplan.values import NamedTuple
 
 _Key = tuple[str, ...]
 

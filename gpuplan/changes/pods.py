@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.model import Change, NodeImpact
@@ -14,6 +14,7 @@ from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
+from gpuplan.values import NamedTuple
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
@@ -21,6 +21,7 @@ from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Allocation, Effect, Guard, Taint
+from gpuplan.values import NamedTuple
 
 
 def pool_changes(step: Step) -> Iterator[Change]:

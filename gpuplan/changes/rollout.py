@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import ceil
-from typing import NamedTuple
 
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Amount, Pool, Sharing, Total, Unit
 from gpuplan.planning.pools import clashes, is_alike, moved_to
+from gpuplan.values import NamedTuple
 
 
 class StepKind(StrEnum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gpuplan.checks.wording import add
 from gpuplan.planning.plan import Amount, Plan, Quota, Tenant, UnitKey
 from gpuplan.policy.models import Cap
+from gpuplan.values import NamedTuple
 
 
 class Grant(NamedTuple):
@@ -51,12 +51,9 @@ def cap_of(plan: Plan, quota: Quota) -> Amount | None:
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
     found: dict[UnitKey, list[Grant]] = {}
-    caps_limits = plan.cluster.scheduler.spec.cap is Cap.LIMIT
-    for tenant in plan.tenants:
-        for quota in tenant.quotas if tenant.spec.namespaces else ():
-            cap = quota.limit if caps_limits else quota.guaranteed
-            if quota.split:
-                cap = add([part or 0 for part in quota.caps.values()])
+    for tenant, quota in each_quota(plan):
+        if tenant.spec.namespaces:
+            cap = add([part or 0 for part in quota.caps.values()]) if quota.split else cap_of(plan, quota)
             found.setdefault(quota.key, []).append(Grant(tenant, quota, cap))
     return found
 

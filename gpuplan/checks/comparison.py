@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
 from gpuplan.checks.losses import Use, losses, uses
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class ConceptChange(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gpuplan.catalog.schedulers import Support
 from gpuplan.checks.caps import (
@@ -26,6 +25,7 @@ from gpuplan.planning.preemption import Condition, evictions
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
+from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpuplan.checks.node_labels import label_faults
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
@@ -34,14 +35,9 @@ def unknown_alert(plan: Plan) -> Iterator[Finding]:
     known = [name.value for name in AlertName]
     for index, name in enumerate(monitoring.spec.disabled_alerts):
         if name not in known:
-            close = closest(name, known)
-            yield Finding(
-                monitoring.at / "disabledAlerts" / index,
-                f"gpuplan has no alert `{name}`",
-                label=f"did you mean `{close}`" if close else "leaves nothing out",
-                notes=(f"the alerts are {listing(known, shown=None)}",),
-                help=f"write `{close}`" if close else "remove it",
-            )
+            at, note = monitoring.at / "disabledAlerts" / index, f"the alerts are {listing(known, shown=None)}"
+            message, meant = f"gpuplan has no alert `{name}`", closest(name, known)
+            yield mistyped(at, message, meant, "leaves nothing out", "remove it", note)
 
 
 _ALERT_LABEL = regex(r"[a-zA-Z_][a-zA-Z0-9_]*")

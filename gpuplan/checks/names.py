@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from string import ascii_lowercase, digits
-from typing import Protocol
 
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
+from gpuplan.checks.wording import name_of, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Layout, Mig, Plan, Pool, Tenant
-from gpuplan.policy.models import Platform
+from gpuplan.planning.plan import (
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Cluster,
+    Layout,
+    Mig,
+    Plan,
+    Pool,
+    PriorityClass,
+    Retained,
+    Tenant,
+    Workload,
+    with_places,
+)
+from gpuplan.planning.subjects import subject_of
+from gpuplan.policy.models import Member, Platform
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
 from gpuplan.policy.walking import Name, names_in, naming_of
 from gpuplan.wording import listing
@@ -37,12 +51,21 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
     wrong = [(part, name) for part, name in _names(plan) if not name.naming.is_spelt(name.text)]
     taken = {(name.naming, name.text) for _, name in _names(plan)} if wrong else set()
     for part, (naming, text, path) in wrong:
+        better = _respell(naming, text)
+        signs = "digits, `-` and `.`" if naming.is_subdomain else "digits and `-`"
         yield Finding(
             _place(part, path),
             f"{naming.what} name `{text}` is not a {naming.form}" if text else f"{naming.what} name is empty",
             label=_flaw(naming, text),
-            notes=(naming.carrier, _alphabet(naming)),
-            help=_spelling(naming, text, taken),
+            notes=(
+                naming.carrier,
+                f"a {naming.form} has lower-case letters, {signs}, and a letter or digit at both ends",
+            ),
+            help="start with a letter, go on with letters, digits and `-`"
+            if not better
+            else f"`{better}` is taken: write another name"
+            if (naming, better) in taken
+            else f"write `{better}`",
         )
 
 
@@ -54,18 +77,6 @@ def _flaw(naming: Naming, name: str) -> str:
     if not name:
         return "nothing here"
     return "two dots, or `-` beside a dot" if name[0].isalnum() and name[-1].isalnum() else "starts or ends with a sign"
-
-
-def _alphabet(naming: Naming) -> str:
-    signs = "digits, `-` and `.`" if naming.is_subdomain else "digits and `-`"
-    return f"a {naming.form} has lower-case letters, {signs}, and a letter or digit at both ends"
-
-
-def _spelling(naming: Naming, name: str, taken: Collection[tuple[Naming, str]]) -> str:
-    spelling = _respell(naming, name)
-    if not spelling:
-        return "start with a letter, go on with letters, digits and `-`"
-    return f"`{spelling}` is taken: write another name" if (naming, spelling) in taken else f"write `{spelling}`"
 
 
 def _respell(naming: Naming, name: str) -> str:
@@ -102,8 +113,7 @@ def name_too_long(plan: Plan) -> Iterator[Finding]:
 
 
 def _layouts(plan: Plan) -> Iterator[tuple[str, Layout, Origin]]:
-    for layout in plan.layouts:
-        yield "layout", layout, name_of(layout.at)
+    yield from (("layout", layout, name_of(layout.at)) for layout in plan.layouts)
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline:
             yield "pool", pool.sharing.layout, name_of(pool.at)
@@ -127,55 +137,44 @@ def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
             fact = f"workloads name it in the label `{label}`: at most {LONGEST_LABEL}"
             yield _too_long("priority class", found.name, name_of(found.at), LONGEST_LABEL, fact)
     for queue in queues(plan):
-        longest_part = max(len(queue.tenant.name), len(queue.pool.name))
-        if queue.takes_work and len(queue.name) > LONGEST_LABEL >= longest_part:
-            yield _queue_too_long(queue.tenant, queue.pool, queue.name)
+        tenant, pool = queue.tenant, queue.pool
+        if queue.takes_work and len(queue.name) > LONGEST_LABEL >= max(len(tenant.name), len(pool.name)):
+            over = len(queue.name) - LONGEST_LABEL
+            fact = f"KAI-Scheduler has one queue per tenant and pool, `{queue.name}`, named by pods in the label "
+            fact += "`kai.scheduler/queue`"
+            yield Finding(
+                name_of(tenant.at),
+                f"tenant `{tenant.name}` and pool `{pool.name}` make a queue name too long by {over}",
+                label=f"a queue name of {len(queue.name)} characters",
+                related=(Label(name_of(pool.at), "the other part"),),
+                notes=(fact, f"a label value holds {LONGEST_LABEL} characters"),
+                help="shorten either name",
+            )
 
 
-def _queue_too_long(tenant: Tenant, pool: Pool, queue: str) -> Finding:
-    fact = (
-        f"KAI-Scheduler has one queue per tenant and pool, `{queue}`, named by pods in the label `kai.scheduler/queue`"
-    )
-    return Finding(
-        name_of(tenant.at),
-        f"tenant `{tenant.name}` and pool `{pool.name}` make a queue name too long by {len(queue) - LONGEST_LABEL}",
-        label=f"a queue name of {len(queue)} characters",
-        related=(Label(name_of(pool.at), "the other part"),),
-        notes=(fact, f"a label value holds {LONGEST_LABEL} characters"),
-        help="shorten either name",
-    )
+_Named = Cluster | Pool | PriorityClass | Tenant | Workload | Retained
 
 
-class _Document(Protocol):
-    """What was made of a document."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def at(self) -> Origin: ...
-
-
-def _names(plan: Plan) -> Iterator[tuple[_Document, Name]]:
+def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
     """Every name that the policies give, with what was made of its document; the name of that has no path.
 
     Places cost time, so they are for those that something is said of.
     """
-    for kind, parts in (
-        ("Cluster", (plan.cluster,)),
-        ("Pool", plan.pools),
-        ("PriorityClass", plan.priority_classes),
-        ("Tenant", plan.tenants),
-        ("Workload", plan.workloads),
-        ("Retained", plan.retained),
-    ):
-        naming = naming_of(kind)
-        for part in parts:
-            yield part, Name(naming, part.name, ())
-            yield from ((part, name) for name in names_in(part.spec))
+    named: tuple[Sequence[_Named], ...] = (
+        (plan.cluster,),
+        plan.pools,
+        plan.priority_classes,
+        plan.tenants,
+        plan.workloads,
+        plan.retained,
+    )
+    for part in chain.from_iterable(named):
+        yield part, Name(naming_of(subject_of(part).kind), part.name, ())
+        yield from ((part, name) for name in names_in(part.spec))
     yield from ((layout, Name(LAYOUT, layout.name, ())) for layout in plan.layouts)
 
 
-def _place(part: _Document, path: Path) -> Origin:
+def _place(part: _Named | Layout, path: Path) -> Origin:
     return part.at / path if path else name_of(part.at)
 
 
@@ -194,17 +193,15 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Rename one of the tenants or pools, so that no name starts with another one and a `-`.
     """
-    seen: dict[str, tuple[Tenant, Pool]] = {}
-    for queue in queues(plan):
-        tenant, pool = queue.tenant, queue.pool
-        first_tenant, first_pool = seen.setdefault(queue.name, (tenant, pool))
-        if (first_tenant.name, first_pool.name) != (tenant.name, pool.name):
+    for queue, first in repeats(queues(plan), lambda queue: queue.name):
+        tenant, pool, other, there = queue.tenant, queue.pool, first.tenant, first.pool
+        if (other.name, there.name) != (tenant.name, pool.name):
             yield Finding(
                 name_of(tenant.at),
-                f"tenant `{tenant.name}` on pool `{pool.name}` and tenant `{first_tenant.name}` on pool "
-                f"`{first_pool.name}` share the queue name `{queue.name}`",
+                f"tenant `{tenant.name}` on pool `{pool.name}` and tenant `{other.name}` on pool `{there.name}` share "
+                f"the queue name `{queue.name}`",
                 label="one of these names must change",
-                related=(Label(name_of(first_tenant.at), f"`{first_tenant.name}` and `{first_pool.name}`"),),
+                related=(Label(name_of(other.at), f"`{other.name}` and `{there.name}`"),),
                 notes=(
                     "KAI-Scheduler's queues are objects of the cluster, one per tenant and pool: `<tenant>-<pool>`",
                 ),
@@ -214,10 +211,12 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
 
 # --- Words that are taken ----------------------------------------------------------------------------------------
 
-# Entries that mig-manager generates for itself when it has no file of ours (`mig-parted`, `pkg/mig/builder`).
-_LAYOUT_WORDS = ("all-disabled", "all-enabled", "all-balanced")
-# The entry that the device plugin's config-manager looks for under its fallback `named` (`cmd/config-manager`).
-_CONFIG_WORD = "default"
+# What mig-manager generates for itself when it has no file of ours (`mig-parted`, `pkg/mig/builder`), and the entry
+# that the device plugin's config-manager looks for under its fallback `named` (`cmd/config-manager`).
+_OPERATOR_WORDS = {
+    **dict.fromkeys(("all-disabled", "all-enabled", "all-balanced"), "MIG manager makes itself"),
+    "default": "device plugin's config-manager falls back to",
+}
 _DELIVERY_FOLDERS = {"argocd": "Argo CD", "flux": "Flux"}
 
 
@@ -235,33 +234,31 @@ def reserved_name(plan: Plan) -> Iterator[Finding]:
     Say what the layout or pool is for: `inference-small`, `training`.
     """
     name = plan.cluster.name
-    if name in _DELIVERY_FOLDERS:
+    if owner := _DELIVERY_FOLDERS.get(name):
         yield Finding(
             name_of(plan.cluster.at),
             f"cluster name `{name}` is taken",
-            label=f"also the folder of the {_DELIVERY_FOLDERS[name]} objects",
-            notes=(f"`out/<cluster>/` holds a cluster, and `out/{name}/` what {_DELIVERY_FOLDERS[name]} itself needs",),
+            label=f"also the folder of the {owner} objects",
+            notes=(f"`out/<cluster>/` holds a cluster, and `out/{name}/` what {owner} itself needs",),
             help="name the cluster by its purpose, such as `management`",
             severity=Severity.ERROR,
         )
     for layout in plan.layouts:
-        if layout.name in (*_LAYOUT_WORDS, _CONFIG_WORD):
-            yield _taken("layout", layout.name, layout.at, f"nodes would carry `{layout.config_name}`")
+        yield from _taken("layout", layout, f"nodes would carry `{layout.config_name}`")
     for pool in plan.pools:
-        if pool.name in (*_LAYOUT_WORDS, _CONFIG_WORD):
-            fact = f"nodes would carry `{POOL_LABEL}: {pool.name}`, and nodes without a label do not use it"
-            yield _taken("pool", pool.name, pool.at, fact)
+        fact = f"nodes would carry `{POOL_LABEL}: {pool.name}`, and nodes without a label do not use it"
+        yield from _taken("pool", pool, fact)
 
 
-def _taken(what: str, name: str, at: Origin, fact: str) -> Finding:
-    owner = "device plugin's config-manager falls back to" if name == _CONFIG_WORD else "MIG manager makes itself"
-    return Finding(
-        name_of(at),
-        f"{what} name `{name}` means something else to the GPU Operator",
-        label=f"an entry that the {owner}",
-        notes=(fact,),
-        help=f"name the {what} by its purpose",
-    )
+def _taken(what: str, part: Layout | Pool, fact: str) -> Iterator[Finding]:
+    if owner := _OPERATOR_WORDS.get(part.name):
+        yield Finding(
+            name_of(part.at),
+            f"{what} name `{part.name}` means something else to the GPU Operator",
+            label=f"an entry that the {owner}",
+            notes=(fact,),
+            help=f"name the {what} by its purpose",
+        )
 
 
 @check("GPU124", "reserved-namespace")
@@ -276,7 +273,13 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a namespace of its own. For `default`, which every cluster has, this is a warning.
     """
-    taken = _system_namespaces(plan)
+    taken = {
+        "default": "every cluster",
+        SYSTEM_NAMESPACE: "gpuplan's admission parameters",
+        "gpu-operator-resources": "the GPU Operator",
+        plan.cluster.gpu_operator.namespace: "the GPU Operator",
+        **dict.fromkeys(plan.scheduler.namespaces, plan.scheduler.title),
+    }
     for tenant in plan.tenants:
         for index, namespace in enumerate(tenant.spec.namespaces):
             owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
@@ -291,16 +294,6 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _system_namespaces(plan: Plan) -> dict[str, str]:
-    taken = {
-        "default": "every cluster",
-        SYSTEM_NAMESPACE: "gpuplan's admission parameters",
-        "gpu-operator-resources": "the GPU Operator",
-        plan.cluster.gpu_operator.namespace: "the GPU Operator",
-    }
-    return taken | dict.fromkeys(plan.scheduler.namespaces, plan.scheduler.title)
-
-
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
     if namespace.startswith("kube-"):
         return "Kubernetes"
@@ -309,6 +302,7 @@ def _owner_by_prefix(plan: Plan, namespace: str) -> str:
 
 
 # --- Groups ------------------------------------------------------------------------------------------------------
+
 
 # Groups that the API server puts callers into by itself (`staging/src/k8s.io/apiserver/pkg/authentication/user`).
 _EVERYONE = {
@@ -330,18 +324,17 @@ def empty_group(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the group's name as the cluster's authentication gives it.
     """
-    for tenant in plan.tenants:
-        for index, member in enumerate(tenant.spec.members):
-            stripped = member.group.strip()
-            if stripped != member.group or not stripped:
-                yield Finding(
-                    tenant.at / "members" / index,
-                    f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
-                    if stripped
-                    else f"tenant `{tenant.name}` has a member without a group name",
-                    label="matches nobody" if stripped else "empty",
-                    help=f"write `{stripped}`" if stripped else "name the group, or remove the entry",
-                )
+    for tenant, at, member in _members(plan):
+        stripped = member.group.strip()
+        if stripped != member.group or not stripped:
+            yield Finding(
+                at,
+                f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
+                if stripped
+                else f"tenant `{tenant.name}` has a member without a group name",
+                label="matches nobody" if stripped else "empty",
+                help=f"write `{stripped}`" if stripped else "name the group, or remove the entry",
+            )
 
 
 @check("GPU126", "group-of-everyone", Severity.WARNING)
@@ -355,17 +348,15 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
-    for tenant in plan.tenants:
-        for index, member in enumerate(tenant.spec.members):
-            meant = _EVERYONE.get(member.group)
-            if meant:
-                yield Finding(
-                    tenant.at / "members" / index,
-                    f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
-                    label=meant,
-                    notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
-                    help="name a group of the identity provider",
-                )
+    for tenant, at, member in _members(plan):
+        if meant := _EVERYONE.get(member.group):
+            yield Finding(
+                at,
+                f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
+                label=meant,
+                notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
+                help="name a group of the identity provider",
+            )
 
 
 @check("GPU127", "group-named-twice", Severity.WARNING)
@@ -378,16 +369,17 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep one entry, with the role that is meant.
     """
+    for (tenant, at, member), (_, first, _) in repeats(_members(plan), lambda item: (item[0].name, item[2].group)):
+        yield Finding(
+            at,
+            f"tenant `{tenant.name}` names group `{member.group}` twice",
+            label=f"here with role `{member.role.value}`",
+            related=(Label(first, "first named here"),),
+            notes=("roles add up: the wider one holds",),
+            help="keep one of the two",
+        )
+
+
+def _members(plan: Plan) -> Iterator[tuple[Tenant, Origin, Member]]:
     for tenant in plan.tenants:
-        seen: dict[str, int] = {}
-        for index, member in enumerate(tenant.spec.members):
-            first = seen.setdefault(member.group, index)
-            if first != index:
-                yield Finding(
-                    tenant.at / "members" / index,
-                    f"tenant `{tenant.name}` names group `{member.group}` twice",
-                    label=f"here with role `{member.role.value}`",
-                    related=(Label(tenant.at / "members" / first, "first named here"),),
-                    notes=("roles add up: the wider one holds",),
-                    help="keep one of the two",
-                )
+        yield from ((tenant, *found) for found in with_places(tenant.at / "members", tenant.spec.members))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import LONGEST_NAME
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, Pool, with_places
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, with_places
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_SUBDOMAIN
@@ -56,23 +57,18 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for key, value in pool.spec.node_labels.items():
-            own = _own_value(pool, key)
+            # What gpuplan gives the label hides what the policy says; nodes of a GPU without MIG get no layout.
+            has_none = key == MIG_CONFIG_LABEL and not pool.gpu.supports_mig and not isinstance(pool.sharing, Mig)
+            own = None if has_none else pool.labels[key]
             if key in _OWN_LABELS and value != own:
+                more = "" if key == NODE_POOL_LABEL else "; change `sharing` to change what nodes get"
                 yield Finding(
                     pool.at / "nodeLabels" / key,
                     f"node label `{key}` would have two values" if own else f"{pool.gpu.id} has no MIG to configure",
                     label=f"gpuplan writes `{own}`" if own else "gpuplan writes no such label here",
                     notes=(f"it stands for {_OWN_LABELS[key]} and follows from the policy",),
-                    help="remove the label"
-                    if key == NODE_POOL_LABEL
-                    else "remove the label; change `sharing` to change what nodes get",
+                    help=f"remove the label{more}",
                 )
-
-
-def _own_value(pool: Pool, key: str) -> str | None:
-    """What gpuplan gives the label, which hides what the policy says; None where it leaves nodes without."""
-    is_unset = key == MIG_CONFIG_LABEL and not pool.gpu.supports_mig and not isinstance(pool.sharing, Mig)
-    return None if is_unset else pool.labels[key]
 
 
 _DISCOVERED = regex(
@@ -132,15 +128,9 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     Use a domain of your own, such as `example.com/rack`. Labels like `node-role.kubernetes.io/gpu` must come from
     whatever makes the nodes.
     """
-    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
-        for key in pool.spec.node_labels:
-            if not key_fault(key) and (fault := _nfd_fault(key, ("feature", "profile"))):
-                yield Finding(
-                    (pool.at / "nodeLabels" / key).key,
-                    f"NFD does not write the label `{key}`",
-                    label=fault,
-                    help=_own_domain(key),
-                )
+    for pool in plan.pools:
+        labels = [((pool.at / "nodeLabels" / key).key, key) for key in pool.spec.node_labels]
+        yield from _refused_by_nfd(plan, labels, "label", ("feature", "profile"))
 
 
 # --- Taints ------------------------------------------------------------------------------------------------------
@@ -178,18 +168,16 @@ def taint_twice(plan: Plan) -> Iterator[Finding]:
     Remove one of the two, or give it another effect or key.
     """
     for pool in plan.pools:
-        first: dict[tuple[str, str], Origin] = {}
-        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
-            before = first.setdefault((taint.key, taint.effect), at)
-            if before is not at:
-                yield Finding(
-                    at / "key",
-                    f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
-                    label="the second",
-                    related=(Label(before / "key", "the first"),),
-                    notes=("a node has one taint for each key and effect, whatever the values",),
-                    help="remove one of the two, or give it another effect or key",
-                )
+        taints = with_places(pool.at / "taints", pool.spec.taints)
+        for (at, taint), (before, _) in repeats(taints, lambda item: (item[1].key, item[1].effect)):
+            yield Finding(
+                at / "key",
+                f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
+                label="the second",
+                related=(Label(before / "key", "the first"),),
+                notes=("a node has one taint for each key and effect, whatever the values",),
+                help="remove one of the two, or give it another effect or key",
+            )
 
 
 @check("GPU154", "taint-refused-by-nfd")
@@ -204,15 +192,20 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `nvidia.com/gpu`, which the GPU Operator's own pods tolerate, or a domain of your own.
     """
-    for pool in plan.pools if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
-        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
-            if not key_fault(taint.key) and (fault := _nfd_fault(taint.key, ("feature",))):
-                yield Finding(
-                    at / "key",
-                    f"NFD does not write the taint `{taint.key}`",
-                    label=fault,
-                    help=_own_domain(taint.key),
-                )
+    for pool in plan.pools:
+        taints = [(at / "key", taint.key) for at, taint in with_places(pool.at / "taints", pool.spec.taints)]
+        yield from _refused_by_nfd(plan, taints, "taint", ("feature",))
+
+
+def _refused_by_nfd(
+    plan: Plan, keys: Sequence[tuple[Origin, str]], what: str, allowed: tuple[str, ...]
+) -> Iterator[Finding]:
+    for at, key in keys if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
+        if not key_fault(key) and (fault := _nfd_fault(key, allowed)):
+            own = f"example.com/{key.rpartition('/')[2]}"
+            yield Finding(
+                at, f"NFD does not write the {what} `{key}`", label=fault, help=f"use a domain of your own: `{own}`"
+            )
 
 
 # --- Keys and values ---------------------------------------------------------------------------------------------
@@ -265,14 +258,10 @@ def _nfd_fault(key: str, allowed: tuple[str, ...]) -> str:
     prefix, slash, _ = key.rpartition("/")
     if not slash:
         return "it has no prefix"
-    open_domains = tuple(f"{name}.node.kubernetes.io" for name in allowed)
-    if not f".{prefix}".endswith(".kubernetes.io") or f".{prefix}".endswith(tuple(f".{name}" for name in open_domains)):
+    own = tuple(f".{name}.node.kubernetes.io" for name in allowed)
+    if not f".{prefix}".endswith(".kubernetes.io") or f".{prefix}".endswith(own):
         return ""
     return "`kubernetes.io` is closed to it"
-
-
-def _own_domain(key: str) -> str:
-    return f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
 
 
 # --- Topology ----------------------------------------------------------------------------------------------------

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import islice
+from operator import itemgetter
 
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import (
@@ -17,7 +20,7 @@ from gpuplan.planning.node_patterns import (
     find_name,
     parse,
 )
-from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.plan import Plan, Pool, with_places
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import count, listing
 
@@ -43,38 +46,31 @@ def node_in_two_pools(plan: Plan) -> Iterator[Finding]:
 
 
 def _names_shared(plan: Plan) -> Iterator[Finding]:
-    first: dict[str, tuple[Pool, Origin]] = {}
-    for pool in plan.pools:
-        names, names_at = _listed(pool)
-        for index, name in enumerate(names):
-            at = names_at / index
-            owner, other_at = first.setdefault(name, (pool, at))
-            if owner is not pool:
-                yield _shared(name, pool, at, owner, other_at)
+    for (name, pool, at), (_, owner, other_at) in repeats(_listed(plan), itemgetter(0)):
+        if owner is not pool:
+            yield _shared(name, pool, at, owner, other_at)
 
 
 def _names_that_match(plan: Plan) -> Iterator[Finding]:
     """The first listed name of each other pool that a pattern matches; only names with its prefix are tried."""
-    listed = sorted(
-        (name, order, index) for order, pool in enumerate(plan.pools) for index, name in enumerate(_listed(pool)[0])
-    )
+    listed = sorted(_listed(plan), key=lambda item: (item[0], item[1].name))
     for pool, pattern in _patterns(plan):
-        met: set[int] = set()
-        for place in range(bisect_left(listed, (pattern.prefix,)), len(listed)):
-            name, order, index = listed[place]
+        met: set[str] = set()
+        for name, other, at in islice(listed, bisect_left(listed, pattern.prefix, key=itemgetter(0)), None):
             if not name.startswith(pattern.prefix):
                 break
-            if order not in met and pattern.matches(name):
-                met.add(order)
-                other = plan.pools[order]
-                yield _shared(name, pool, _pattern_at(pool), other, _listed(other)[1] / index)
+            if other.name not in met and pattern.matches(name):
+                met.add(other.name)
+                yield _shared(name, pool, _pattern_at(pool), other, at)
 
 
-def _listed(pool: Pool) -> tuple[tuple[str, ...], Origin]:
-    """The nodes that a pool names, and where; a rollout's where the pool says nothing else of its nodes."""
-    if not pool.nodes.names and pool.nodes.name_pattern is None and pool.rollout:
-        return pool.rollout.nodes, pool.rollout.at / "nodes"
-    return pool.nodes.names, pool.nodes.at / "names"
+def _listed(plan: Plan) -> Iterator[tuple[str, Pool, Origin]]:
+    """The nodes that pools name, and where; a rollout's where a pool says nothing else of its nodes."""
+    for pool in plan.pools:
+        names, at = pool.nodes.names, pool.nodes.at / "names"
+        if not names and pool.nodes.name_pattern is None and pool.rollout:
+            names, at = pool.rollout.nodes, pool.rollout.at / "nodes"
+        yield from ((name, pool, at / index) for index, name in enumerate(names))
 
 
 def _patterns_that_meet(plan: Plan) -> Iterator[Finding]:
@@ -140,21 +136,22 @@ def pattern_matches_no_node(plan: Plan) -> Iterator[Finding]:
     """
     for pool, pattern in _patterns(plan):
         if find_name(pattern) is None:
+            foreign = listing(tuple(pattern.foreign), len(pattern.foreign))
             yield Finding(
                 _pattern_at(pool),
                 f"pattern of pool `{pool.name}` matches no node name",
                 label="matches nothing",
-                notes=tuple(_why_nothing(pattern)),
+                notes=(
+                    f"{_NODE_NAMES} {LONGEST_NAME} characters",
+                    *((f"no node name has {foreign}",) if pattern.foreign else ()),
+                ),
                 help=_instead_of_glob(pool)
                 or _lower_case(pattern)
                 or "the pattern must match the whole name, such as `gpu-a100-[0-9]+`",
             )
 
 
-def _why_nothing(pattern: NodePattern) -> Iterator[str]:
-    yield f"node names have lower-case letters, digits, `-` and `.`, and at most {LONGEST_NAME} characters"
-    if pattern.foreign:
-        yield f"no node name has {listing(tuple(pattern.foreign), len(pattern.foreign))}"
+_NODE_NAMES = "node names have lower-case letters, digits, `-` and `.`, and at most"
 
 
 def _lower_case(pattern: NodePattern) -> str:
@@ -176,9 +173,9 @@ def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
     Widen the pattern: `gpu-a100-.*` is any name that begins so, `gpu-a100-[0-9]+` one that ends in a number.
     """
     for pool, pattern in _patterns(plan):
-        matched = count_names(pattern, pool.nodes.count)
-        glob = _instead_of_glob(pool)
-        if matched >= pool.nodes.count and glob and _ENDS_AS_GLOB.search(pattern.text):
+        wanted = pool.nodes.count
+        matched, glob = count_names(pattern, wanted), _instead_of_glob(pool)
+        if matched >= wanted and glob and _ENDS_AS_GLOB.search(pattern.text):
             yield Finding(
                 _pattern_at(pool),
                 f"pattern of pool `{pool.name}` ends in `*`, which repeats `{pattern.text[-2]}`",
@@ -186,13 +183,13 @@ def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
                 help=glob,
                 severity=Severity.WARNING,
             )
-        if 0 < matched < pool.nodes.count:
+        if 0 < matched < wanted:
             yield Finding(
                 pool.nodes.at / "count",
-                f"pool `{pool.name}` has {pool.nodes.count} nodes, but its pattern matches {count(matched, 'name')}",
+                f"pool `{pool.name}` has {wanted} nodes, but its pattern matches {count(matched, 'name')}",
                 label=f"at most {matched}",
                 related=(Label(_pattern_at(pool), f"matches {count(matched, 'name')}"),),
-                help=glob or f"widen the pattern until it matches the names of all {pool.nodes.count} nodes",
+                help=glob or f"widen the pattern until it matches the names of all {wanted} nodes",
             )
 
 
@@ -230,16 +227,14 @@ def node_named_twice(plan: Plan) -> Iterator[Finding]:
     Remove the name, or write the one that was meant.
     """
     for pool in plan.pools:
-        first: dict[str, int] = {}
-        for index, name in enumerate(pool.nodes.names):
-            if first.setdefault(name, index) != index:
-                yield Finding(
-                    pool.nodes.at / "names" / index,
-                    f"pool `{pool.name}` lists node `{name}` twice",
-                    label="listed before",
-                    related=(Label(pool.nodes.at / "names" / first[name], "the first time"),),
-                    help="remove it, or write the name that was meant",
-                )
+        for (at, name), (first, _) in repeats(with_places(pool.nodes.at / "names", pool.nodes.names), itemgetter(1)):
+            yield Finding(
+                at,
+                f"pool `{pool.name}` lists node `{name}` twice",
+                label="listed before",
+                related=(Label(first, "the first time"),),
+                help="remove it, or write the name that was meant",
+            )
 
 
 @check("GPU146", "names-and-pattern")
@@ -283,7 +278,7 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
                     pool.nodes.at / "names" / index,
                     f"`{name}` is not a node name",
                     label="not a DNS subdomain",
-                    notes=("node names have lower-case letters, digits, `-` and `.`, and at most 253 characters",),
+                    notes=(f"{_NODE_NAMES} {LONGEST_NAME} characters",),
                     help="use the name that `kubectl get nodes` shows",
                 )
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.registry import check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
+from gpuplan.policy.models import Window
 from gpuplan.wording import listing, misspelling
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
@@ -70,9 +71,9 @@ def fallback_weakens_isolation(plan: Plan) -> Iterator[Finding]:
     MIG partitions this is a warning: a partition is a smaller GPU, but one of its own.
     """
     for pool, fallback in _fallbacks(plan):
-        weaker = _find_weaker(pool, fallback)
-        if weaker is not None:
+        if weaker := _find_weaker(pool, fallback):
             unit, there = weaker
+            strong = [other.name for other in plan.pools if other is not pool and not _find_weaker(pool, other)]
             yield Finding(
                 pool.at / "fallback",
                 f"fallback `{fallback.name}` isolates less than pool `{pool.name}`",
@@ -82,16 +83,11 @@ def fallback_weakens_isolation(plan: Plan) -> Iterator[Finding]:
                     Label((fallback.at / "sharing").key, f"isolation there: {there.isolation}"),
                 ),
                 notes=(f"from strongest to weakest: {', '.join(Isolation)}",),
-                help=_as_strong(plan, pool),
+                help=f"fall back to {listing(strong)}, or leave `fallback` out"
+                if strong
+                else "leave `fallback` out: no other pool isolates as strongly",
                 severity=Severity.WARNING if there.isolation is Isolation.HARDWARE else None,
             )
-
-
-def _as_strong(plan: Plan, pool: Pool) -> str:
-    others = [other.name for other in plan.pools if other is not pool and _find_weaker(pool, other) is None]
-    if others:
-        return f"fall back to {listing(others)}, or leave `fallback` out"
-    return "leave `fallback` out: no other pool isolates as strongly"
 
 
 @check("GPU157", "fallback-needs-another-resource", Severity.NOTE)
@@ -106,9 +102,9 @@ def fallback_needs_another_resource(plan: Plan) -> Iterator[Finding]:
     Fall back to a pool with the same units, or be ready to submit the workload again with the other request.
     """
     for pool, fallback in _fallbacks(plan):
-        missing = [unit.asked_as for unit in pool.units if unit.asked_as and not _publishes(fallback, unit.asked_as)]
+        offered = [unit.asked_as for unit in fallback.units if unit.asked_as]
+        missing = [unit.asked_as for unit in pool.units if unit.asked_as and unit.asked_as not in offered]
         if missing and _find_weaker(pool, fallback) is None:
-            offered = [unit.asked_as for unit in fallback.units if unit.asked_as]
             yield Finding(
                 pool.at / "fallback",
                 f"fallback `{fallback.name}` does not hand out {listing(missing)}",
@@ -131,26 +127,23 @@ def fallback_too_small(plan: Plan) -> Iterator[Finding]:
     Fall back to a pool with enough memory per unit, or lower `memoryPerUnitMiB` if less is enough.
     """
     for pool, fallback in _fallbacks(plan):
-        need = pool.spec.memory_per_unit
-        for unit in pool.units if need else ():
-            there = _lands_on(unit, fallback)
-            if need and there and there.memory_mib is not None and there.memory_mib < need:
-                yield Finding(
-                    pool.at / "fallback",
-                    f"units of fallback `{fallback.name}` have less memory than pool `{pool.name}` asks for",
-                    label=f"`{there.name}` has {there.memory_mib} MiB",
-                    related=(Label(pool.at / "memoryPerUnitMiB", "needed"),),
-                    help=f"fall back to a pool whose units have {need} MiB, or lower `memoryPerUnitMiB`",
-                )
-                break
+        need = pool.spec.memory_per_unit or 0
+        landings = [there for unit in pool.units if (there := _lands_on(unit, fallback))]
+        small = next((there for there in landings if there.memory_mib is not None and there.memory_mib < need), None)
+        if small:
+            yield Finding(
+                pool.at / "fallback",
+                f"units of fallback `{fallback.name}` have less memory than pool `{pool.name}` asks for",
+                label=f"`{small.name}` has {small.memory_mib} MiB",
+                related=(Label(pool.at / "memoryPerUnitMiB", "needed"),),
+                help=f"fall back to a pool whose units have {need} MiB, or lower `memoryPerUnitMiB`",
+            )
 
 
 def _fallbacks(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
     known = {pool.name: pool for pool in plan.pools}
-    for pool in plan.pools:
-        fallback = known.get(pool.spec.fallback or "")
-        if fallback is not None and fallback is not pool:
-            yield pool, fallback
+    found = ((pool, known.get(pool.spec.fallback or "")) for pool in plan.pools)
+    return ((pool, fallback) for pool, fallback in found if fallback is not None and fallback is not pool)
 
 
 def _lands_on(unit: Unit, fallback: Pool) -> Unit | None:
@@ -166,10 +159,6 @@ def _find_weaker(pool: Pool, fallback: Pool) -> tuple[Unit, Unit] | None:
         if there and _WEAKNESS[there.isolation] > _WEAKNESS[unit.isolation]:
             return unit, there
     return None
-
-
-def _publishes(pool: Pool, name: str) -> bool:
-    return any(unit.asked_as == name for unit in pool.units)
 
 
 # --- Workload types ----------------------------------------------------------------------------------------------
@@ -286,22 +275,14 @@ def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00.
     """
-    for pool in plan.pools:
-        for at, window in with_places(pool.at / "disruption" / "windows", pool.windows):
-            fault = find_schedule_fault(window.schedule)
+    for pool, at, window in _windows(plan):
+        schedule, duration = find_schedule_fault(window.schedule), find_duration_fault(window.duration)
+        for field, fault in (("schedule", schedule), ("duration", duration)):
             if fault is not None:
                 yield Finding(
-                    at / "schedule",
-                    f"window of pool `{pool.name}` has no valid schedule: {fault.reason}",
-                    label="not a schedule",
-                    help=fault.instead,
-                )
-            fault = find_duration_fault(window.duration)
-            if fault is not None:
-                yield Finding(
-                    at / "duration",
-                    f"window of pool `{pool.name}` has no valid duration: {fault.reason}",
-                    label="not a duration",
+                    at / field,
+                    f"window of pool `{pool.name}` has no valid {field}: {fault.reason}",
+                    label=f"not a {field}",
                     help=fault.instead,
                 )
 
@@ -317,14 +298,18 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write an area and a city, such as `Europe/Berlin`, or `UTC`.
     """
+    for _, at, window in _windows(plan):
+        if not is_time_zone(window.time_zone):
+            zone = find_time_zone(window.time_zone)
+            yield Finding(
+                at / "timeZone",
+                f"`{window.time_zone}` is not a time zone",
+                label="not in the IANA database",
+                notes=("Argo CD would take UTC instead and only log it",),
+                help=f"write `{zone}`" if zone else "write an area and a city: `Europe/Berlin`; or `UTC`",
+            )
+
+
+def _windows(plan: Plan) -> Iterator[tuple[Pool, Origin, Window]]:
     for pool in plan.pools:
-        for at, window in with_places(pool.at / "disruption" / "windows", pool.windows):
-            if not is_time_zone(window.time_zone):
-                zone = find_time_zone(window.time_zone)
-                yield Finding(
-                    at / "timeZone",
-                    f"`{window.time_zone}` is not a time zone",
-                    label="not in the IANA database",
-                    notes=("Argo CD would take UTC instead and only log it",),
-                    help=f"write `{zone}`" if zone else "write an area and a city: `Europe/Berlin`; or `UTC`",
-                )
+        yield from ((pool, *found) for found in with_places(pool.at / "disruption" / "windows", pool.windows))

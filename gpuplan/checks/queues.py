@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.caps import cap_of, each_quota
 from gpuplan.checks.losses import calm_evictors
 from gpuplan.checks.node_labels import key_fault
-from gpuplan.checks.registry import check, only_if
+from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
 from gpuplan.planning.plan import Fraction, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.planning.schedulers.runai import DEFAULT_DEPARTMENT, RUNAI
@@ -66,23 +67,27 @@ _LONGEST_SHARD = _LONGEST_SERVICE - len(f"{SCHEDULER_NAME}-")
 _SHARD_OF_CHART = "default"
 
 
-def _is_kueue(plan: Plan) -> bool:
-    return plan.scheduler is KUEUE
+_Declare = Callable[[Callable[[Plan], Iterable[Finding]]], Check[Plan]]
 
 
-def _is_kai(plan: Plan) -> bool:
-    return plan.scheduler is KAI
+def _with(scheduler: SchedulerTraits) -> Callable[[str, str, Severity], _Declare]:
+    """How a check is declared that has nothing to say of clusters with another scheduler."""
+
+    def declare(code: str, name: str, severity: Severity) -> _Declare:
+        return lambda find: Check(
+            check(code, name, severity)(find).rule, find, lambda plan: plan.scheduler is scheduler
+        )
+
+    return declare
 
 
-def _is_runai(plan: Plan) -> bool:
-    return plan.scheduler is RUNAI
+_kueue, _kai, _runai = map(_with, (KUEUE, KAI, RUNAI))
 
 
 # --- Kueue -------------------------------------------------------------------------------------------------------
 
 
-@only_if(_is_kueue)
-@check("GPU540", "kueue-too-old")
+@_kueue("GPU540", "kueue-too-old", Severity.ERROR)
 def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of Kueue is too old for the objects that are written for it.
 
@@ -128,8 +133,7 @@ def _too_old(
     )
 
 
-@only_if(_is_kueue)
-@check("GPU541", "queue-too-large")
+@_kueue("GPU541", "queue-too-large", Severity.ERROR)
 def queue_too_large(plan: Plan) -> Iterator[Finding]:
     """A queue of Kueue would list more pools or resources than it may.
 
@@ -174,8 +178,7 @@ def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
     return ""
 
 
-@only_if(_is_kueue)
-@check("GPU542", "too-many-taints")
+@_kueue("GPU542", "too-many-taints", Severity.ERROR)
 def too_many_taints(plan: Plan) -> Iterator[Finding]:
     """A pool has more taints than a flavor of Kueue may tolerate.
 
@@ -226,8 +229,7 @@ def _topology_faults(pool: Pool) -> Iterator[tuple[Origin, str, str]]:
             yield at / index, "nothing is narrower than a node", f"move `{_HOST_LABEL}` to the end"
 
 
-@only_if(_is_kueue)
-@check("GPU544", "weight-too-small")
+@_kueue("GPU544", "weight-too-small", Severity.ERROR)
 def weight_too_small(plan: Plan) -> Iterator[Finding]:
     """A weight in the surplus is too small for Kueue to tell from nothing.
 
@@ -286,8 +288,7 @@ def _most(quota: Quota) -> str:
     return "any number of" if quota.limit is None else number(quota.limit)
 
 
-@only_if(_is_kueue)
-@check("GPU546", "cohort-name-taken")
+@_kueue("GPU546", "cohort-name-taken", Severity.ERROR)
 def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
 
@@ -312,8 +313,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@only_if(_is_kueue)
-@check("GPU547", "queue-evicts-for-all", Severity.NOTE)
+@_kueue("GPU547", "queue-evicts-for-all", Severity.NOTE)
 def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a class that is not to preempt does, because another class of its tenant does.
 
@@ -335,8 +335,7 @@ def queue_evicts_for_all(plan: Plan) -> Iterator[Finding]:
         )
 
 
-@only_if(_is_kueue)
-@check("GPU548", "too-many-device-classes")
+@_kueue("GPU548", "too-many-device-classes", Severity.ERROR)
 def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
     """Pools with claims have more kinds of units than Kueue can count.
 
@@ -362,8 +361,7 @@ def too_many_device_classes(plan: Plan) -> Iterator[Finding]:
         )
 
 
-@only_if(_is_kueue)
-@check("GPU549", "topology-in-part-of-queue", Severity.WARNING)
+@_kueue("GPU549", "topology-in-part-of-queue", Severity.WARNING)
 def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a tenant has pools with a `topology` and without, so that its pods must ask for either.
 
@@ -394,8 +392,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
 # --- KAI-Scheduler -----------------------------------------------------------------------------------------------
 
 
-@only_if(_is_kai)
-@check("GPU550", "pool-cannot-be-shard")
+@_kai("GPU550", "pool-cannot-be-shard", Severity.ERROR)
 def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
     """On a cluster with KAI-Scheduler, a pool's name cannot be that of its shard.
 
@@ -428,8 +425,7 @@ def pool_cannot_be_shard(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@only_if(_is_kai)
-@check("GPU551", "kai-too-old")
+@_kai("GPU551", "kai-too-old", Severity.ERROR)
 def kai_too_old(plan: Plan) -> Iterator[Finding]:
     """The cluster's release of KAI-Scheduler is too old for the objects that are written for it.
 
@@ -480,8 +476,7 @@ def _out_of_reach(tenant: Tenant, quota: Quota) -> Finding:
 # --- Run:ai ------------------------------------------------------------------------------------------------------
 
 
-@only_if(_is_runai)
-@check("GPU560", "requests-to-be-sent", Severity.NOTE)
+@_runai("GPU560", "requests-to-be-sent", Severity.NOTE)
 def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
     """The quotas of a cluster with Run:ai take effect when somebody sends them to Run:ai.
 
@@ -504,8 +499,7 @@ def requests_to_be_sent(plan: Plan) -> Iterator[Finding]:
         )
 
 
-@only_if(_is_runai)
-@check("GPU561", "default-department")
+@_runai("GPU561", "default-department", Severity.ERROR)
 def default_department(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Run:ai, a tenant that is part of none is called `default`.
 

@@ -55,11 +55,6 @@ def check(
     return declare
 
 
-def only_if(applies: Callable[[C], bool]) -> Callable[[Check[C]], Check[C]]:
-    """Say what a context must be for the rule of a check to say anything of it."""
-    return lambda one: Check(one.rule, one.find, applies)
-
-
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:
     """Every check that is defined in one of the modules, in the order in which they are written."""
     return tuple(

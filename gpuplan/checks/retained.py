@@ -10,6 +10,7 @@ from gpuplan.checks.handwritten.components import are_parts_unsure, parts_of
 from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.manifests import identity_of
 from gpuplan.manifests.kinds import assume_kind
@@ -167,13 +168,14 @@ def retained_object_in_no_folder(plan: Plan) -> Iterator[Finding]:
     unsure = tuple(f"{stage}/" for stage in Stage if stage.has_parts and are_parts_unsure(plan, stage))
     for what in _each(plan, RetainedObject):
         if what.folder not in folders and not what.folder.startswith(unsure):
-            close = misspelling(what.folder, folders)
-            yield Finding(
+            yield mistyped(
                 what.at / "folder",
                 f"cluster `{plan.cluster.name}` has no folder `{what.folder}`",
-                label=f"did you mean `{close}`" if close else "no such folder",
-                notes=(f"its folders are {listing(folders, 8)}",),
-                help=f"write `folder: {close or Stage.SCHEDULING.value}`",
+                misspelling(what.folder, folders),
+                "no such folder",
+                f"write `folder: {Stage.SCHEDULING.value}`",
+                f"its folders are {listing(folders, 8)}",
+                write="write `folder: {}`",
             )
 
 

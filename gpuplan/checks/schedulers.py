@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from gpuplan.catalog.schedulers import Concept, Needs, Support, concepts, get_concept
 from gpuplan.checks.caps import cap_field
 from gpuplan.checks.losses import Use, losses, uncounted_profiles, uses
-from gpuplan.checks.registry import Check, check, only_if
+from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.grants import has_admission_policies
@@ -22,7 +22,7 @@ from gpuplan.wording import joined, listing
 
 
 def _lost(
-    code: str, name: str, *concepts: str, place: str = "kind", when: Callable[[Plan], bool] = lambda _: True
+    code: str, name: str, *concepts: str, place: str = "kind", when: Callable[[Plan], bool] | None = None
 ) -> Callable[[Callable[[], None]], Check[Plan]]:
     """Declare a check of what is lost of concepts of the capability matrix; the function is but its page."""
 
@@ -32,7 +32,7 @@ def _lost(
                 yield from _losses(plan, concept, place)
 
         find.__doc__ = page.__doc__
-        return only_if(when)(check(code, name, Severity.NOTE)(find))
+        return Check(check(code, name, Severity.NOTE)(find).rule, find, when)
 
     return declare
 

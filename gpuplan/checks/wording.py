@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import TypeVar
 
-from gpuplan.diagnostics import Origin, Severity
+from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.planning.plan import Amount, Plan, Quota, Total, Workload
 from gpuplan.policy.models import OnLoss
 from gpuplan.wording import SHOWN
@@ -71,3 +71,16 @@ def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
 def severity_of_loss(plan: Plan, reported: Severity) -> Severity:
     """An error where the cluster refuses whatever its scheduler cannot keep, else ``reported``."""
     return Severity.ERROR if plan.cluster.scheduler.spec.on_loss is OnLoss.REFUSE else reported
+
+
+def mistyped(
+    at: Origin, message: str, meant: str | None, label: str, help_: str, *notes: str, write: str = "write `{}`"
+) -> Finding:
+    """A finding on a name that nothing has: ``label`` and ``help_`` are for one that is not known to mean another."""
+    return Finding(
+        at,
+        message,
+        label=f"did you mean `{meant}`" if meant else label,
+        notes=notes,
+        help=write.format(meant) if meant else help_,
+    )

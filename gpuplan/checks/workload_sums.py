@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from math import ceil
-from typing import NamedTuple
 
 from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
@@ -14,6 +13,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.evictions import may_evict
 from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
 from gpuplan.policy.models import Cap, Training
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined
 
 

@@ -12,7 +12,7 @@ from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
-from gpuplan.planning.plan import Fraction, Isolation, Mig, Mps, Plan, TimeSlicing, Workload
+from gpuplan.planning.plan import Fraction, Isolation, Plan, Workload
 from gpuplan.policy.models import Autoscaling, Inference, Training
 from gpuplan.wording import listing
 
@@ -33,16 +33,15 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
     `failRequestsGreaterThanOne: false` this is a warning.
     """
     for workload in plan.workloads:
-        sharing = workload.pool.part_with(workload.unit).sharing
-        slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-        is_shared = isinstance(slicing, TimeSlicing | Mps) and workload.unit.isolation is not Isolation.WHOLE_GPU
-        if workload.spec.count > 1 and is_shared:
-            is_refused = refuses_more_than_one(workload.pool, workload.unit)
+        pool, unit = workload.pool, workload.unit
+        part = pool.part_with(unit)
+        if workload.spec.count > 1 and part.shares and unit.isolation is not Isolation.WHOLE_GPU:
+            is_refused = refuses_more_than_one(pool, unit)
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.spec.count} shares of pool `{workload.pool.name}`",
+                f"a pod of `{workload.name}` asks for {workload.spec.count} shares of pool `{pool.name}`",
                 label="refused by the device plugin" if is_refused else "more shares, not more GPU",
-                related=(Label(sharing.at.key, "shares"),),
+                related=(Label(part.sharing.at.key, "shares"),),
                 notes=("shares may be of one GPU, and bring no more time or memory on it",),
                 help="leave `count` out, or use a pool with larger units",
                 severity=None if is_refused else Severity.WARNING,
@@ -62,21 +61,16 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
     Ask for one larger profile, or for more pods of one device each.
     """
     for workload in plan.workloads:
-        if workload.spec.count > 1 and workload.unit.isolation is Isolation.HARDWARE:
-            larger = _larger_profiles(workload)
+        pool, unit = workload.pool, workload.unit
+        if workload.spec.count > 1 and unit.isolation is Isolation.HARDWARE:
+            larger = [other.name for other in pool.units if other.gpu_weight > unit.gpu_weight]
             yield Finding(
                 workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and a CUDA "
-                "process sees one",
+                f"a pod of `{workload.name}` asks for {workload.spec.count} `{unit.name}`, and a CUDA process sees one",
                 label="the others stay idle",
-                notes=(f"pool `{workload.pool.name}` also hands out {listing(larger)}",) if larger else (),
+                notes=(f"pool `{pool.name}` also hands out {listing(larger)}",) if larger else (),
                 help="leave `count` out and run more pods, or ask for a larger profile",
             )
-
-
-def _larger_profiles(workload: Workload) -> list[str]:
-    wanted = workload.unit.gpu_weight
-    return [unit.name for unit in workload.pool.units if unit.gpu_weight > wanted]
 
 
 @check("GPU579", "count-over-container-limit")
@@ -115,19 +109,18 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
     Write `fraction` on pools with `sharing: {fraction: {}}`, and `count` on all others.
     """
     for workload in plan.workloads:
-        name, pool = workload.name, workload.pool
+        name, pool, fraction = workload.name, workload.pool, workload.fraction
         shared = pool.part_with(workload.unit).sharing
         sharing = (Label(shared.at.key, "how the pool is shared"),)
-        is_divided = isinstance(shared, Fraction)
-        if workload.fraction is not None and not is_divided:
+        if fraction and not isinstance(shared, Fraction):
             yield Finding(
-                workload.fraction.at.key,
+                fraction.at.key,
                 f"pool `{pool.name}` of workload `{name}` does not hand out fractions",
                 label=f"it hands out {listing([unit.name for unit in pool.units])}",
                 related=sharing,
                 help="leave `fraction` out, or use a pool with `sharing: {fraction: {}}`",
             )
-        elif workload.fraction is None and is_divided:
+        elif isinstance(shared, Fraction) and not fraction:
             yield Finding(
                 workload.at / "pool",
                 f"workload `{name}` does not say which fraction of a GPU its pods need",
@@ -135,12 +128,12 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 related=sharing,
                 help="add `fraction: 0.5`, or use a pool with `sharing: {exclusive: {}}` for whole GPUs",
             )
-        elif workload.fraction is not None and workload.spec.count > 1:
+        elif fraction and workload.spec.count > 1:
             yield Finding(
                 workload.at / "count",
                 f"workload `{name}` has both a count and a fraction",
                 label="has no effect on a fraction",
-                related=(Label(workload.fraction.at, "a part of one GPU"),),
+                related=(Label(fraction.at, "a part of one GPU"),),
                 help="leave `count` out; for more GPUs run more pods",
             )
 
@@ -187,6 +180,7 @@ def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         tenant, priority = workload.tenant, workload.priority_class
         names = [found.name for found in tenant.priority_classes]
+        at = (tenant.at / "priorityClasses").key
         if tenant.name in plan.broken.incomplete_tenants:
             continue
         if priority is not None and priority.name not in names:
@@ -194,7 +188,7 @@ def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 workload.at / "priorityClass",
                 f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
                 label="refused by admission",
-                related=(Label((tenant.at / "priorityClasses").key, f"it may name {listing(names) or 'none'}"),),
+                related=(Label(at, f"it may name {listing(names) or 'none'}"),),
                 help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
             )
         elif priority is None and names and not any(found.spec.default for found in tenant.priority_classes):
@@ -202,7 +196,7 @@ def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 name_of(workload.at),
                 f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
                 label="refused by admission",
-                related=(Label((tenant.at / "priorityClasses").key, listing(names)),),
+                related=(Label(at, listing(names)),),
                 help=f"add `priorityClass: {names[0]}`",
             )
 
@@ -287,7 +281,10 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
     Name a version, or a digest (`@sha256:...`), which cannot change.
     """
     for workload in plan.workloads:
-        for at, image in _images(workload):
+        images = [(workload.at / "image", workload.spec.image)]
+        if workload.spec.model and workload.spec.model.download:
+            images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
+        for at, image in images:
             tag = _tag(image)
             if tag in ("", "latest"):
                 yield Finding(
@@ -296,12 +293,6 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
                     label="means `latest`" if not tag else "another image tomorrow",
                     help="add a tag with a version, or a digest",
                 )
-
-
-def _images(workload: Workload) -> Iterator[tuple[Origin, str]]:
-    yield workload.at / "image", workload.spec.image
-    if workload.spec.model and workload.spec.model.download:
-        yield workload.at / "model" / "download" / "image", workload.spec.model.download.image
 
 
 def _tag(image: str) -> str:
@@ -323,28 +314,24 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
     for workload in plan.workloads:
-        model, nodes = workload.spec.model, workload.pool.nodes.count
+        model, nodes, pods = workload.spec.model, workload.pool.nodes, workload.most_pods
         if model is None:
             continue
-        if model.access_mode == "ReadWriteOnce" and workload.most_pods > 1 and nodes > 1:
-            yield _out_of_reach(
-                workload,
-                f"{workload.most_pods} pods of `{workload.name}` may be on several nodes, and its volume on one",
-                "attached to one node",
-                (Label(workload.pool.nodes.at / "count", f"pool `{workload.pool.name}` has {nodes} nodes"),),
-            )
+        message = ""
+        if model.access_mode == "ReadWriteOnce" and pods > 1 and nodes.count > 1:
+            message = f"{pods} pods of `{workload.name}` may be on several nodes, and its volume on one"
+            related = Label(nodes.at / "count", f"pool `{workload.pool.name}` has {nodes.count} nodes")
         elif model.access_mode == "ReadOnlyMany" and model.download is not None:
-            yield _out_of_reach(
-                workload,
-                f"the download cannot write to the volume of `{workload.name}`",
-                "mounted read-only",
-                (Label((workload.at / "model" / "download").key, "writes to the volume"),),
+            message = f"the download cannot write to the volume of `{workload.name}`"
+            related = Label((workload.at / "model" / "download").key, "writes to the volume")
+        if message:
+            yield Finding(
+                workload.at / "model" / "accessMode",
+                message,
+                label="attached to one node" if model.access_mode == "ReadWriteOnce" else "mounted read-only",
+                related=(related,),
+                help="write `accessMode: ReadWriteMany`, or leave it out",
             )
-
-
-def _out_of_reach(workload: Workload, message: str, label: str, related: tuple[Label, ...]) -> Finding:
-    at = workload.at / "model" / "accessMode"
-    return Finding(at, message, label=label, related=related, help="write `accessMode: ReadWriteMany`, or leave it out")
 
 
 # --- Text that the API server reads ------------------------------------------------------------------------------
@@ -371,34 +358,30 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
     Write CPUs as `4` or `500m`, memory and storage with a unit: `32Gi`.
     """
     for workload in plan.workloads:
-        yield from _unlikely_cpu(workload)
-        if workload.spec.memory:
-            yield from _unlikely_bytes(workload.at / "memory", "memory", workload.spec.memory, workload)
-        if workload.spec.model:
-            yield from _unlikely_bytes(workload.at / "model" / "size", "size", workload.spec.model.size, workload)
+        spec = workload.spec
+        cpus = _parse(spec.cpu) if spec.cpu else Decimal(1)
+        if cpus is None or not 0 < cpus <= _MOST_CPUS:
+            yield Finding(
+                workload.at / "cpu",
+                f"`{spec.cpu}` of workload `{workload.name}` is not a number of CPUs",
+                label="no node has so many" if cpus and cpus > 0 else "cpu",
+                help="write a number such as `4`, or thousandths such as `500m`",
+            )
+        if spec.memory:
+            yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
+        if spec.model:
+            yield from _unlikely_bytes(workload.at / "model" / "size", "storage", spec.model.size, workload)
 
 
-def _unlikely_cpu(workload: Workload) -> Iterator[Finding]:
-    cpus = _parse(workload.spec.cpu) if workload.spec.cpu else Decimal(1)
-    if cpus is None or not 0 < cpus <= _MOST_CPUS:
-        yield Finding(
-            workload.at / "cpu",
-            f"`{workload.spec.cpu}` of workload `{workload.name}` is not a number of CPUs",
-            label="no node has so many" if cpus and cpus > 0 else "cpu",
-            help="write a number such as `4`, or thousandths such as `500m`",
-        )
-
-
-def _unlikely_bytes(at: Origin, field: str, text: str, workload: Workload) -> Iterator[Finding]:
+def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
     size = _parse(text)
     if size is None or size < _LEAST_MEMORY:
-        what = "storage" if field == "size" else field
         yield Finding(
             at,
             f"`{text}` of workload `{workload.name}` is not an amount of {what}"
             if text
             else f"workload `{workload.name}` asks for an empty amount of {what}",
-            label=f"{number(size.normalize())} bytes" if size is not None else field,
+            label=f"{number(size.normalize())} bytes" if size is not None else str(at.path[-1]),
             help="write a number with a unit, such as `32Gi`",
         )
 
@@ -435,30 +418,27 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
     Write an absolute path of its own, such as `/models`, and file names without `/`.
     """
     for workload in plan.workloads:
-        for name in workload.spec.config:
-            flaw = _flaw_of_key(name)
-            if flaw:
-                yield _unusable((workload.at / "config" / name).key, "file name", name, workload, flaw)
-        size = sum(len(name) + len(text.encode()) for name, text in workload.spec.config.items())
+        spec, at = workload.spec, workload.at
+        for name in spec.config:
+            if flaw := _flaw_of_key(name):
+                key = (at / "config" / name).key
+                yield _unusable(key, f"file name `{name}`", workload, flaw, "a name such as `settings.yaml`")
+        size = sum(len(name) + len(text.encode()) for name, text in spec.config.items())
         if size > _MOST_CONFIG:
-            flaw = f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}"
             yield Finding(
-                (workload.at / "config").key,
+                (at / "config").key,
                 f"config of workload `{workload.name}` is too large",
-                label=flaw,
+                label=f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}",
                 help="bring large files in the image or in the `model` volume",
             )
-        if model := workload.spec.model:
-            flaw = _flaw_of_path(model.mount_path, has_config=bool(workload.spec.config))
-            if flaw:
-                at = workload.at / "model" / "mountPath"
-                yield _unusable(at, "path", model.mount_path, workload, flaw)
+        if spec.model and (flaw := _flaw_of_path(spec.model.mount_path, has_config=bool(spec.config))):
+            path = f"path `{spec.model.mount_path}`"
+            instead = "a path of its own, such as `/models`"
+            yield _unusable(at / "model" / "mountPath", path, workload, flaw, instead)
 
 
-def _unusable(at: Origin, what: str, name: str, workload: Workload, flaw: str) -> Finding:
-    instead = "a name such as `settings.yaml`" if what == "file name" else "a path of its own, such as `/models`"
-    message = f"{what} `{name}` of workload `{workload.name}` cannot be used"
-    return Finding(at, message, label=flaw, help=f"write {instead}")
+def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
+    return Finding(at, f"{what} of workload `{workload.name}` cannot be used", label=flaw, help=f"write {instead}")
 
 
 def _flaw_of_key(name: str) -> str:

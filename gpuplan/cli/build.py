@@ -27,7 +27,7 @@ from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic
-    from gpuplan.outtree import ChangeSet
+    from gpuplan.outtree.comparing import ChangeSet
     from gpuplan.pipeline import Build
 
 
@@ -148,35 +148,36 @@ class _Run(Value):
 
     def compare(self) -> int:
         """Say how the disk differs from the build; the exit code says whether it does."""
-        from gpuplan import outtree
+        from gpuplan.outtree.reporting import diff, findings
 
         changes, out, is_check = self._changes(), self.wishes.out, self.wishes.check
         self._write_findings(
             *(self._losses(changes) if is_check else ()),
-            *(outtree.findings(changes, out=out, check=True) if is_check else ()),
+            *(findings(changes, out=out, check=True) if is_check else ()),
         )
         if self.wishes.diff:
             from gpuplan.views.changes import colored_diff
 
-            self.terminal.print(colored_diff(outtree.diff(changes, out=out), self.terminal.out_theme))
+            self.terminal.print(colored_diff(diff(changes, out=out), self.terminal.out_theme))
         if is_check and changes.is_current:
             self.terminal.say(self._summary(changes))
         return 0 if (changes.is_current if is_check else not changes.changes) else 1
 
     def write(self) -> int:
         """Bring the disk to the build, unless that would undo what somebody else did, or delete more than is meant."""
-        from gpuplan import outtree
         from gpuplan.diagnostics import has_errors
+        from gpuplan.outtree.reporting import findings
+        from gpuplan.outtree.writing import Lock, apply
 
         terminal, wishes, folder = self.terminal, self.wishes, self.terminal.root / self.wishes.out
-        with outtree.Lock(folder):
+        with Lock(folder):
             changes = self._changes()
-            found = () if wishes.force else tuple(outtree.findings(changes, out=wishes.out))
+            found = () if wishes.force else tuple(findings(changes, out=wishes.out))
             lost = () if wishes.prune_clusters else self._losses(changes)
             if lost and not has_errors(found) and _is_meant(lost):
                 lost = ()
             if is_written := not lost and not has_errors(found):
-                outtree.apply(folder, changes, force=wishes.force)
+                apply(folder, changes, force=wishes.force)
         if not is_written:
             return self.refuse(*lost, *found)
         self._write_findings(*found)
@@ -191,10 +192,10 @@ class _Run(Value):
 
     def _changes(self) -> ChangeSet:
         """What differs on the disk; of the clusters named only, if some are."""
-        from gpuplan import outtree
+        from gpuplan.outtree.comparing import compare
 
         build, folder = self.build, self.terminal.root / self.wishes.out
-        return outtree.compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
+        return compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
 
     def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         from gpuplan.pipeline.output import judge_pruning
@@ -213,7 +214,8 @@ class _Run(Value):
 
     def _not_in_git(self, changes: ChangeSet) -> str:
         """What to add to the next commit, which `git commit -a` would leave out."""
-        from gpuplan.outtree import IGNORE, INVENTORY
+        from gpuplan.outtree.disk import IGNORE
+        from gpuplan.outtree.inventory import INVENTORY
         from gpuplan.pipeline.revisions import find_unadded
         from gpuplan.views.changes import unadded
 

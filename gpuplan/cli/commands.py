@@ -95,39 +95,30 @@ class _Sections(click.Command):
                 formatter.write_dl(sections[heading])
 
 
-class Verb(_Sections):
-    """A verb: an ordinary command that takes the global options too."""
+def verb(
+    name: str, *, shows_pages: bool = False, **attributes: str
+) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a verb of a function that is given the terminal first, and returns the exit code if it is not 0.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's
-        kwargs["context_settings"] = {**CONTEXT, **kwargs.get("context_settings", {})}
-        super().__init__(*args, **kwargs)
-        self.params += _global_options()
-
-
-class Reader(Verb):
-    """A verb that shows what docstrings say: they are the pages of rules and fields."""
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
-        if sys.flags.optimize > 1:
-            from gpuplan.diagnostics import GpuplanError
-
-            raise GpuplanError(
-                f"Python was started without docstrings, which hold what `gpuplan {ctx.info_name}` shows",
-                "start it without `-OO`, or unset PYTHONOPTIMIZE",
-            )
-        return super().invoke(ctx)
-
-
-def verb(name: str, kind: type[Verb] = Verb, **attributes: str) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a verb of a function that is given the terminal first, and returns the exit code if it is not 0."""
+    It takes the global options, too. One that ``shows_pages`` prints what docstrings say: those of rules and fields.
+    """
 
     def make(function: Callable[..., int | None]) -> click.Command:
         @wraps(function)
         @click.pass_context
         def run(context: click.Context, /, *given: object, **options: object) -> None:
+            if shows_pages and sys.flags.optimize > 1:
+                from gpuplan.diagnostics import GpuplanError
+
+                raise GpuplanError(
+                    f"Python was started without docstrings, which hold what `gpuplan {name}` shows",
+                    "start it without `-OO`, or unset PYTHONOPTIMIZE",
+                )
             context.exit(function(Terminal.of(context), *given, **options) or 0)
 
-        return click.command(name, kind, **attributes)(run)
+        command = click.command(name, _Sections, context_settings=CONTEXT, **attributes)(run)
+        command.params += _global_options()
+        return command
 
     return make
 

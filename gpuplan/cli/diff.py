@@ -101,9 +101,8 @@ def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
 def _write_errors(terminal: Terminal, platform: Platform) -> None:
     if platform.report is None or not platform.errors:
         return
-    from gpuplan.views.diff_words import seen_from, side_name
-    from gpuplan.views.full import full
-    from gpuplan.views.verdict import verdict
+    from gpuplan.views.diff import seen_from, side_name
+    from gpuplan.views.full import full, verdict
 
     theme = seen_from(platform.side, terminal.err_theme)
     report = replace(platform.report, diagnostics=platform.errors)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from gpuplan.cli.commands import Reader, completing, verb
+from gpuplan.cli.commands import completing, verb
 from gpuplan.cli.terminal import Terminal
 
 
@@ -16,7 +16,7 @@ def _subjects(_: click.Context) -> Iterable[str]:
     return subjects()
 
 
-@verb("explain", Reader)
+@verb("explain", shows_pages=True)
 @click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(_subjects))
 def command(terminal: Terminal, subject: str) -> None:
     """Explain a rule, a field, a GPU or a scheduler.

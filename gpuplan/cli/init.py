@@ -9,7 +9,7 @@ from shlex import quote
 
 import click
 
-from gpuplan.cli.commands import Reader, option, verb
+from gpuplan.cli.commands import option, verb
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
@@ -25,7 +25,7 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
     return name
 
 
-@verb("init", Reader)
+@verb("init", shows_pages=True)
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
 def command(terminal: Terminal, folder: Path, cluster: str) -> None:

@@ -149,7 +149,7 @@ def _print_version(context: click.Context) -> None:
 
 def _explain(error: Exception, terminal: Terminal) -> None:
     """Say what went wrong: trouble in the words of whoever raised it, anything else is our fault."""
-    from gpuplan.views.trouble import bug, trouble
+    from gpuplan.views.text import bug, trouble
 
     if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
         import traceback

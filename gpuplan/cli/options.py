@@ -14,7 +14,7 @@ from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
-    from gpuplan.views.theme import Theme
+    from gpuplan.views.text import Theme
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
@@ -146,7 +146,7 @@ def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output]
     ``to_stderr`` keeps stdout free for the command's own data.
     """
     from gpuplan.views.formats import Format, findings
-    from gpuplan.views.verdict import verdict
+    from gpuplan.views.full import verdict
 
     theme, put = (terminal.err_theme, terminal.insist) if to_stderr else (terminal.out_theme, terminal.print)
     write_outputs(outputs, Format.FULL, theme, put, lambda name, theme: findings(report, Format(name), theme))
@@ -157,7 +157,7 @@ def write_outputs(
     outputs: Sequence[Output], usual: str, theme: Theme, put: Callable[[str], None], shown: Callable[[str, Theme], str]
 ) -> None:
     """Write in every format asked for, and for people in the usual one unless another goes to the terminal."""
-    from gpuplan.views.theme import Theme
+    from gpuplan.views.text import Theme
 
     put(shown(next((output.format for output in outputs if output.file is None), usual), theme))
     for output in outputs:

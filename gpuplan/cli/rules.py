@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpuplan.cli.commands import Reader, format_option, verb
+from gpuplan.cli.commands import format_option, verb
 from gpuplan.cli.terminal import Terminal
 
 
-@verb("rules", Reader)
+@verb("rules", shows_pages=True)
 @format_option("table", "json")
 def command(terminal: Terminal, format_: str) -> None:
     """List the rules.
@@ -14,7 +14,7 @@ def command(terminal: Terminal, format_: str) -> None:
     `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
     """
     from gpuplan import pipeline
-    from gpuplan.views.rules import rules_json, rules_table
+    from gpuplan.views.explain import rules_json, rules_table
 
     found = pipeline.rules()
     terminal.print(rules_json(found) if format_ == "json" else rules_table(found))

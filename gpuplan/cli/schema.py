@@ -6,7 +6,7 @@ from textwrap import fill
 
 import click
 
-from gpuplan.cli.commands import Reader, verb
+from gpuplan.cli.commands import verb
 from gpuplan.cli.terminal import Terminal
 from gpuplan.views.schemas import KINDS, NAMES, OUTPUTS
 
@@ -28,7 +28,7 @@ NAME is one of
 )
 
 
-@verb("schema", Reader, help=HELP)
+@verb("schema", shows_pages=True, help=HELP)
 @click.argument("name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), default="policy")
 def command(terminal: Terminal, name: str) -> None:
     from gpuplan.views.schemas import schema_text

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
+
+from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuplan.views.theme import Theme
+    from gpuplan.views.text import Theme
 
 
 class Terminal(NamedTuple):
@@ -57,7 +59,7 @@ class Terminal(NamedTuple):
     def _theme(self, stream: TextIO) -> Theme:
         from shutil import get_terminal_size
 
-        from gpuplan.views.theme import Theme
+        from gpuplan.views.text import Theme
 
         return Theme(_is_colored(self.color, stream), get_terminal_size((120, 24)).columns, way_to(self.root))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gpuplan.diagnostics import Path
+from gpuplan.values import NamedTuple
 
 
 class Difference(NamedTuple):

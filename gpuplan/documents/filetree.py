@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from gpuplan.diagnostics import GpuplanError, reason_of
+from gpuplan.values import NamedTuple
 
 
 class Kind(Enum):

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import yaml
 
@@ -29,7 +28,7 @@ from gpuplan.documents.scalars import shortened
 from gpuplan.documents.stretches import Stretch
 from gpuplan.documents.text import check_text
 from gpuplan.patterns import regex
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 EXAMPLE = "# gpuplan: ignore[GPU203] reason"
 

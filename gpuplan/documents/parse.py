@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -28,6 +28,7 @@ from gpuplan.documents.repair import Trials
 from gpuplan.documents.scalars import read_plain
 from gpuplan.documents.stretches import Stretch
 from gpuplan.patterns import regex
+from gpuplan.values import NamedTuple
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000

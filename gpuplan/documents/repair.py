@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
 
 import yaml
 
@@ -21,6 +20,7 @@ from gpuplan.documents.events import (
 )
 from gpuplan.documents.scalars import CURLY_QUOTES
 from gpuplan.patterns import regex
+from gpuplan.values import NamedTuple
 
 MAX_LENGTH = 16 * 1024
 """Of a document that is worth the trial of edits; one written by hand has a tenth of it."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 from gpuplan.diagnostics import Rule
 from gpuplan.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, CURLY_QUOTE, NUMBER_OUT_OF_RANGE
 from gpuplan.patterns import regex
+from gpuplan.values import NamedTuple
 
 Plain = str | int | float | bool | None
 """What a scalar can be in JSON."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpuplan.documents.scalars import CURLY_QUOTES
 from gpuplan.patterns import regex
+from gpuplan.values import NamedTuple
 
 SEPARATOR = "---"
 

@@ -10,7 +10,9 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from gpuplan.values import NamedTuple
 
 
 class Confinement(NamedTuple):

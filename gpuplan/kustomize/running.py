@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from gpuplan.values import NamedTuple
 
 MAX_PRINTED: Final = 16 * 2**20
 """Bytes: twice of what can be read as a file."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.diagnostics import Path
+from gpuplan.values import NamedTuple
 
 MAX_DEPTH: Final = 80
 """Levels of schemas within schemas; the deepest that is known, of pods in pods, has about thirty."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpuplan.manifests.kinds import get_kind
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class Gvk(NamedTuple):

@@ -26,7 +26,7 @@ _LONGEST_STEM: Final = 132
 class Tree(Value):
     """The files of a cluster by path below the output folder.
 
-    ``objects`` are the paths of the files that a kustomization applies, in the order in which they were given.
+    ``objects`` are the paths of the files that a kustomization applies, namespaces before what lies in them.
     """
 
     files: Mapping[str, bytes]
@@ -57,7 +57,8 @@ def render_tree(
     for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
         paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
         tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
-    objects = tuple(f"{cluster}/{path}" for path in tree.applied)
+    namespaces_first = sorted(tree.applied, key=lambda path: tree.applied[path].kind != "Namespace")
+    objects = tuple(f"{cluster}/{path}" for path in namespaces_first)
     return Tree(tree.files, objects, tuple(tree.diagnostics))
 
 

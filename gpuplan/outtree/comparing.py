@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
-from gpuplan.outtree.disk import Disk
+from gpuplan.outtree.disk import IGNORE, IGNORED, LEFTOVERS, Disk, check_apart, check_paths
 from gpuplan.outtree.inventory import INVENTORY, Inventory, digest, parse_inventory
-from gpuplan.outtree.paths import IGNORE, IGNORED, LEFTOVERS, check_apart, check_paths
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 
 class Action(StrEnum):

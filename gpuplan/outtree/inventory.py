@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree.disk import Disk
-from gpuplan.outtree.paths import STATE, check_paths
+from gpuplan.outtree.disk import STATE, Disk, check_paths
 from gpuplan.patterns import regex
 from gpuplan.values import Value
 
@@ -67,15 +66,15 @@ class Inventory(Value):
 
     @cached_property
     def text(self) -> bytes:
-        sections = [_section("files", (f'"{path}": "{digest}"' for path, digest in sorted(self.files.items())))]
-        if self.policies:
-            documents = (f"{json.dumps(name)}: {json.dumps(known)}" for name, known in sorted(self.policies.items()))
-            sections.append(_section("policies", documents))
-        if self.replaced:
-            lines = (f'"{path}": {json.dumps(digests)}' for path, digests in sorted(self.replaced.items()))
-            sections.append(_section("replaced", lines))
-        body = ",\n".join(['  "apiVersion": "gpuplan.dev/v1"', '  "kind": "Inventory"', *sections])
-        return f"{{\n{body}\n}}\n".encode()
+        text = bytearray(b'{\n  "apiVersion": "gpuplan.dev/v1",\n  "kind": "Inventory"')
+        _add(text, "files", (f'"{path}": "{digest}"' for path, digest in sorted(self.files.items())))
+        documents = (f"{json.dumps(name)}: {json.dumps(known)}" for name, known in sorted(self.policies.items()))
+        replaced = (f'"{path}": {json.dumps(digests)}' for path, digests in sorted(self.replaced.items()))
+        for name, lines in (("policies", documents), ("replaced", replaced)):
+            if getattr(self, name):
+                _add(text, name, lines)
+        text += b"\n}\n"
+        return bytes(text)
 
 
 def digest(data: bytes) -> str:
@@ -134,6 +133,10 @@ def _maps_to(value: object, kind: type) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and all(isinstance(item, kind) for item in value.values())
 
 
-def _section(name: str, lines: Iterable[str]) -> str:
-    body = ",\n    ".join(lines)
-    return f'  "{name}": {{\n    {body}\n  }}' if body else f'  "{name}": {{}}'
+def _add(text: bytearray, section: str, lines: Iterable[str]) -> None:
+    """Line by line: together they are some megabytes, and more than once."""
+    text += f',\n  "{section}": {{'.encode()
+    start = len(text)
+    for line in lines:
+        text += f"{',' if len(text) > start else ''}\n    {line}".encode()
+    text += b"\n  }" if len(text) > start else b"}"

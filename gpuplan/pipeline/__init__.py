@@ -178,29 +178,13 @@ def rules() -> tuple[Rule, ...]:
     from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
 
-    known = {id(check.rule) for check in checks.CHECKS}  # one rule may be found by reading and in the result
-    found: Iterable[Rule] = (
-        *documents.RULES,
-        *policy.RULES,
-        *planning.RULES,
-        *RULES,
-        *(check.rule for check in checks.CHECKS),
-        *(check.rule for check in step_checks.CHECKS),
-        *(check.rule for check in OBJECT_CHECKS),
-        *(check.rule for check in PATCHED_CHECKS if id(check.rule) not in known),
-        *manifests.RULES,
-        *outtree.RULES,
+    found = (
+        *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
+        *(*(check.rule for check in checks.CHECKS), *(check.rule for check in step_checks.CHECKS)),
+        *(*(check.rule for check in OBJECT_CHECKS), *(check.rule for check in PATCHED_CHECKS)),
     )
-    return tuple(sorted(found, key=lambda rule: rule.code))
-
-
-@cache
-def _rules_by_code() -> Mapping[str, Rule]:
-    return {rule.code: rule for rule in rules()}
-
-
-def find_rule(code: str) -> Rule | None:
-    return _rules_by_code().get(code)
+    once = {id(rule): rule for rule in found}  # one rule may be found by reading and in the result
+    return tuple(sorted(once.values(), key=lambda rule: rule.code))
 
 
 def _check(repository: Repository) -> list[Diagnostic]:
@@ -232,20 +216,20 @@ def _report(
 
 
 def _is_about_step(code: str) -> bool:
-    rule = find_rule(code)
-    return rule is not None and rule.family is Family.STEP
+    return any(rule.code == code and rule.family is Family.STEP for rule in rules())
 
 
 def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:
     from gpuplan.manifests import has_schemas, kubernetes_versions
     from gpuplan.pipeline.rules import UNKNOWN_KUBERNETES
 
-    if not has_schemas(plan.cluster.spec.kubernetes):
+    version = plan.cluster.spec.kubernetes
+    if not has_schemas(version):
         oldest, newest = kubernetes_versions()
-        at, message = (
+        finding = Finding(
             plan.cluster.at / "kubernetes",
-            f"there are no schemas for Kubernetes {plan.cluster.spec.kubernetes}",
+            f"there are no schemas for Kubernetes {version}",
+            label=f"{oldest} to {newest} are known",
+            help=f'write one from "{oldest}" to "{newest}"',
         )
-        help_ = f'write one from "{oldest}" to "{newest}"'
-        finding = Finding(at, message, label=f"{oldest} to {newest} are known", help=help_)
         yield Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.pipeline.rules import SHARED_NAMES
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import sync_name
+from gpuplan.values import NamedTuple
 
 
 class _Object(NamedTuple):

@@ -8,22 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan import outtree
+from gpuplan.changes import checks as step_checks
 from gpuplan.changes.compare import ClusterState
 from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
 from gpuplan.changes.objects import compare_objects
 from gpuplan.changes.places import is_of
+from gpuplan.changes.step import Step
+from gpuplan.checks.wording import name_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
-from gpuplan.diagnostics import Diagnostic, GpuplanError
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.manifests.kustomization import FILE_NAME
-from gpuplan.outtree import INVENTORY
+from gpuplan.outtree.comparing import compare as compare_files
+from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.patterns import regex
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load
 from gpuplan.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
@@ -37,9 +40,9 @@ from gpuplan.pipeline.revisions import (
     is_in_git,
     read_revision,
 )
-from gpuplan.pipeline.steps import is_new, judge_step
+from gpuplan.pipeline.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.planning.plan import UNREAD, Plan
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
@@ -211,8 +214,8 @@ def compare(
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
     if not diff.is_comparable:
         return diff
-    has_errors = bool(before.errors or after.errors)
-    if has_errors:
+    is_broken = bool(before.errors or after.errors)
+    if is_broken:
         states = [[ClusterState.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
     else:
         rendered = _rendered(before, out), _rendered(after, out)
@@ -220,7 +223,7 @@ def compare(
         states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
     found = compare_states(*states)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
-    objects = () if has_errors else found.objects
+    objects = () if is_broken else found.objects
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
 
@@ -256,6 +259,58 @@ def _most(found: Iterable[tuple[object, int]]) -> int:
     return sum(most.values())
 
 
+# --- The step ----------------------------------------------------------------------------------------------------
+
+
+def judge_step(earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None) -> Iterator[Diagnostic]:
+    """What is wrong with the step; ``name`` is what the earlier side is called.
+
+    Clusters with errors are left out: what could not be read looks as if it were removed.
+    """
+    before = {plan.cluster.name: plan for plan in earlier.plans}
+    after = {plan.cluster.name: plan for plan in later.plans}
+    for cluster, plan in after.items():
+        if _has_errors(later, cluster):
+            continue
+        if _has_errors(earlier, cluster):
+            yield _not_judged(plan, name)
+        elif cluster in before:
+            yield from step_checks.run(Step(before[cluster], plan, pods))
+    yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
+
+
+def _has_errors(report: Report, cluster: str) -> bool:
+    """Whether a cluster has errors; those that name none are in files, and may be everybody's."""
+    found: Iterable[Diagnostic] = (item for item in report.diagnostics if not item.clusters or cluster in item.clusters)
+    return has_errors(found)
+
+
+def _not_judged(plan: Plan, name: str) -> Diagnostic:
+    message = f"nobody knows what changes in cluster `{plan.cluster.name}`: its policies at `{name}` have errors"
+    return _unjudged(plan, message, "compare with the last revision that was built")
+
+
+def is_new(plan: Plan, name: str) -> Diagnostic:
+    """Said where all is new: a platform that has moved to another folder looks like that, too."""
+    message = f"cluster `{plan.cluster.name}` is new: `{name}` does not have it"
+    return _unjudged(plan, message, "if the platform has moved, compare with a folder: `--against DIR`", Severity.NOTE)
+
+
+def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = None) -> Diagnostic:
+    at, label = name_of(plan.cluster.at), "not judged as a step"
+    finding = Finding(at, message, label=label, help=help_, severity=severity)
+    return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
+
+
+def _removed(cluster: str) -> Diagnostic:
+    finding = Finding(
+        Origin(WholeFile(SourceFile(f"{OVERLAYS}/{cluster}", ""))),
+        f"cluster `{cluster}` is removed",
+        help=f"drain its nodes first, or bring {OVERLAYS}/{cluster}/ back",
+    )
+    return Diagnostic(CLUSTER_REMOVED, finding, clusters=(cluster,))
+
+
 # --- Which platforms ---------------------------------------------------------------------------------------------
 
 _SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
@@ -278,7 +333,7 @@ def _at(root: Path, revision: Revision) -> Side:
 
 def _side(root: Path, name: str) -> Side:
     """A revision, or a folder; what could be either has to be said more clearly."""
-    if _is_path(name):
+    if name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/"):
         return _folder(name)
     revision = find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
     if revision is not None and Path(name).is_dir():
@@ -288,10 +343,6 @@ def _side(root: Path, name: str) -> Side:
     if revision is not None:
         return _at(root, revision)
     return _folder(name) if Path(name).is_dir() else _at(root, get_revision(root, name))
-
-
-def _is_path(name: str) -> bool:
-    return name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/")
 
 
 def _has_git(root: Path, name: str) -> bool:
@@ -341,7 +392,8 @@ def _platform(side: Side, repository: Repository) -> Platform:
 def _know(clusters: Sequence[str], *sides: Platform) -> None:
     """Trouble for a cluster that neither side has, and where there is none at all."""
     known = {name for side in sides for name in side.clusters}
-    folders = {folder for side in sides for folder in _clusters_of(side)}
+    read = [side.side.folder for side in sides if side.side.kind in (SideKind.WORK_TREE, SideKind.FOLDER)]
+    folders = known.union(*(find_folders(folder, OVERLAYS) for folder in read))
     if not folders and not clusters:
         raise GpuplanError(
             f"no cluster found: neither side has a folder below `{OVERLAYS}/`",
@@ -353,12 +405,6 @@ def _know(clusters: Sequence[str], *sides: Platform) -> None:
             there = f"the clusters are {listing(sorted(folders))}" if folders else f"look for its name in `{OVERLAYS}/`"
             hint = f"did you mean `{near}`?" if near else there
             raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)
-
-
-def _clusters_of(platform: Platform) -> tuple[str, ...]:
-    """All clusters of a side; of a revision and of output those that were read."""
-    is_folder = platform.side.kind in (SideKind.WORK_TREE, SideKind.FOLDER)
-    return find_folders(platform.side.folder, OVERLAYS) if is_folder else platform.clusters
 
 
 def _unplanned(platform: Platform) -> set[str]:
@@ -421,7 +467,7 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> 
 def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = outtree.compare(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
+    found = compare_files(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
     differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
     return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))

@@ -14,7 +14,6 @@ from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.handwritten.components import origin_of, remote_references, remote_resource
 from gpuplan.checks.handwritten.patched import Folder, Patched
 from gpuplan.checks.handwritten.reading import Object, mapping, text
-from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
@@ -115,7 +114,7 @@ def _sound_components(patched: Patched, root: Path, *, is_built: bool) -> tuple[
     for component in patched.plan.components:
         needs = finder.find(component.folder, origin_of(component))
         remote = [remote_resource.rule.report(item) for item in needs.remote if _place(item) not in said]
-        doubts = list(_doubts(component, needs)) if is_built and not kustomize.can_confine() else []
+        doubts = list(_doubts(component, needs)) if is_built else []
         for item in (*needs.obstacles, *remote, *doubts):
             found = replace(item, clusters=(patched.plan.cluster.name,))
             diagnostics.setdefault((item.code, _place(item.finding)), found)
@@ -130,7 +129,7 @@ def _place(finding: Finding) -> object:
 
 def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
     """Why a Component is not built where kustomize might reach a network."""
-    doubt = next(filter(None, map(find_doubt, needs.kustomizations)), "")
+    doubt = needs.doubt()
     if doubt and not needs.remote:
         finding = Finding(
             origin_of(component),

@@ -14,9 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from select import POLLIN, poll
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.values import NamedTuple
 
 SHORT: Final = 12
 """Characters by which people tell commits apart."""

@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import Entry, Kind, Target
 from gpuplan.pipeline.git import SHORT, Objects
+from gpuplan.values import NamedTuple
 
 LONGEST_NAME: Final = 255
 """Bytes of a name, on Linux and nearly everywhere."""

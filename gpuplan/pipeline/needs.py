@@ -12,10 +12,10 @@ from typing import Final
 
 from gpuplan.checks.handwritten.components import remote_references
 from gpuplan.checks.handwritten.reading import ALL_KUSTOMIZATION_FILES, HandFiles, Kustomization, mapping, read_text
-from gpuplan.checks.handwritten.references import Reference, references
+from gpuplan.checks.handwritten.references import Reference, find_doubt, references
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, reason_of
 from gpuplan.documents import MAX_BYTES, read_bytes
-from gpuplan.kustomize import Sources
+from gpuplan.kustomize import Sources, can_confine
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENT_FILE_UNUSABLE
 from gpuplan.values import Value
 from gpuplan.wording import misspelling
@@ -40,6 +40,10 @@ class Needs(Value):
     obstacles: tuple[Diagnostic, ...]
     remote: tuple[Finding, ...]
     sources: Sources
+
+    def doubt(self) -> str:
+        """What may name another place, where nothing keeps kustomize from a network."""
+        return "" if can_confine() else next(filter(None, map(find_doubt, self.kustomizations)), "")
 
 
 def merged(needs: Sequence[Needs]) -> Sources:

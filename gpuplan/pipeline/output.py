@@ -8,16 +8,19 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
-from gpuplan.outtree import INCOMPLETE, INVENTORY, PRUNED, UNBUILT, Disk, read_inventory, titles
+from gpuplan.outtree.disk import Disk
+from gpuplan.outtree.inventory import INVENTORY, read_inventory, titles
+from gpuplan.outtree.rules import INCOMPLETE, PRUNED, UNBUILT
 from gpuplan.pipeline.loading import Repository
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, listing
 
 if TYPE_CHECKING:
-    from gpuplan.outtree import ChangeSet
+    from gpuplan.outtree.comparing import ChangeSet
 
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
 _SHA1_DIGITS = 40
@@ -103,7 +106,7 @@ def owner(path: str) -> str:
 
 def compare_written(root: Path, out: str, tree: Mapping[str, bytes], folders: Collection[str]) -> Staleness | None:
     """How an output on the disk differs from a tree that was rendered for these folders; None without an output."""
-    from gpuplan.outtree import Action, compare
+    from gpuplan.outtree.comparing import Action, compare
 
     if not os.path.lexists(root / out / INVENTORY):
         return None

@@ -7,7 +7,6 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from gpuplan.checks.handwritten.references import find_doubt
 from gpuplan.diagnostics import GpuplanError, Origin
 from gpuplan.documents import read_bytes
 from gpuplan.manifests.kustomization import FILE_NAME
@@ -75,7 +74,6 @@ def _built(
 def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:
     """What the Components of these folders are built from, which has to be here and in files."""
     from gpuplan.checks.handwritten.reading import HandFiles
-    from gpuplan.kustomize import can_confine
     from gpuplan.pipeline.needs import Finder, merged
 
     finder = Finder(root, HandFiles())
@@ -89,8 +87,7 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
                 raise GpuplanError(
                     f"`{out}/{folder}/` cannot be built: {obstacles[0].message}, in {file}", obstacles[0].help
                 )
-            doubt = "" if can_confine() else next(filter(None, map(find_doubt, found.kustomizations)), "")
-            if doubt:
+            if doubt := found.doubt():
                 raise GpuplanError(
                     f"`{out}/{folder}/` cannot be built: `{doubt}` may need a network, which nothing here prevents",
                     "leave that folder out with `--stage`",

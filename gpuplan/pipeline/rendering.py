@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
@@ -19,6 +18,7 @@ from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, identity_of
 from gpuplan.pipeline.loading import COMPONENT_KIND
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan
+from gpuplan.values import NamedTuple
 
 Components = Mapping[str, tuple[str, ...]]
 """The folders of hand-written Components by the folder of the cluster that includes them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.backends import BACKENDS, kueue
 from gpuplan.backends.gpu_operator import device_plugin
@@ -28,7 +28,7 @@ from gpuplan.planning.plan import (
     RetainedLayout,
     RetainedObject,
 )
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report

@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
-from gpuplan.outtree import INVENTORY
+from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, lines, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
+from gpuplan.values import NamedTuple
 from gpuplan.wording import misspelling
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
@@ -43,6 +43,7 @@ from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy import models
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.policy.names import DNS_SUBDOMAIN
+from gpuplan.values import NamedTuple
 from gpuplan.wording import listing, misspelling
 
 

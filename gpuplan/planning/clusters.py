@@ -14,6 +14,7 @@ from gpuplan.policy.models import Approval, Install, Platform
 def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:
     """The settings of a cluster; ``at`` is its `spec`."""
     spec, name = cluster.spec, cluster.metadata.name
+    flux, release = spec.flux, (spec.scheduler.version or "").removeprefix("v")
     approval = _operator_approval(pools)
     operator = _gpu_operator(at / "gpuOperator", spec)
     return Cluster(
@@ -21,20 +22,12 @@ def resolve_cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) 
         name=name,
         spec=spec,
         gpu_operator=operator,
-        scheduler=_scheduler(at / "scheduler", spec.scheduler),
+        scheduler=Scheduler(at / "scheduler", spec.scheduler, f"v{release}" if release else ""),
         argocd=_argocd(at / "argocd", name, spec.platform, spec.argocd, approval) if spec.argocd else None,
-        flux=_flux(at / "flux", spec.flux, approval) if spec.flux else None,
+        flux=Flux(at / "flux", flux, normpath(flux.path), flux.operator_approval or approval) if flux else None,
         monitoring=_monitoring(at / "monitoring", spec.platform, operator, spec.monitoring)
         if spec.monitoring
         else None,
-    )
-
-
-def _scheduler(at: Origin, scheduler: models.Scheduler) -> Scheduler:
-    return Scheduler(
-        at=at,
-        spec=scheduler,
-        version=f"v{scheduler.version.removeprefix('v')}" if scheduler.version else "",
     )
 
 
@@ -45,7 +38,7 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
     return GpuOperator(
         at=at,
         spec=operator,
-        version=operator.version if operator.version.startswith("v") else f"v{operator.version}",
+        version=f"v{operator.version.removeprefix('v')}",
         namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
         cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
     )
@@ -74,10 +67,6 @@ def _argocd(at: Origin, cluster: str, platform: Platform, argocd: models.Argocd,
         project=argocd.project or f"gpuplan-{cluster}",
         operator_approval=argocd.operator_approval or approval,
     )
-
-
-def _flux(at: Origin, flux: models.Flux, approval: Approval) -> Flux:
-    return Flux(at, flux, normpath(flux.path), flux.operator_approval or approval)
 
 
 # OpenShift's console shows dashboards of this namespace with these labels; its Prometheus reads the rules of namespaces

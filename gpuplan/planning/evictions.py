@@ -8,31 +8,19 @@ whether the one has the higher value. What else must be so, a full pool or a quo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from gpuplan.planning.plan import PriorityClass, Tenant
 from gpuplan.planning.schedulers import Evicts, SchedulerTraits
+from gpuplan.policy.models import PriorityClassSpec
 
 
-class Rank(Protocol):
-    """What a priority class says of its pods."""
-
-    @property
-    def value(self) -> int: ...  # pragma: no cover
-
-    @property
-    def preempts(self) -> bool: ...  # pragma: no cover
-
-    @property
-    def preemptible(self) -> bool: ...  # pragma: no cover
-
-
-def may_evict(scheduler: SchedulerTraits, tenant: Tenant, higher: Rank, lower: Rank) -> bool:
+def may_evict(scheduler: SchedulerTraits, tenant: Tenant, higher: PriorityClassSpec, lower: PriorityClassSpec) -> bool:
     """Whether a tenant's pods of one class evict its own of another, or anyone's where priority alone counts."""
     return lower.value < higher.value and evicts(scheduler, tenant, higher) and may_be_evicted(scheduler, lower)
 
 
-def evicts(scheduler: SchedulerTraits, tenant: Tenant, rank: Rank) -> bool:
+def evicts(scheduler: SchedulerTraits, tenant: Tenant, rank: PriorityClassSpec) -> bool:
     """Whether a tenant's pods of a class evict any below them.
 
     Schedulers that evict by share read the values alone, whatever the class says about preempting
@@ -49,7 +37,7 @@ def evicts(scheduler: SchedulerTraits, tenant: Tenant, rank: Rank) -> bool:
             assert_never(unknown)
 
 
-def may_be_evicted(scheduler: SchedulerTraits, rank: Rank) -> bool:
+def may_be_evicted(scheduler: SchedulerTraits, rank: PriorityClassSpec) -> bool:
     """Whether pods of a class go for anybody; nothing in a PriorityClass protects them."""
     return rank.preemptible or not scheduler.evicts_preemptible_alone
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
-from typing import NamedTuple
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation
+from gpuplan.values import NamedTuple
 
 
 class Queue(NamedTuple):

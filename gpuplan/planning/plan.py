@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -23,7 +23,7 @@ from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
 from gpuplan.policy.models import Approval, Inference, SchedulerKind, Training, Window
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
 
@@ -321,6 +321,16 @@ class Pool(NamedTuple):
         return tuple(self.spec.disruption.windows)
 
     @property
+    def tolerations(self) -> list[dict[str, str]]:
+        """One for each taint, of exactly that taint. Whoever writes one again for the same pods writes the same."""
+        return [
+            {"key": taint.key}
+            | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
+            | {"effect": taint.effect.value}
+            for taint in self.spec.taints
+        ]
+
+    @property
     def gpu_count(self) -> int:
         return self.nodes.count * self.nodes.gpus_per_node
 
@@ -549,7 +559,7 @@ class Broken(Value):
     incomplete_tenants: frozenset[str] = frozenset()
 
 
-class Plan(Value):
+class Plan(Value, eq=False):
     """All of one cluster. Sequences are sorted by name; ``layouts`` holds the named ones, used or not.
 
     ``removed`` says by kind and name where the overlay takes a document of the bases away.

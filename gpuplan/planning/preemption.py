@@ -16,15 +16,17 @@ any preemptible pod of a pool to another node of it, which ends and starts it, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple, assert_never
+from itertools import groupby
+from typing import assert_never
 
 from gpuplan.planning.evictions import evicts, may_be_evicted
 from gpuplan.planning.plan import Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.projects import minimum_run_time
 from gpuplan.planning.schedulers import Evicts, Protects, SchedulerTraits
-from gpuplan.policy.models import Allocation
+from gpuplan.policy.models import Allocation, PriorityClassSpec
+from gpuplan.values import NamedTuple
 
 
 class Mechanism(StrEnum):
@@ -125,7 +127,8 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
             if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
                 yield from _by_priority(plan.scheduler, place, actors, _fullness(unit, actors))
         case Evicts.BY_QUEUE | Evicts.BY_SHARE:
-            yield from _by_queues(plan.scheduler, place, actors, _protection(plan, pool))
+            yield from _within(plan.scheduler, place, actors)
+            yield from _across(plan.scheduler, place, actors)
         case unknown:
             assert_never(unknown)
 
@@ -134,20 +137,21 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
 
 
 class _Actor(NamedTuple):
-    """A party with what decides its lot."""
+    """A party with what decides its lot, and how long it runs before its own tenant, or another one, may evict it."""
 
     party: Party
     tenant: Tenant
     quota: Quota
-    value: int
-    preemptible: bool
-    preempts: bool
+    rank: PriorityClassSpec
     has_guarantee: bool
+    preempt_after: str | None
+    reclaim_after: str | None
 
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
-    default = next((found for found in plan.priority_classes if found.spec.default), None)
+    default = next((found.spec for found in plan.priority_classes if found.spec.default), _WITHOUT_CLASS)
+    of_pool = minimum_run_time(plan, pool) if plan.scheduler.protects is Protects.EACH_POOL else None
     tree, key = plan.tree, (pool.name, unit.name)
     for tenant, quota in tree.holders(key):
         if all(cap == 0 for cap in quota.caps.values()):
@@ -155,18 +159,30 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
         holders = (tree.find_quota(above, key) for above in tree.path(tenant))
         has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
         classes = sorted(tenant.priority_classes, key=lambda found: (-found.spec.value, found.name))
+        run_times = _run_times(plan, tenant, of_pool)
         for found in classes or (None,):
-            # Pods without a class have the default one; without that, the value 0, as the API server gives it.
-            in_effect = found or default
-            yield _Actor(
-                party=Party(tenant.name, found.name if found else None),
-                tenant=tenant,
-                quota=quota,
-                value=in_effect.spec.value if in_effect else 0,
-                preemptible=in_effect is None or in_effect.spec.preemptible,
-                preempts=in_effect is None or in_effect.spec.preempts,
-                has_guarantee=has_guarantee,
+            party = Party(tenant.name, found.name if found else None)
+            yield _Actor(party, tenant, quota, found.spec if found else default, has_guarantee, *run_times)
+
+
+_WITHOUT_CLASS = PriorityClassSpec.model_construct(value=0)
+"""Pods without a class have the default one; without that, the value 0, as the API server gives it."""
+
+
+def _run_times(plan: Plan, tenant: Tenant, of_pool: str | None) -> tuple[str | None, str | None]:
+    match plan.scheduler.protects:
+        case Protects.NOBODY | Protects.EACH_POOL:
+            return of_pool, of_pool
+        case Protects.EACH_TENANT:
+            # A tenant's own time, or that of the nearest that it is part of; so it is in the shards that gpuplan writes
+            # (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`).
+            stated = [above.spec.protect for above in plan.tree.path(tenant)]
+            return (
+                next((protect.preempt for protect in stated if protect.preempt is not None), None),
+                next((protect.reclaim for protect in stated if protect.reclaim is not None), None),
             )
+        case unknown:
+            assert_never(unknown)
 
 
 def _parties(actors: Iterable[_Actor]) -> tuple[Party, ...]:
@@ -189,139 +205,67 @@ def _by_priority(
     scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: Condition
 ) -> Iterator[Eviction]:
     """A lower value goes for a higher one whose class preempts, and nothing in a PriorityClass protects it."""
+    evicting = [actor for actor in actors if evicts(scheduler, actor.tenant, actor.rank)]
     for value in _values(actors):
-        evictors = [actor for actor in actors if actor.value > value and evicts(scheduler, actor.tenant, actor)]
-        victims = [actor for actor in actors if actor.value == value]
+        evictors = [actor for actor in evicting if actor.rank.value > value]
+        victims = [actor for actor in actors if actor.rank.value == value]
         if evictors:
             yield Eviction(*place, Mechanism.PRIORITY, _parties(evictors), _parties(victims), (when,))
 
 
 def _values(actors: Iterable[_Actor]) -> list[int]:
     """The values of their classes, highest first."""
-    return sorted({actor.value for actor in actors}, reverse=True)
+    return sorted({actor.rank.value for actor in actors}, reverse=True)
 
 
 # --- By queues and shares ----------------------------------------------------------------------------------------
 
 
-_WHEN = {
-    Mechanism.RECLAIM: (Condition.VICTIM_OVER_GUARANTEE, Condition.EVICTOR_WITHIN_GUARANTEE),
-    Mechanism.FAIR_SHARE: (Condition.VICTIM_OVER_FAIR_SHARE, Condition.EVICTOR_WITHIN_FAIR_SHARE),
-}
-
-
-def _within(
-    place: tuple[str, str], tenants: Iterable[tuple[Sequence[_Actor], Sequence[_Actor], str | None]]
-) -> Iterator[Eviction]:
-    """The classes of each tenant, each below those of a higher value; tenants with the same classes together."""
-    found: dict[tuple[tuple[str | None, ...], tuple[str | None, ...], str | None], tuple[list[Party], list[Party]]] = {}
-    for evictors, victims, min_run_time in tenants:
-        for value in _values(victims):
-            above = [actor.party for actor in evictors if actor.value > value]
-            below = [actor.party for actor in victims if actor.value == value]
-            if above:
-                key = _classes(above), _classes(below), min_run_time
-                alike = found.setdefault(key, ([], []))
-                alike[0].extend(above)
-                alike[1].extend(below)
-    for (_, _, min_run_time), (above, below) in found.items():
-        when = (Condition.QUEUE_FULL,)
-        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), when, min_run_time)
-
-
-def _classes(parties: Iterable[Party]) -> tuple[str | None, ...]:
-    return tuple(party.priority_class for party in parties)
-
-
-def _by_tenant(actors: Iterable[_Actor]) -> list[list[_Actor]]:
-    found: dict[str, list[_Actor]] = {}
-    for actor in actors:
-        found.setdefault(actor.tenant.name, []).append(actor)
-    return list(found.values())
-
-
-def _across(
-    place: tuple[str, str],
-    evictors: Sequence[_Actor],
-    victims: Sequence[_Actor],
-    mechanism: Mechanism,
-    min_run_time: str | None,
-) -> Iterator[Eviction]:
-    """Tenants and other tenants; who finds nobody but itself on the other side is left out."""
-    evictors, victims = _facing(evictors, victims), _facing(victims, evictors)
-    if evictors and victims:
-        yield Eviction(*place, mechanism, _parties(evictors), _parties(victims), _WHEN[mechanism], min_run_time)
-
-
-def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> list[_Actor]:
-    """Those of the one side that find another tenant on the other."""
-    names = {actor.tenant.name for actor in others}
-    return [actor for actor in actors if len(names) > 1 or (names and actor.tenant.name not in names)]
-
-
-# --- How long pods run before they go ----------------------------------------------------------------------------
-
-
-class _Protection(NamedTuple):
-    """How long the work of each tenant runs before another pod may evict it: one of its own, or another tenant's."""
-
-    preempt: Mapping[str, str | None]
-    reclaim: Mapping[str, str | None]
-
-
-def _protection(plan: Plan, pool: Pool) -> _Protection:
-    match plan.scheduler.protects:
-        case Protects.NOBODY:
-            return _alike(plan, None)
-        case Protects.EACH_POOL:
-            return _alike(plan, minimum_run_time(plan, pool))
-        case Protects.EACH_TENANT:
-            # A tenant's own time, or that of the nearest that it is part of; so it is in the shards that gpuplan writes
-            # (`resolveReclaimMinRuntimeQueue` in `resolver.go`, by `reclaimResolveMethod: queue`).
-            paths = {tenant.name: plan.tree.path(tenant) for tenant in plan.tenants}
-            return _Protection(
-                {name: _first(tenant.spec.protect.preempt for tenant in path) for name, path in paths.items()},
-                {name: _first(tenant.spec.protect.reclaim for tenant in path) for name, path in paths.items()},
-            )
-        case unknown:
-            assert_never(unknown)
-
-
-def _alike(plan: Plan, min_run_time: str | None) -> _Protection:
-    same = dict.fromkeys([tenant.name for tenant in plan.tenants], min_run_time)
-    return _Protection(same, same)
-
-
-def _first(stated: Iterable[str | None]) -> str | None:
-    return next((value for value in stated if value is not None), None)
-
-
-def _by_queues(
-    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], protection: _Protection
-) -> Iterator[Eviction]:
-    """Within a tenant by priority, across tenants by what is borrowed, without regard to priority.
+def _within(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+    """The classes of each tenant, each below those of a higher value; tenants with the same classes together.
 
     Kueue's policies are those that gpuplan writes into every ClusterQueue, with fair sharing; the pods' own classes
-    preempt nobody there. Where only what is preemptible goes, other work stays within the guarantee, and gets from
-    others only what makes that up.
+    preempt nobody there.
     """
-    yield from _within(
-        place,
-        [
-            (
-                [actor for actor in own if evicts(scheduler, actor.tenant, actor)],
-                [actor for actor in own if may_be_evicted(scheduler, actor)],
-                protection.preempt[own[0].tenant.name],
-            )
-            for own in _by_tenant(actors)
-        ],
-    )
-    borrowers = [actor for actor in actors if may_be_evicted(scheduler, actor) and actor.quota.may_borrow]
+    found: dict[object, tuple[list[Party], list[Party], str | None]] = {}
+    for _, of_tenant in groupby(actors, key=lambda actor: actor.tenant.name):
+        own = list(of_tenant)
+        evictors = [actor for actor in own if evicts(scheduler, actor.tenant, actor.rank)]
+        victims = [actor for actor in own if may_be_evicted(scheduler, actor.rank)]
+        for value in _values(victims):
+            above = [actor.party for actor in evictors if actor.rank.value > value]
+            below = [actor.party for actor in victims if actor.rank.value == value]
+            if above:
+                time = own[0].preempt_after
+                classes = tuple(party.priority_class for party in above), tuple(party.priority_class for party in below)
+                alike = found.setdefault((classes, time), ([], [], time))
+                alike[0].extend(above)
+                alike[1].extend(below)
+    for above, below, time in found.values():
+        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), (Condition.QUEUE_FULL,), time)
+
+
+def _across(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+    """Tenants and other tenants by what is borrowed, without regard to priority.
+
+    Where only what is preemptible goes, other work stays within the guarantee, and gets from others only what makes
+    that up. Who finds nobody but itself on the other side is left out.
+    """
+    borrowers = [actor for actor in actors if may_be_evicted(scheduler, actor.rank) and actor.quota.may_borrow]
     sharing = [actor for actor in borrowers if actor.tenant.surplus_weight > 0 or scheduler.leaves_preemption_to_queues]
     guaranteed = [actor for actor in actors if actor.has_guarantee]
-    for evictors, mechanism in ((guaranteed, Mechanism.RECLAIM), (sharing, Mechanism.FAIR_SHARE)):
-        by_time: dict[str | None, list[_Actor]] = {}
-        for victim in borrowers:
-            by_time.setdefault(protection.reclaim[victim.tenant.name], []).append(victim)
-        for min_run_time, victims in by_time.items():
-            yield from _across(place, evictors, victims, mechanism, min_run_time)
+    for mechanism, those, when in (
+        (Mechanism.RECLAIM, guaranteed, (Condition.VICTIM_OVER_GUARANTEE, Condition.EVICTOR_WITHIN_GUARANTEE)),
+        (Mechanism.FAIR_SHARE, sharing, (Condition.VICTIM_OVER_FAIR_SHARE, Condition.EVICTOR_WITHIN_FAIR_SHARE)),
+    ):
+        for time in dict.fromkeys(actor.reclaim_after for actor in borrowers):
+            protected = [actor for actor in borrowers if actor.reclaim_after == time]
+            evictors, victims = _facing(those, protected), _facing(protected, those)
+            if evictors and victims:
+                yield Eviction(*place, mechanism, evictors, victims, when, time)
+
+
+def _facing(actors: Sequence[_Actor], others: Sequence[_Actor]) -> tuple[Party, ...]:
+    """Those of the one side that find another tenant on the other."""
+    names = {actor.tenant.name for actor in others}
+    return _parties(actor for actor in actors if len(names) > 1 or (names and actor.tenant.name not in names))

@@ -12,10 +12,10 @@ from decimal import Decimal
 from fractions import Fraction as Ratio
 from functools import partial
 from math import ceil
-from typing import NamedTuple
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
 from gpuplan.planning.tree import Tree
+from gpuplan.values import NamedTuple
 
 
 class Grant(NamedTuple):
@@ -87,23 +87,15 @@ def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> G
     return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
 
 
-def _in_pool(quotas: Iterable[Quota], pool: Pool) -> list[Quota]:
-    return [quota for quota in quotas if quota.pool.name == pool.name]
-
-
 def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
     weight = quota.unit.gpu_weight
     return Grant(Ratio(guaranteed) * weight, None if limit is None else Ratio(limit) * weight)
 
 
-def _sum(grants: Iterable[Grant]) -> Grant:
-    deserved, limit = Ratio(0), Ratio(0)
-    is_bounded = True
-    for grant in grants:
-        deserved += grant.deserved
-        limit += grant.limit or 0
-        is_bounded = is_bounded and grant.limit is not None
-    return Grant(deserved, limit if is_bounded else None)
+def _sum(grants: Sequence[Grant]) -> Grant:
+    limits = [grant.limit for grant in grants if grant.limit is not None]
+    deserved = sum((grant.deserved for grant in grants), Ratio(0))
+    return Grant(deserved, sum(limits, Ratio(0)) if len(limits) == len(grants) else None)
 
 
 def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:
@@ -116,8 +108,7 @@ def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amo
     if len(namespaces) == 1 or not total:
         return amount if len(namespaces) == 1 else 0
     if quota.unit.asked_as is None:  # fractions, which are divided to the hundredth of a GPU
-        hundredths = portion_of(int(Ratio(amount) * 100), weights, total)
-        return _hundredths(hundredths[namespace])
+        return Decimal(portion_of(int(Ratio(amount) * 100), weights, total)[namespace]) / 100
     return portion_of(int(amount), weights, total)[namespace]
 
 
@@ -129,10 +120,6 @@ def portion_of(amount: int, weights: Mapping[str, Ratio], total: Ratio) -> Mappi
     for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:rest]:
         parts[name] += 1
     return parts
-
-
-def _hundredths(number: int) -> Amount:
-    return Decimal(number) / 100
 
 
 # --- Order and time ----------------------------------------------------------------------------------------------
@@ -163,7 +150,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
     asked = [
         duration
         for tenant in plan.tenants
-        if _in_pool(tenant.quotas, pool)
+        if any(quota.pool.name == pool.name for quota in tenant.quotas)
         for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)
         if duration is not None
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 
 if TYPE_CHECKING:
     from gpuplan.planning.plan import Amount, Quota, Tenant, UnitKey

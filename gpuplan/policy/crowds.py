@@ -41,16 +41,6 @@ def describe_crowd(at: Origin, unknown: list[str]) -> Diagnostic:
     )
 
 
-def without(data: Any, crowded: Mapping[Path, list[str]], here: Path = ()) -> Any:  # noqa: ANN401 - plain YAML data
-    """The data without those fields."""
-    if isinstance(data, dict):
-        unknown = frozenset(crowded.get(here, ()))
-        return {key: without(part, crowded, (*here, key)) for key, part in data.items() if key not in unknown}
-    if isinstance(data, list):
-        return [without(part, crowded, (*here, index)) for index, part in enumerate(data)]
-    return data
-
-
 def _large_mappings(data: object, here: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     if isinstance(data, dict):
         if len(data) > MOST:

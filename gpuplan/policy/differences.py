@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from gpuplan.diagnostics import Path
 from gpuplan.policy.marks import Keyed, find_mark, words_of
+from gpuplan.values import NamedTuple
 
 
 class FieldChange(NamedTuple):

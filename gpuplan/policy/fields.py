@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
 from gpuplan.policy.documentation import document
-from gpuplan.policy.marks import Judged, marks_of
+from gpuplan.policy.marks import Judged, marks_of, models_in, types_in
 from gpuplan.policy.models import KINDS, Model
 from gpuplan.policy.names import Naming, Reference, Titled
 from gpuplan.policy.texts import GENERAL, Form, form_of
@@ -64,7 +64,7 @@ def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     fields = [*fields_along(model, path)]
     if len(fields) < sum(isinstance(part, str) for part in path):
         return None
-    return _model_in(fields[-1].annotation) if fields else model
+    return next(models_in(fields[-1].annotation), None) if fields else model
 
 
 def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
@@ -77,7 +77,7 @@ def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
             if field is None:
                 return
             yield field
-            here = _model_in(field.annotation)
+            here = next(models_in(field.annotation), None)
 
 
 def _find_kind(name: str) -> type[Model] | None:
@@ -106,7 +106,7 @@ def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
 
 
 def _document_field(field: FieldInfo, path: str) -> FieldDoc:
-    nested = _model_in(field.annotation)
+    nested = next(models_in(field.annotation), None)
     return FieldDoc(
         path=path,
         type=_type_text(field.annotation),
@@ -129,27 +129,9 @@ def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
 
 
-def _members(annotation: object) -> tuple[object, ...]:
-    """The parts of a type, looked through unions, `Annotated`, lists and mapping values."""
-    origin = typing.get_origin(annotation)
-    arguments = typing.get_args(annotation)
-    if origin is typing.Annotated:
-        return _members(arguments[0])
-    if origin in (typing.Union, types.UnionType):
-        return tuple(member for argument in arguments for member in _members(argument))
-    if origin is list:
-        return _members(arguments[0])
-    return (annotation,)
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    found = (member for member in _members(annotation) if isinstance(member, type) and issubclass(member, BaseModel))
-    return next(found, None)
-
-
 def _values_in(annotation: object) -> tuple[str, ...]:
     values: list[str] = []
-    for member in _members(annotation):
+    for member in types_in(annotation):
         if isinstance(member, type) and issubclass(member, Enum):
             values += [str(item.value) for item in member]
         elif typing.get_origin(member) is typing.Literal:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
+
+from pydantic import BaseModel
 
 from gpuplan.values import Value
 
@@ -65,17 +67,21 @@ def find_mark(field: FieldInfo, kind: type[T]) -> T | None:
 
 def marks_of(field: FieldInfo) -> Iterator[object]:
     """All that is said of a field beside its type: its own first, then what is said of what it may hold."""
-    for mark in (*field.metadata, *_inner(field.annotation)):
+    inner = (mark for part in types_in(field.annotation) for mark in getattr(part, "__metadata__", ()))
+    for mark in (*field.metadata, *inner):
         yield mark
         yield from getattr(mark, "metadata", ())  # a nested `Field` has its own
 
 
-def _inner(annotation: object) -> Iterator[object]:
-    """The metadata inside of a type: of a union's members, of a list's items."""
-    if get_origin(annotation) is Annotated:
-        yield from getattr(annotation, "__metadata__", ())
+def types_in(annotation: object) -> Iterator[object]:
+    """A type and all that it is made of: a union's members, a list's items."""
+    yield annotation
     for part in get_args(annotation):
-        yield from _inner(part)
+        yield from types_in(part)
+
+
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    return (part for part in types_in(annotation) if isinstance(part, type) and issubclass(part, BaseModel))
 
 
 def words_of(name: str, field: FieldInfo) -> str:

@@ -100,14 +100,14 @@ def _parse_whole(document: Document) -> Parsed:
 
 
 def _parse_wrong(document: Document, model: type[Policy], error: ValidationError) -> Parsed:
-    from gpuplan.policy.crowds import crowds, describe_crowd, without
+    from gpuplan.policy.crowds import crowds, describe_crowd
     from gpuplan.policy.problems import describe, problems_by_place
 
     crowded = crowds(model, document.data)
     found = tuple(describe_crowd(Origin(document, place), unknown) for place, unknown in crowded.items())
     data = document.data
     if crowded:
-        data = without(data, crowded)
+        data = _pruned(data, (), frozenset((*place, name) for place, names in crowded.items() for name in names))
         try:
             return Parsed(document, model.model_validate(data), found)
         except ValidationError as other:

@@ -257,15 +257,12 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
         case "exactly_one":
             return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
-            return UNKNOWN_API_VERSION.report(_unknown_api_version(at, error["input"]))
+            message = f"unknown apiVersion `{error['input']}`"
+            return UNKNOWN_API_VERSION.report(Finding(at, message, help=f"write `apiVersion: {API_VERSION}`"))
         case kind if kind in _EXPECTED_TYPES:
             return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
             return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
-
-
-def _unknown_api_version(at: Origin, value: object) -> Finding:
-    return Finding(at, f"unknown apiVersion `{value}`", help=f"write `apiVersion: {API_VERSION}`")
 
 
 def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding:
@@ -289,11 +286,8 @@ def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding
 
 def _called_elsewhere(name: str, parent: type[BaseModel]) -> str | None:
     """The field that has this name in the files of the GPU Operator or of Kubernetes."""
-    for field in parent.model_fields.values():
-        called = find_mark(field, AlsoCalled)
-        if called and name in called.names:
-            return field.alias
-    return None
+    marked = ((field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values())
+    return next((alias for alias, mark in marked if mark and name in mark.names), None)
 
 
 def _with_colon(text: str, fields: Iterable[str]) -> str | None:
@@ -310,9 +304,8 @@ _REMEDIES: Mapping[Path, str] = {
 
 
 def _missing_field(at: Origin) -> Finding:
-    name = at.path[-1]
-    where = f"`{Origin(at.source, at.path[:-1])}`" if len(at.path) > 1 else "the document"
-    parent = Origin(at.source, at.path[:-1])
+    name, parent = at.path[-1], Origin(at.source, at.path[:-1])
+    where = f"`{parent}`" if parent.path else "the document"
     return Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
 
 
@@ -322,7 +315,8 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
         return _none_given(at, model, context, _get(document.data, place))
     both = " and ".join(f"`{name}`" for name in given)
     message = f"{context['what']} is given {len(given)} times: {both}"
-    notes = (f"exactly one of {_listed(context['fields'])} may stand here", *_mps_note(given))
+    mps = ["MPS does not work on MIG devices; `timeSlicing` inside of `mig` does"] if {"mps", "mig"} <= {*given} else []
+    notes = (f"exactly one of {_listed(context['fields'])} may stand here", *mps)
     kept = [name for name in given if (at / name).key.locate().file is document.file]
     added = [name for name in given if name not in kept]
     if not kept or not added:
@@ -335,12 +329,6 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
         related=(Label((at / kept[0]).key, "what the base says"),),
         notes=notes,
         help=f"add `{kept[0]}: null` here to remove what the base says",
-    )
-
-
-def _mps_note(given: list[str]) -> tuple[str, ...]:
-    return (
-        ("MPS does not work on MIG devices; `timeSlicing` inside of `mig` does",) if {"mps", "mig"} <= {*given} else ()
     )
 
 
@@ -472,28 +460,26 @@ def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"[0-9]+", text))
 
 
+_BOUNDS = {
+    "greater_than_equal": ("of at least", "ge"),
+    "less_than_equal": ("of at most", "le"),
+    "greater_than": ("above", "gt"),
+    "less_than": ("below", "lt"),
+}
+_LIMITS = {
+    "string_too_short": "some text",
+    "finite_number": "a finite number",
+    "int_parsing_size": "a smaller number",
+}
+
+
 def _limit(kind: str, context: Mapping[str, Any]) -> str:
-    match kind:
-        case "greater_than_equal":
-            return f"a number of at least {_plain(context['ge'])}"
-        case "less_than_equal":
-            return f"a number of at most {_plain(context['le'])}"
-        case "greater_than":
-            return f"a number above {_plain(context['gt'])}"
-        case "less_than":
-            return f"a number below {_plain(context['lt'])}"
-        case "string_pattern_mismatch":
-            return form_of(context["pattern"]).words
-        case kind if kind == NOT_A_REFERENCE:
-            return str(context["words"])
-        case "string_too_short":
-            return "some text"
-        case "finite_number":
-            return "a finite number"
-        case "int_parsing_size":
-            return "a smaller number"
-        case _:
-            return "another value"
+    if kind in _BOUNDS:
+        words, bound = _BOUNDS[kind]
+        return f"a number {words} {_plain(context[bound])}"
+    if kind == "string_pattern_mismatch":
+        return form_of(context["pattern"]).words
+    return str(context["words"]) if kind == NOT_A_REFERENCE else _LIMITS.get(kind, "another value")
 
 
 def _plain(number: float) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, get_args
+from typing import get_args
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from gpuplan.diagnostics import Path
-from gpuplan.policy.marks import find_mark
+from gpuplan.policy.marks import find_mark, models_in
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.names import Naming, Titled
+from gpuplan.values import NamedTuple
 
 
 class Name(NamedTuple):
@@ -65,13 +66,6 @@ def _fields_with_names(model: type[BaseModel]) -> tuple[_Field, ...]:
     found = []
     for name, field in model.model_fields.items():
         naming = find_mark(field, Naming)
-        if naming or any(map(_fields_with_names, _models_in(field.annotation))):
+        if naming or any(map(_fields_with_names, models_in(field.annotation))):
             found.append(_Field(name, field.alias or to_camel(name), naming, type(None) in get_args(field.annotation)))
     return tuple(found)
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type as it was written
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)

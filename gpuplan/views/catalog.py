@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any, Final
 
-from gpuplan.catalog import Gpu, Profile
-from gpuplan.planning.placement import Placed, maximal_layouts, place
+from gpuplan.catalog import Gpu
+from gpuplan.planning.placement import Instance, Placed, maximal_layouts, place
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.slices import strip
-from gpuplan.views.text import indent, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, section, table
 from gpuplan.wording import count, listing
 
 UNKNOWN = "?"
@@ -46,9 +45,8 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
         parts.append(f"MIG: its layouts cannot be judged: {gpu.incomplete_reason}\n")
     else:
         parts += [_profiles_part(gpu, theme), _layouts_part(gpu, theme)]
-    parts += [_remarks_part("Notes", gpu.notes, theme)]
-    parts += [_remarks_part("Inferred, not read", derived_facts(gpu), theme)]
-    parts += [_remarks_part("Not certain", gpu.uncertain, theme)]
+    remarks = {"Notes": gpu.notes, "Inferred, not read": derived_facts(gpu), "Not certain": gpu.uncertain}
+    parts += [section(head, "".join(f"- {text}\n" for text in found), theme) for head, found in remarks.items()]
     return "\n".join(part for part in parts if part)
 
 
@@ -108,20 +106,14 @@ def spell(layout: Mapping[str, int]) -> str:
 def _profiles_part(gpu: Gpu, theme: Theme) -> str:
     heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
     rows = table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=(1, 2, 3, 4, 5, 6))
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(rows)}"
+    return section(heading, rows, theme)
 
 
 def _layouts_part(gpu: Gpu, theme: Theme) -> str:
     rows = layout_rows(gpu)
     heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
     legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    drawn = table(("SLICES", "INSTANCES"), rows)
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(legend + drawn)}"
-
-
-def _remarks_part(heading: str, remarks: Sequence[str], theme: Theme) -> str:
-    lines = "".join(f"  - {remark}\n" for remark in remarks)
-    return f"{theme.paint(heading, Style.STRONG)}\n{lines}" if lines else ""
+    return section(heading, legend + table(("SLICES", "INSTANCES"), rows), theme)
 
 
 def _drawing(gpu: Gpu, layout: Mapping[str, int]) -> str:
@@ -154,16 +146,42 @@ def _mig(gpu: Gpu) -> dict[str, Any]:
         "complete": gpu.is_complete,
         "compute_slices": gpu.compute_slices,
         "memory_slices": gpu.memory_slices,
-        "profiles": [_profile(profile) for profile in gpu.profiles],
+        "profiles": [{name: getattr(profile, name) for name in _OF_PROFILES} for profile in gpu.profiles],
     }
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
-    return {
-        "name": profile.name,
-        "compute_slices": profile.compute_slices,
-        "memory_slices": profile.memory_slices,
-        "memory_gib": profile.memory_gib,
-        "max_instances": profile.max_instances,
-        "starts": list(profile.starts),
-    }
+_OF_PROFILES: Final = ("name", "compute_slices", "memory_slices", "memory_gib", "max_instances", "starts")
+
+
+# --- Slices ------------------------------------------------------------------------------------------------------
+
+_NARROWEST = 3
+
+
+def boxes(gpu: Gpu, instances: Iterable[Instance]) -> str:
+    """One box for each instance, as wide as the slices it takes: ``|3g.40gb        |2g.20gb|2g.20gb|``.
+
+    A slice that nothing takes is a box with a dot in it.
+    """
+    placed = tuple(instances)
+    width = max((ceil((len(item.profile.name) + 1) / item.placement.size) for item in placed), default=0)
+    width = max(width, _NARROWEST)
+    drawn = (f"|{name:<{size * width - 1}}" for name, size in _segments(gpu, placed, free="."))
+    return f"{''.join(drawn)}|"
+
+
+def strip(gpu: Gpu, instances: Iterable[Instance]) -> str:
+    """One character for each slice: the compute slices of the instance that takes it, as in ``|3333|22|22|``."""
+    placed = tuple(instances)
+    drawn = (f"|{name.partition('g')[0][-1] * size}" for name, size in _segments(gpu, placed, free="."))
+    return f"{''.join(drawn)}|"
+
+
+def _segments(gpu: Gpu, instances: tuple[Instance, ...], free: str) -> Iterator[tuple[str, int]]:
+    """What stands on the axis, from slice 0 on: names with their sizes, and free slices one by one."""
+    position = 0
+    for instance in sorted(instances, key=lambda item: item.placement.start):
+        yield from ((free, 1) for _ in range(position, instance.placement.start))
+        yield instance.profile.name, instance.placement.size
+        position = instance.placement.end
+    yield from ((free, 1) for _ in range(position, gpu.memory_slices))

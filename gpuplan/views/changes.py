@@ -8,12 +8,11 @@ from shlex import quote
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gpuplan.views.text import printable
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, printable
 from gpuplan.wording import count
 
 if TYPE_CHECKING:
-    from gpuplan.outtree import ChangeSet
+    from gpuplan.outtree.comparing import ChangeSet
     from gpuplan.pipeline.revisions import Unadded
 
 _UNBROKEN = "`kubectl get crds -o yaml > DIR/crds.yaml`".replace(" ", "\xa0")

@@ -1,35 +1,248 @@
-"""What the step from one platform to another disturbs, for people or for programs."""
+"""What the step from one platform to another disturbs, for a terminal, a merge request or programs.
+
+What is said of a change is the same for all readers; names are marked with backticks.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from gpuplan.changes.model import ObjectChange
+from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
+from gpuplan.changes.pods import Holder
+from gpuplan.delivery import TOOLS
+from gpuplan.delivery.appliers import Applier
+from gpuplan.diagnostics import Diagnostic
 from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Subject
-from gpuplan.pipeline.comparing import Diff, Impact
-from gpuplan.views.diff_words import MOST_LINES, Fact, facts, notes, place, seen_from, verdict
+from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
+from gpuplan.pipeline.git import SHORT
+from gpuplan.pipeline.loading import OVERLAYS
+from gpuplan.pipeline.output import Staleness
+from gpuplan.policy.models import Approval, Window
+from gpuplan.values import NamedTuple
 from gpuplan.views.full import frame
-from gpuplan.views.rules import marked_up
-from gpuplan.views.text import indent, printable
-from gpuplan.views.theme import Style, Theme
-from gpuplan.wording import count
+from gpuplan.views.json_findings import diagnostic_as_data, json_text
+from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
+from gpuplan.views.plan import amount
+from gpuplan.views.plan_json import Published, as_data
+from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
+from gpuplan.wording import count, joined, listing
+
+MOST_PODS: Final = 10
+"""How many pods are named for one change; JSON has all of them."""
+MOST_LINES: Final = 10
+"""How many grants, and how many objects, are named."""
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
     """The difference as ``table``, ``markdown`` or ``json``."""
     match format_:
         case "json":
-            from gpuplan.views.diff_json import diff_json
-
-            return diff_json(diff, theme)
+            return json_text(diff_as_data(diff, theme))
         case "markdown":
-            from gpuplan.views.diff_markdown import diff_markdown
-
             return diff_markdown(diff, theme)
         case _:
             return diff_page(diff, theme)
+
+
+# --- What is said ------------------------------------------------------------------------------------------------
+
+
+class Fact(NamedTuple):
+    """Something that is known of a change, in one or more lines."""
+
+    about: str
+    lines: tuple[str, ...]
+
+
+def verdict(diff: Diff) -> str:
+    """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
+    changes = len(diff.impacts) + len(diff.objects)
+    if not changes:
+        known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
+        return f"{ChangeClass.NONE}: {known}"
+    parts = [f"{count(changes, 'change')} in {count(len(diff.clusters), 'cluster')}"]
+    if diff.nodes:
+        parts.append(f"{count(diff.nodes, 'node')} touched")
+    if diff.knows_pods or diff.pods:
+        parts.append(f"{pods_of(diff)} disturbed")
+    return f"{diff.worst}: {', '.join(parts)}"
+
+
+def pods_of(diff: Diff) -> str:
+    """``up to 24 pods``, or how many it is where pods are known."""
+    return f"{'' if diff.knows_pods else 'up to '}{count(diff.pods, 'pod')}"
+
+
+def notes(diff: Diff) -> Iterator[str]:
+    """What a reader has to know of how it was compared."""
+    yield f"from {side_name(diff.earlier.side)} to {side_name(diff.later.side)}"
+    if diff.earlier.side.kind is SideKind.OUTPUT:
+        yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
+    elif not diff.earlier.clusters:
+        yield f"all of it is new: {_lacking(diff.earlier.side)}"
+    if not diff.later.clusters:
+        yield f"all of it goes: {_lacking(diff.later.side)}"
+    yield from filter(None, map(_staleness, (diff.earlier, diff.later)))
+    if diff.skipped:
+        yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
+    elif _has_errors(diff):
+        yield "what has errors is left out"
+
+
+def _has_errors(diff: Diff) -> bool:
+    """Whether a side has errors: what they are in is not compared."""
+    return bool(diff.earlier.errors or diff.later.errors)
+
+
+def _staleness(platform: Platform) -> str:
+    """What is applied is what was built, and that may be something else."""
+    found = platform.staleness
+    if not found:
+        return ""
+    where = f"`out/` in {side_name(platform.side)}"
+    if found.trouble:
+        return f"{where} cannot be compared with its policies: {found.trouble}"
+    numbers = [f"{count(found.differing, 'file')} differ{'s' * (found.differing == 1)}"] if found.differing else []
+    numbers += (
+        [f"{count(found.missing, 'file')} {'is' if found.missing == 1 else 'are'} missing"] if found.missing else []
+    )
+    remedy = "; run `gpuplan build`, then `git add out`" if platform.side.kind is SideKind.WORK_TREE else ""
+    return f"{where} is not what its policies make: {joined(numbers)}{remedy}"
+
+
+def _lacking(side: Side) -> str:
+    folder = side.revision.folder if side.revision else ""
+    return f"{side_name(side)} has none of these clusters below `{folder}{OVERLAYS}/`"
+
+
+def side_name(side: Side) -> str:
+    """``HEAD` (0123456789ab)``, `./old`, or the working tree."""
+    if side.revision is None:
+        return side.name if side.kind is SideKind.WORK_TREE else f"`{side.name}`"
+    is_commit = side.revision.commit.startswith(side.name)
+    return f"`{side.name}`" if is_commit else f"`{side.name}` ({side.revision.commit[:SHORT]})"
+
+
+def seen_from(side: Side, theme: Theme) -> Theme:
+    """The theme by which a side's files can be opened; of a revision as git names them: ``HEAD:policies/pool.yaml``."""
+    if side.revision is not None:
+        return replace(theme, root=f"{side.name}:{side.revision.folder}")
+    return theme if side.kind is SideKind.WORK_TREE else replace(theme, root=f"{side.name.rstrip('/')}/")
+
+
+def place(impact: Impact, diff: Diff, theme: Theme) -> str:
+    """Where the change was written."""
+    side = diff.earlier.side if impact.is_earlier else diff.later.side
+    return seen_from(side, theme).place(impact.change.at.locate())
+
+
+def facts(impact: Impact) -> tuple[Fact, ...]:
+    """What is known of a change beside what it is, most urgent first."""
+    change = impact.change
+    found = (
+        Fact("effect", (change.effect,)),
+        Fact("nodes", tuple(_node_lines(impact))),
+        Fact("pods", tuple(_pod_lines(impact))),
+        Fact("units", tuple(map(_capacity, change.capacity))),
+        Fact("tenants", _shortened([_grant(grant) for grant in change.grants])),
+        Fact("applied", tuple(_applied(impact))),
+        Fact("undo", (change.undo,)),
+    )
+    return tuple(fact for fact in found if any(fact.lines))
+
+
+def nodes_text(nodes: NodeImpact) -> str:
+    """``2, matching `gpu-[0-9]+```, or by their names."""
+    if nodes.names and len(nodes.names) >= nodes.count:
+        return f"{nodes.count}: {listing(nodes.names)}"
+    if nodes.names:
+        return f"{nodes.count}, among them {listing(nodes.names)}"
+    return f"{nodes.count}, matching `{nodes.pattern}`" if nodes.pattern else str(nodes.count)
+
+
+def _node_lines(impact: Impact) -> Iterator[str]:
+    change = impact.change
+    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
+    if change.nodes is not None:
+        yield "; ".join((nodes_text(change.nodes), *needs))
+    elif needs:
+        yield "; ".join(needs)
+
+
+def _pod_lines(impact: Impact) -> Iterator[str]:
+    if impact.holders is None:
+        if impact.change.pods:
+            yield f"up to {impact.change.pods}"
+        return
+    if impact.change.pods or impact.holders:
+        yield str(len(impact.holders)) if impact.holders else "none holds what goes"
+    yield from _shortened([_holder(holder) for holder in impact.holders], MOST_PODS)
+
+
+def _holder(holder: Holder) -> str:
+    units = joined([f"{number} `{unit}`" for unit, number in holder.units.items()])
+    tenant = f" of tenant `{holder.tenant}`" if holder.tenant else ""
+    return f"`{holder.namespace}/{holder.name}`{tenant} on `{holder.node}` holds {units}"
+
+
+def _capacity(change: CapacityChange) -> str:
+    return f"`{change.unit}` of `{change.pool}`: {change.before} to {change.after}"
+
+
+def _grant(change: GrantChange) -> str:
+    parts = [
+        f"{what} {amount(before)} to {amount(after)}"
+        for what, before, after in (
+            ("guaranteed", change.guaranteed_before, change.guaranteed_after),
+            ("limit", change.limit_before, change.limit_after),
+        )
+        if before != after
+    ]
+    return f"`{change.tenant}`, `{change.unit}` of `{change.pool}`: {', '.join(parts)}"
+
+
+def _applied(impact: Impact) -> Iterator[str]:
+    """What applies it: those that are started alike in one line."""
+    groups: dict[tuple[object, ...], list[Applier]] = {}
+    for applier in impact.appliers:
+        groups.setdefault((applier.kind, applier.approval, applier.windows), []).append(applier)
+    for group in groups.values():
+        first, names = group[0], [applier.name for applier in group]
+        is_one = len(names) == 1 and not first.name.endswith("*")
+        by_themselves = "by itself" if is_one else "by themselves"
+        how = f"a person starts {'it' if is_one else 'them'}" if first.approval is Approval.MANUAL else by_themselves
+        yield f"{first.kind}{'' if is_one else 's'} {listing(names)}: {how}{_within(first)}"
+    synced = {applier.folder for applier in impact.appliers}
+    others = [folder for folder in impact.change.folders if folder not in synced]
+    if tools := tuple(f"{folder}/" for folder in others if folder in TOOLS):
+        yield f"whatever applies {listing(tools)}"
+    if unsynced := tuple(f"{folder}/" for folder in others if folder not in TOOLS):
+        yield f"nothing syncs {listing(unsynced)}: by hand"
+
+
+def _within(applier: Applier) -> str:
+    when = joined([window_text(window) for window in applier.windows], "or")
+    if not when:
+        return ""
+    return f", within {when}" if applier.keeps_windows else f"; Flux does not keep the window {when}"
+
+
+def window_text(window: Window) -> str:
+    """```0 2 * * 6` for 4h, UTC``."""
+    return f"`{window.schedule}` for {window.duration}, {window.time_zone}"
+
+
+def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> tuple[str, ...]:
+    if len(lines) <= most:
+        return tuple(lines)
+    return (*lines[: most - 1], f"{len(lines) - most + 1} more")
+
+
+# --- For a terminal -------------------------------------------------------------------------------------------------
 
 
 def diff_page(diff: Diff, theme: Theme) -> str:
@@ -54,7 +267,7 @@ def class_style(change_class: ChangeClass) -> Style:
 def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     parts = list(_impacts(diff.of(name), diff, theme))
     parts += _objects([item for item in diff.objects if item.cluster == name], theme)
-    return f"{theme.paint(printable(f'Cluster {name}'), Style.STRONG)}\n{indent(''.join(parts))}"
+    return section(f"Cluster {name}", "".join(parts), theme)
 
 
 def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[str]:
@@ -64,7 +277,7 @@ def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[st
         known = told[impact.change.subject]
         found = [fact for fact in facts(impact) if fact not in known]
         known.update(found)
-        yield _heading(impact, diff, theme) + indent("".join(_fact(fact, theme) for fact in found), "    ")
+        yield _heading(impact, diff, theme) + indent("".join(_fact_lines(fact, theme) for fact in found), "    ")
 
 
 def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
@@ -74,7 +287,7 @@ def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
     return f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n"
 
 
-def _fact(fact: Fact, theme: Theme) -> str:
+def _fact_lines(fact: Fact, theme: Theme) -> str:
     """The label stands before the first line only."""
     labels = (fact.about, *("" for _ in fact.lines[1:]))
     lines = zip(labels, fact.lines, strict=True)
@@ -91,3 +304,204 @@ def _objects(objects: Sequence[ObjectChange], theme: Theme) -> Iterator[str]:
 
 def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
+
+
+# --- For a merge request --------------------------------------------------------------------------------------------
+
+LIMIT: Final = 60_000
+"""Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""
+
+_FINDINGS_RESERVE: Final = 15_000
+_DETAILS_RESERVE: Final = 15_000
+
+
+def diff_markdown(diff: Diff, theme: Theme) -> str:
+    """The verdict, a table of the changes with the worst of each cluster first, and each change folded up.
+
+    What a policy says cannot become markup, a link or a mention.
+    """
+    rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
+    shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
+    findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
+    errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *findings, *errors))
+    room = LIMIT - len(start.encode(errors="replace"))
+    return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
+
+
+def _head(diff: Diff) -> Iterator[str]:
+    change_class, _, rest = verdict(diff).partition(": ")
+    yield f"## gpuplan: {change_class}\n\n{prose(rest)}\n"
+    yield from (f"\n{prose(note)}\n" for note in notes(diff))
+
+
+def _table(rows: list[str], total: int) -> Iterator[str]:
+    if rows:
+        yield "\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n"
+        yield from rows
+    if len(rows) < total:
+        yield f"\n{total - len(rows)} of {count(total, 'change')} are not shown; `gpuplan diff` prints them all.\n"
+
+
+def _row(impact: Impact) -> str:
+    change = impact.change
+    cells = (
+        f"**{change.change_class}**",
+        code(change.cluster),
+        f"{escape(change.subject.kind)} {code(change.subject.name)}: {prose(change.what)}",
+        str(change.nodes.count) if change.nodes else "",
+        _pods_cell(impact),
+        "yes" if change.needs_drain else "",
+        "maybe" if change.needs_reboot else "",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _pods_cell(impact: Impact) -> str:
+    if impact.holders is not None:
+        return str(len(impact.holders)) if impact.holders else ""
+    return f"up to {impact.change.pods}" if impact.change.pods else ""
+
+
+def _object_row(item: ObjectChange) -> str:
+    what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
+    return f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n"
+
+
+def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
+    change = impact.change
+    title = (
+        f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
+    )
+    where = f"- {code(place(impact, diff, theme))}"
+    lines = "\n".join((where, *(_item(fact.about, fact.lines) for fact in facts(impact))))
+    return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
+
+
+def _item(about: str, lines: tuple[str, ...]) -> str:
+    if len(lines) == 1:
+        return f"- **{about}**: {prose(lines[0])}"
+    return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
+
+
+def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
+    if platform.errors:
+        yield f"\n### {count(len(platform.errors), 'error')} in {code(platform.side.name)}\n"
+        yield from _findings_table(platform.errors, seen_from(platform.side, theme))
+
+
+def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
+    rows = list(fitting((finding_row(item, theme) for item in found), _FINDINGS_RESERVE // 3))
+    yield from findings_table(rows, len(found))
+
+
+# --- For programs ---------------------------------------------------------------------------------------------------
+
+FORMAT_VERSION: Final = "1.1"
+"""A minor step only adds keys; lists are never null or absent."""
+
+
+def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
+    """Everything that is known, with clusters by name and changes worst first."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "class": diff.worst.value,
+        "earlier": _side(diff.earlier, theme),
+        "later": _side(diff.later, theme),
+        "summary": {
+            "changes": len(diff.impacts) + len(diff.objects),
+            "nodes": diff.nodes,
+            "pods": diff.pods,
+            "pods_are_exact": diff.knows_pods,
+        },
+        "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
+        "not_compared": list(diff.skipped),
+        "findings": _findings_as_data(diff.findings, seen_from(diff.later.side, theme)),
+    }
+
+
+def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
+    side = platform.side
+    return {
+        "kind": side.kind.value,
+        "name": side.name,
+        "commit": side.revision.commit if side.revision else None,
+        "errors": _findings_as_data(platform.errors, seen_from(side, theme)),
+        "output": None if platform.staleness is None else as_data(platform.staleness, _CONTRACT),
+    }
+
+
+def _findings_as_data(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(diagnostic, theme) for diagnostic in found]
+
+
+def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
+    return {
+        "name": name,
+        "class": diff.worst_of(name).value,
+        "nodes": diff.nodes_of(name),
+        "pods": diff.pods_of(name),
+        "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
+        "objects": [_object(item) for item in diff.objects if item.cluster == name],
+    }
+
+
+def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
+    change = impact.change
+    return {
+        "class": change.change_class.value,
+        "subject": {"kind": change.subject.kind, "name": change.subject.name},
+        "what": change.what,
+        "effect": change.effect,
+        "undo": change.undo,
+        "location": _location(impact, diff, theme),
+        "nodes": change.nodes and as_data(change.nodes, _CONTRACT),
+        "units": [as_data(item) for item in change.capacity],
+        "grants": [as_data(item, _CONTRACT) for item in change.grants],
+        "pods": {
+            "at_most": change.pods,
+            "found": None if impact.holders is None else [as_data(item, _CONTRACT) for item in impact.holders],
+        },
+        "needs_drain": change.needs_drain,
+        "needs_reboot": change.needs_reboot,
+        "windows": [as_data(window) for window in change.windows],
+        "folders": list(change.folders),
+        "applied_by": [as_data(applier, _CONTRACT) for applier in impact.appliers],
+    }
+
+
+def _location(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
+    side = "earlier" if impact.is_earlier else "later"
+    platform = diff.earlier if impact.is_earlier else diff.later
+    location = impact.change.at.locate()
+    return {
+        "side": side,
+        "file": seen_from(platform.side, theme).path(location.file.path),
+        "line": location.span.start.line,
+        "path": str(impact.change.at),
+    }
+
+
+def _object(item: ObjectChange) -> dict[str, Any]:
+    return {
+        "class": item.change_class.value,
+        "verb": item.verb,
+        "folder": item.folder,
+        **item.identity._asdict(),
+    }
+
+
+def _limits(change: GrantChange) -> dict[str, object]:
+    guaranteed = {"before": change.guaranteed_before, "after": change.guaranteed_after}
+    return {"guaranteed": guaranteed, "limit": {"before": change.limit_before, "after": change.limit_after}}
+
+
+_CONTRACT: Final = {
+    Staleness: Published(more=lambda found: {"trouble": found.trouble or None}),
+    NodeImpact: Published(left_out=("are_new",)),
+    GrantChange: Published(
+        left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits
+    ),
+    Holder: Published(more=lambda holder: {"tenant": holder.tenant or None}),
+    Applier: Published(left_out=("pool",), more=lambda applier: {"keeps_windows": applier.keeps_windows}),
+}

@@ -1,4 +1,4 @@
-"""Findings for people: the source with carets under what is meant, related places, notes and help."""
+"""Findings for people: a verdict, a line for each, or the source with carets under what is meant, notes and help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Location, Rule, Severity
 from gpuplan.values import Value
-from gpuplan.views.text import cells, printable
-from gpuplan.views.theme import SEVERITY_STYLES, Style, Theme
-from gpuplan.wording import count
+from gpuplan.views.text import SEVERITY_STYLES, Style, Theme, cells, printable
+from gpuplan.wording import count, joined
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -64,6 +63,44 @@ def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) ->
     if footer and not marks[-1].location.is_whole_file:
         lines.append(theme.paint(" " * gutter + " |", Style.FRAME))
     return "".join(f"{line.rstrip()}\n" for line in (*lines, *footer))
+
+
+# --- One on a line -----------------------------------------------------------------------------------------------
+
+
+def concise(report: Report, theme: Theme) -> str:
+    """``file:line:column: severity[code] message``, as editors and terminals turn into links."""
+    return "".join(f"{_on_a_line(diagnostic, theme)}\n" for diagnostic in report.diagnostics)
+
+
+def _on_a_line(diagnostic: Diagnostic, theme: Theme) -> str:
+    location = diagnostic.finding.at.locate()
+    start = location.span.start
+    place = f"{theme.path(location.file.path)}:{start.line}:{start.column}"
+    kind = theme.paint(f"{diagnostic.severity}[{diagnostic.code}]", SEVERITY_STYLES[diagnostic.severity])
+    return f"{theme.paint(printable(place), Style.STRONG)}: {kind} {printable(diagnostic.finding.message)}"
+
+
+# --- All in all --------------------------------------------------------------------------------------------------
+
+
+def tally(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
+    """How many findings there are of each severity, the worst first."""
+    found = dict.fromkeys(Severity, 0)
+    for diagnostic in diagnostics:
+        found[diagnostic.severity] += 1
+    return found
+
+
+def verdict(report: Report, theme: Theme) -> str:
+    """``2 errors and 1 warning in 12 files, 3 clusters``, and how to read more about the worst."""
+    scope = f"{count(report.file_count, 'file')}, {count(len(report.clusters), 'cluster')}"
+    found = {severity: number for severity, number in tally(report.diagnostics).items() if number}
+    if not found:
+        return f"{theme.paint('no findings', Style.HELP)} in {scope}\n"
+    counts = [theme.paint(count(number, severity), SEVERITY_STYLES[severity]) for severity, number in found.items()]
+    worst = next(item for item in report.diagnostics if item.severity is next(iter(found)))
+    return f"{joined(counts)} in {scope}; `gpuplan explain {worst.code}` says more\n"
 
 
 # --- What is marked ----------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplan.diagnostics import Diagnostic, Origin, Position, Severity
 from gpuplan.patterns import regex
-from gpuplan.views.theme import Theme
-from gpuplan.views.verdict import tally
+from gpuplan.views.full import tally
+from gpuplan.views.text import Theme
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.patterns import regex
-from gpuplan.views.text import printable
-from gpuplan.views.theme import Theme
-from gpuplan.views.verdict import tally
+from gpuplan.views.full import tally
+from gpuplan.views.text import Theme, printable
 from gpuplan.wording import count, joined, markdown_escaped
 
 if TYPE_CHECKING:
@@ -109,6 +108,19 @@ def code(text: str) -> str:
     """As HTML: a span of backticks could be ended by what it quotes."""
     shortened = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
     return f"<code>{markdown_escaped(printable(shortened))}</code>"
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A code block, with a fence that nothing in it closes."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from itertools import groupby
+from typing import Final
 
+from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning.placement import Placed
 from gpuplan.planning.plan import (
@@ -25,14 +27,12 @@ from gpuplan.planning.plan import (
     Unit,
     Workload,
 )
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
 from gpuplan.policy.models import Inference
-from gpuplan.views.catalog import spell
+from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
-from gpuplan.views.preemption import preemption_page
-from gpuplan.views.slices import boxes
-from gpuplan.views.text import indent, printable, table
-from gpuplan.views.theme import Style, Theme
+from gpuplan.views.text import Style, Theme, indent, printable, section, table
 from gpuplan.wording import count
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
@@ -122,19 +122,15 @@ def plan_page(plan: Plan, theme: Theme) -> str:
     )
     parts = [
         f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
-        _part("Pools", _pools(plan), theme),
-        _part("Capacity, in units", _capacity(plan), theme),
-        _part("MIG layouts", "".join(_layouts(plan)), theme),
-        _part("Priority classes", _priority_classes(plan), theme),
-        _part("Tenants", _tenants(plan), theme),
-        _part("Workloads", _workloads(plan), theme),
-        _part("Retained", _retained(plan), theme),
+        section("Pools", _pools(plan), theme),
+        section("Capacity, in units", _capacity(plan), theme),
+        section("MIG layouts", "".join(_layouts(plan)), theme),
+        section("Priority classes", _priority_classes(plan), theme),
+        section("Tenants", _tenants(plan), theme),
+        section("Workloads", _workloads(plan), theme),
+        section("Retained", _retained(plan), theme),
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _part(heading: str, text: str, theme: Theme) -> str:
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(text)}" if text else ""
 
 
 def _retained(plan: Plan) -> str:
@@ -201,9 +197,9 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
         _per_gpu(unit.per_gpu),
         str(unit.per_node),
         str(unit.capacity),
-        _amount(guaranteed),
-        _amount(total.limit) if total else "0",
-        _amount(unit.capacity - guaranteed),
+        amount(guaranteed),
+        amount(total.limit) if total else "0",
+        amount(unit.capacity - guaranteed),
         _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
     )
 
@@ -289,10 +285,10 @@ def _quota_cells(quota: Quota) -> tuple[str, ...]:
     return (
         quota.pool.name,
         quota.unit.name,
-        _amount(quota.guaranteed),
-        _amount(quota.limit),
+        amount(quota.guaranteed),
+        amount(quota.limit),
         str(quota.unit.capacity),
-        _amount(quota.lendable),
+        amount(quota.lendable),
     )
 
 
@@ -314,7 +310,7 @@ def _workload_row(workload: Workload) -> tuple[str, ...]:
         workload.pool.name,
         workload.unit.name,
         _each(workload),
-        _amount(workload.most_pods * workload.amount_per_pod),
+        amount(workload.most_pods * workload.amount_per_pod),
         workload.priority_class.name if workload.priority_class else _NONE,
     )
 
@@ -330,19 +326,78 @@ def _pods(workload: Workload) -> str:
 
 def _each(workload: Workload) -> str:
     """What a pod has, and what it may use beyond while its GPU is idle."""
-    own, fraction = _amount(workload.amount_per_pod), workload.fraction
-    return f"{own} to {_amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
+    own, fraction = amount(workload.amount_per_pod), workload.fraction
+    return f"{own} to {amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
 
 
 # --- Words -------------------------------------------------------------------------------------------------------
 
 
-def _abridged(names: Sequence[str], most: int = 3) -> str:
+def _abridged(names: Sequence[str], between: str = " ", most: int = 3) -> str:
     if len(names) <= most:
-        return " ".join(names) or _NONE
-    return f"{' '.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
+        return between.join(names) or _NONE
+    return f"{between.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
 
 
-def _amount(amount: Amount | None) -> str:
+def amount(units: Amount | None) -> str:
     """A number of units; no number is no bound."""
-    return "none" if amount is None else f"{amount:f}".rstrip("0").rstrip(".") if amount % 1 else str(int(amount))
+    return "none" if units is None else number(units)
+
+
+# --- Who can evict whom ------------------------------------------------------------------------------------------
+
+_WHY: Final[Mapping[Mechanism, str]] = {
+    Mechanism.PRIORITY: "a higher class",
+    Mechanism.QUEUE: "a higher class of the same tenant",
+    Mechanism.RECLAIM: "another tenant's guarantee",
+    Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
+}
+_WHEN: Final[Mapping[Condition, str]] = {
+    Condition.POOL_FULL: "the pool is full",
+    Condition.NODE_FULL: "no node has room for the pod",
+    Condition.QUEUE_FULL: "the pod does not fit",
+    Condition.VICTIM_OVER_GUARANTEE: "the victim's tenant is above its guarantee",
+    Condition.EVICTOR_WITHIN_GUARANTEE: "the other within its own",
+    Condition.VICTIM_OVER_FAIR_SHARE: "the victim's tenant has more than its share",
+    Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
+}
+
+
+def preemption_page(plan: Plan, theme: Theme) -> str:
+    """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
+    found = evictions(plan)
+    heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
+    rows = [_row(eviction) for eviction in found]
+    text = table(("POOL", "UNIT", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
+    disturbed = {(eviction.pool, eviction.unit) for eviction in found}
+    calm = [
+        f"{pool.name} ({unit.name})"
+        for pool in plan.pools
+        for unit in pool.units
+        if (pool.name, unit.name) not in disturbed
+    ]
+    none = printable(f"nobody evicts anybody in {', '.join(calm)}") + "\n" if calm else ""
+    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none)}"
+
+
+def _row(eviction: Eviction) -> tuple[str, ...]:
+    return (
+        eviction.pool,
+        eviction.unit,
+        _parties(eviction.evictors),
+        _parties(eviction.victims),
+        _WHY[eviction.mechanism],
+        ", ".join(_WHEN[condition] for condition in eviction.when),
+        eviction.min_run_time or "-",
+    )
+
+
+def _parties(parties: Sequence[Party]) -> str:
+    """Tenants with their classes; those that have the same ones together."""
+    classes: dict[str, list[str]] = {}
+    for party in parties:
+        classes.setdefault(party.tenant, []).append(party.priority_class or "no class")
+    tenants: dict[str, list[str]] = {}
+    for tenant, names in classes.items():
+        tenants.setdefault(" ".join(names), []).append(tenant)
+    return "; ".join(f"{_abridged(names, ', ')} ({shared})" for shared, names in tenants.items())

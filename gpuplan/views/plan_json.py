@@ -10,42 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction as Ratio
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
+from gpuplan.planning import plan as parts
 from gpuplan.planning.placement import Placed
-from gpuplan.planning.plan import (
-    Cluster,
-    Exclusive,
-    Fraction,
-    GpuOperator,
-    Layout,
-    LayoutEntry,
-    Mig,
-    Mps,
-    Nodes,
-    Plan,
-    Pool,
-    PriorityClass,
-    Quota,
-    Retained,
-    RetainedDevicePluginConfig,
-    RetainedLayout,
-    Rollout,
-    Scheduler,
-    Tenant,
-    TimeSlicing,
-    Total,
-    Unit,
-    Workload,
-    said,
-)
+from gpuplan.planning.plan import Plan, said
+from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import Guard, Inference, ModelVolume
-from gpuplan.views.preemption import evictions_as_data
+from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.2"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
@@ -60,40 +37,60 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     """One cluster."""
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
-        **_part(plan.cluster),
-        "pools": [{**_part(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
-        "layouts": [_part(layout) for layout in plan.mig_layouts],
-        "priority_classes": [_part(item) for item in plan.priority_classes],
-        "tenants": [_part(tenant) for tenant in plan.tenants],
-        "evictions": evictions_as_data(plan),
-        "workloads": [_part(workload) for workload in plan.workloads],
-        "retained": [_part(item) for item in plan.retained],
+        **as_data(plan.cluster),
+        "pools": [{**as_data(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
+        "layouts": [as_data(layout) for layout in plan.mig_layouts],
+        "priority_classes": [as_data(item) for item in plan.priority_classes],
+        "tenants": [as_data(tenant) for tenant in plan.tenants],
+        "evictions": _evictions(plan),
+        "workloads": [as_data(workload) for workload in plan.workloads],
+        "retained": [as_data(item) for item in plan.retained],
     }
 
 
-def _units(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> Iterator[dict[str, Any]]:
+def _units(pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
     """What the pool hands out, with what of it is promised."""
     for unit in pool.units:
         total = totals.get((pool.name, unit.name))
         guaranteed, limit = (total.guaranteed, total.limit) if total else (0, 0)
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
-        yield {**_part(unit), **{name: _plain(amount) for name, amount in promised.items()}}
+        yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}}
+
+
+def _evictions(plan: Plan) -> list[dict[str, Any]]:
+    """A part of `plan.schema.json`."""
+    return [
+        {
+            "pool": eviction.pool,
+            "unit": eviction.unit,
+            "mechanism": eviction.mechanism.value,
+            "within_tenants": eviction.mechanism.is_within_tenants,
+            "across_tenants": eviction.mechanism.is_across_tenants,
+            "evictors": [party._asdict() for party in eviction.evictors],
+            "victims": [party._asdict() for party in eviction.victims],
+            "when": [condition.value for condition in eviction.when],
+            "min_run_time": eviction.min_run_time,
+        }
+        for eviction in evictions(plan)
+    ]
 
 
 # --- Any part ----------------------------------------------------------------------------------------------------
 
 
-def _part(part: object) -> dict[str, Any]:
-    published = _PUBLISHED.get(type(part), _AS_IT_IS)
+def as_data(part: object, contract: Mapping[type, Published] | None = None) -> dict[str, Any]:
+    """A part by the names of its fields, and what a contract says of its type and of those in it."""
+    known = _CONTRACT if contract is None else contract
+    published = known.get(type(part), _AS_IT_IS)
     fields = ((name, value) for name, value in said(part) if name not in published.left_out)
-    own = {published.renamed.get(name, name): _plain(value) for name, value in fields}
-    return {**own, **{name: _plain(value) for name, value in published.more(part).items()}}
+    own = {published.renamed.get(name, name): _plain(value, known) for name, value in fields}
+    return {**own, **{name: _plain(value, known) for name, value in published.more(part).items()}}
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - anything that a plan holds, as JSON
+def _plain(value: Any, contract: Mapping[type, Published]) -> Any:  # noqa: ANN401 - anything that a plan holds, as JSON
     """A value as plain data. What has a name is that name: it is told of where all of its kind are."""
     match value:
-        case Pool() | Unit() | Layout() | Tenant() | PriorityClass():
+        case parts.Pool() | parts.Unit() | parts.Layout() | parts.Tenant() | parts.PriorityClass():
             return value.name
         case Gpu():
             return value.id
@@ -104,21 +101,21 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - anything that a plan holds, as 
         case float() | Decimal():
             return int(value) if value == int(value) else float(value)
         case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _plain(item, contract) for key, item in value.items()}
         case list():
-            return [_plain(item) for item in value]
+            return [_plain(item, contract) for item in value]
         case tuple() if not hasattr(value, "_fields"):
-            return [_plain(item) for item in value]
+            return [_plain(item, contract) for item in value]
         case None | bool() | int() | str():
             return value
         case _:
-            return _part(value)
+            return as_data(value, contract)
 
 
 # --- What is published otherwise -----------------------------------------------------------------------------------
 
 
-class _Published(NamedTuple):
+class Published(NamedTuple):
     """How a part differs in the contract: fields that are ``left_out`` or ``renamed``, and what there is ``more``."""
 
     left_out: tuple[str, ...] = ()
@@ -126,58 +123,58 @@ class _Published(NamedTuple):
     more: Callable[[Any], Mapping[str, object]] = lambda _: {}
 
 
-_AS_IT_IS: Final = _Published()
+_AS_IT_IS: Final = Published()
 
 
-def _driver(operator: GpuOperator) -> Mapping[str, object]:
+def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
     return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
 
 
-def _of_pool(pool: Pool) -> Mapping[str, object]:
+def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
     return {"gpu_count": pool.gpu_count, **_shared(pool)}
 
 
-def _shared(pool: Pool) -> Mapping[str, object]:
+def _shared(pool: parts.Pool) -> Mapping[str, object]:
     """``kind`` and what belongs to it, named as in the policy."""
-    sharing = {"kind": _SHARING[type(pool.sharing)], **_part(pool.sharing)}
+    sharing = {"kind": _SHARING[type(pool.sharing)], **as_data(pool.sharing)}
     return {"sharing": sharing, "labels": dict(sorted(pool.labels.items()))}
 
 
 _SHARING: Final[Mapping[type, str]] = {
-    Exclusive: "exclusive",
-    TimeSlicing: "timeSlicing",
-    Mps: "mps",
-    Mig: "mig",
-    Fraction: "fraction",
+    parts.Exclusive: "exclusive",
+    parts.TimeSlicing: "timeSlicing",
+    parts.Mps: "mps",
+    parts.Mig: "mig",
+    parts.Fraction: "fraction",
 }
 
 
-def _moved(rollout: Rollout) -> Mapping[str, object]:
+def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
     """What differs on the nodes that have been moved."""
     return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
 
 
-def _placements(entry: LayoutEntry) -> Mapping[str, object]:
+def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     if not isinstance(entry.placed, Placed):
         return {"placements": None}
     found = ((instance.profile.name, instance.placement) for instance in entry.placed.instances)
     return {"placements": [{"profile": name, "start": at.start, "size": at.size} for name, at in found]}
 
 
-def _allowed(tenant: Tenant) -> Mapping[str, object]:
+def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:
     return dict(said(tenant.spec.allow))
 
 
-def _counted(quota: Quota) -> Mapping[str, object]:
+def _counted(quota: parts.Quota) -> Mapping[str, object]:
     caps = dict(sorted(quota.caps.items()))
     return {"resource": quota.unit.resource, "device_class": quota.unit.device_class, "caps": caps}
 
 
-def _work(workload: Workload) -> Mapping[str, object]:
+def _work(workload: parts.Workload) -> Mapping[str, object]:
     least = workload.amount_per_pod
     return {
         "kind": "inference" if isinstance(workload.work, Inference) else "training",
-        **_part(workload.work),
+        **as_data(workload.work),
         "most_pods": workload.most_pods,
         "units_per_pod": least,
         "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,
@@ -191,12 +188,12 @@ def _volume(model: ModelVolume) -> Mapping[str, object]:
     return {"storage_class": model.storage_class or None, "download_image": image}
 
 
-def _defined(item: Retained) -> Mapping[str, object]:
+def _defined(item: parts.Retained) -> Mapping[str, object]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
     match item.what:
-        case RetainedLayout() as layout:
+        case parts.RetainedLayout() as layout:
             return {"kind": "migLayout", "defines": layout.spec.config_name}
-        case RetainedDevicePluginConfig() as config:
+        case parts.RetainedDevicePluginConfig() as config:
             return {"kind": "devicePluginConfig", "defines": config.spec.key}
         case retained:
             manifest = retained.spec.manifest
@@ -205,30 +202,30 @@ def _defined(item: Retained) -> Mapping[str, object]:
             return {"kind": "object", "defines": " ".join(str(part) for part in (manifest.get("kind"), name) if part)}
 
 
-_PUBLISHED: Final[Mapping[type, _Published]] = {
-    Cluster: _Published(left_out=("argocd", "flux", "monitoring", "bases")),
-    GpuOperator: _Published(
+_CONTRACT: Final[Mapping[type, Published]] = {
+    parts.Cluster: Published(left_out=("argocd", "flux", "monitoring", "bases")),
+    parts.GpuOperator: Published(
         left_out=("driver", "reboot_on_mig_change", "nfd", "chart_repo_url", "values"), more=_driver
     ),
-    Scheduler: _Published(left_out=("version", "runai")),
-    Pool: _Published(
+    parts.Scheduler: Published(left_out=("version", "runai")),
+    parts.Pool: Published(
         left_out=("node_labels", "sharing", "units"),
         renamed={"memory_per_unit": "memory_per_unit_mib"},
         more=_of_pool,
     ),
-    Rollout: _Published(left_out=("left", "moved"), more=_moved),
-    Nodes: _Published(left_out=("moved",)),
-    Mig: _Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
-    Guard: _Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
-    Layout: _Published(renamed={"is_inline": "inline"}),
-    LayoutEntry: _Published(left_out=("placed",), more=_placements),
-    Tenant: _Published(left_out=("allow", "surplus_weight"), more=_allowed),
-    Quota: _Published(left_out=("split",), more=_counted),
-    Workload: _Published(
+    parts.Rollout: Published(left_out=("left", "moved"), more=_moved),
+    parts.Nodes: Published(left_out=("moved",)),
+    parts.Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
+    Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
+    parts.Layout: Published(renamed={"is_inline": "inline"}),
+    parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
+    parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
+    parts.Quota: Published(left_out=("split",), more=_counted),
+    parts.Workload: Published(
         left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
     ),
-    ModelVolume: _Published(left_out=("download",), more=_volume),
-    Retained: _Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
+    ModelVolume: Published(left_out=("download",), more=_volume),
+    parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }
 
 
@@ -238,10 +235,19 @@ _PUBLISHED: Final[Mapping[type, _Published]] = {
 def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:
     """The contract's schema with the fields that the policy language has gained since it was written."""
     definitions = schema["definitions"]
-    for part in (Cluster, GpuOperator, Scheduler, Pool, PriorityClass, Tenant, Quota, Workload):
+    for part in (
+        parts.Cluster,
+        parts.GpuOperator,
+        parts.Scheduler,
+        parts.Pool,
+        parts.PriorityClass,
+        parts.Tenant,
+        parts.Quota,
+        parts.Workload,
+    ):
         name = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in part.__name__).lstrip("_")
         known = definitions[name]["properties"]
-        published = _PUBLISHED.get(part, _AS_IT_IS)
+        published = _CONTRACT.get(part, _AS_IT_IS)
         spec: type[BaseModel] = get_type_hints(part)["spec"]
         document(spec)
         for field, info in spec.model_fields.items():

@@ -1,12 +1,104 @@
-"""Text for terminals: what can be printed, how wide it is, columns that line up."""
+"""Text for terminals: how it is to look there, what can be printed, how wide it is, columns that line up."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Final
 
+from gpuplan.diagnostics import Location, Severity
 from gpuplan.patterns import regex
+from gpuplan.values import Value
+
+# --- Looks -------------------------------------------------------------------------------------------------------
+
+
+class Style(StrEnum):
+    """What a piece of text is; the value is its ANSI colour (SGR parameters)."""
+
+    ERROR = "1;31"
+    WARNING = "1;33"
+    NOTE = "1;36"
+    HELP = "1;32"
+    FRAME = "1;34"
+    STRONG = "1"
+    FAINT = "2"
+    ADDED = "32"
+    REMOVED = "31"
+
+
+SEVERITY_STYLES = {Severity.ERROR: Style.ERROR, Severity.WARNING: Style.WARNING, Severity.NOTE: Style.NOTE}
+
+
+class Theme(Value):
+    """Colours are used only when asked for. ``width`` is in terminal cells; source lines are cropped to it.
+
+    ``root`` is the way from where the reader stands to the repository's root: empty, or a path that ends in ``/``.
+    """
+
+    color: bool = False
+    width: int = 120
+    root: str = ""
+
+    def paint(self, text: str, style: Style) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self.color and text else text
+
+    def path(self, path: str) -> str:
+        """A file's path as the reader can open it."""
+        return self.root + path
+
+    def place(self, location: Location, *, column: bool = False) -> str:
+        """``pool.yaml:3``, ``demand.csv:12, column team``, or a file alone where a finding is about it as such."""
+        start = location.span.start
+        line = "" if location.is_whole_file else f":{start.line}"
+        part = f", {location.part}" if location.part else f":{start.column}" if column and line else ""
+        return f"{self.path(location.file.path)}{line}{part}"
+
+
+PLAIN = Theme()
+
+
+_MARKUP: Final = regex(r"(?m)^#+ (?P<heading>.*)$|`(?P<code>[^`\n]+)`")
+
+
+def marked_up(markdown: str, theme: Theme) -> str:
+    """Markdown as a terminal shows it: headings strong, code marked, everything else as written."""
+
+    def paint(match: re.Match[str]) -> str:
+        if match["heading"]:
+            return theme.paint(match["heading"], Style.STRONG)
+        return theme.paint(match["code"], Style.NOTE) if theme.color else match[0]
+
+    return _MARKUP.sub(paint, markdown)
+
+
+def section(heading: str, text: str, theme: Theme) -> str:
+    """A heading, and a text indented below it; nothing where there is no text."""
+    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text)}" if text else ""
+
+
+def trouble(message: str, hint: str, theme: Theme) -> str:
+    """Why a command could not do its work, and what to type instead."""
+    text = f"{theme.paint('error', Style.ERROR)}{theme.paint(f': {printable(message)}', Style.STRONG)}\n"
+    if hint:
+        text += f"  = {theme.paint('help:', Style.HELP)} {printable(hint)}\n"
+    return text
+
+
+def bug(error: BaseException, theme: Theme) -> str:
+    """An error that nobody foresaw, and how to report it."""
+    import traceback
+
+    what = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    hint = (
+        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
+        "GPUPLAN_DEBUG=1 is set; in private, as SECURITY.md there says, if a stranger's files caused it"
+    )
+    return trouble(f"this is a bug in gpuplan: {what}", hint, theme)
+
+
+# --- Characters --------------------------------------------------------------------------------------------------
 
 TAB: Final = "    "
 

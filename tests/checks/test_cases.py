@@ -27,8 +27,8 @@ from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.registry import checks_in
 from gpuplan.diagnostics import Diagnostic, Family, RetiredRule, Rule
 from gpuplan.pipeline import rules, validate
+from gpuplan.pipeline.comparing import judge_step
 from gpuplan.pipeline.retired import RETIRED
-from gpuplan.pipeline.steps import judge_step
 from tests import kustomizing
 from tests.checks.marks import RELATED, Mark, Text, computed, describe, read_marks, shape
 from tests.plans import CLUSTER

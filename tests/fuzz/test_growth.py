@@ -36,7 +36,7 @@ from pathlib import Path
 from gpuplan import pipeline
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.formats import Format, findings
-from gpuplan.views.theme import Theme
+from gpuplan.views.text import Theme
 verb, root = sys.argv[1], Path(sys.argv[2])
 pipeline.validate(Path(sys.argv[3]), kustomize="off")  # what is imported once is not the input's
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -22,7 +22,7 @@ from gpuplan.pipeline import compare
 from gpuplan.pipeline.rollouts import Wish, propose
 from gpuplan.views.diff import shown_diff
 from gpuplan.views.rollout import shown_rollout
-from gpuplan.views.theme import Theme
+from gpuplan.views.text import Theme
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run, scrub
 

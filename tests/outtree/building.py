@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from gpuplan.outtree import INVENTORY, ChangeSet, Lock, apply, compare
-from gpuplan.outtree.paths import IGNORE
+from gpuplan.outtree.comparing import ChangeSet, compare
+from gpuplan.outtree.disk import IGNORE
+from gpuplan.outtree.inventory import INVENTORY
+from gpuplan.outtree.writing import Lock, apply
 
 Files = Mapping[str, bytes]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpuplan.outtree.paths import TEMPORARY
+from gpuplan.outtree.disk import TEMPORARY
 
 BLOCK = 32
 """As `writing` is told, to keep what tests print short."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.outtree import INVENTORY, Action, FileChange, Reason, compare
+from gpuplan.outtree.comparing import Action, FileChange, Reason, compare
+from gpuplan.outtree.inventory import INVENTORY
 from tests.outtree.building import build, folders, put, read_all
 
 TREE = {"dev/kustomization.yaml": b"resources: []\n", "dev/gpu/config.yaml": b"a: 1\n", "prod/config.yaml": b"b: 2\n"}

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.outtree import INVENTORY, Action, ChangeSet, FileChange, Reason, compare, diff, findings
+from gpuplan.outtree.comparing import Action, ChangeSet, FileChange, Reason, compare
+from gpuplan.outtree.inventory import INVENTORY
+from gpuplan.outtree.reporting import diff, findings
 from tests.outtree.building import build, put, read_all
 
 EDITED = (FileChange("dev/x.yaml", Action.CONFLICT, Reason.EDITED),)

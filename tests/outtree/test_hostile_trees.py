@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import INVENTORY, compare
+from gpuplan.outtree.comparing import compare
+from gpuplan.outtree.inventory import INVENTORY
 from tests.outtree.building import build, put, read_all
 
 

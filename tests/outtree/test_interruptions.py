@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import INVENTORY, Action, FileChange, Reason, compare, writing
-from gpuplan.outtree.paths import IGNORE
+from gpuplan.outtree import writing
+from gpuplan.outtree.comparing import Action, FileChange, Reason, compare
+from gpuplan.outtree.disk import IGNORE
+from gpuplan.outtree.inventory import INVENTORY
 from tests.outtree.building import Files, build, folders, put, read_all
 from tests.outtree.faulty_os import BLOCK, FaultyOs, Killed
 

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.outtree import Lock, compare, findings
+from gpuplan.outtree.comparing import compare
+from gpuplan.outtree.reporting import findings
+from gpuplan.outtree.writing import Lock
 from tests.outtree.building import build, read_all
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from gpuplan.outtree import Lock
+from gpuplan.outtree.writing import Lock
 with Lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -20,7 +20,7 @@ from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
 from gpuplan.views.rollout import rollout_as_data, shown_rollout
-from gpuplan.views.theme import PLAIN
+from gpuplan.views.text import PLAIN
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = tuple(f"gpu-a100-shared-{number}" for number in range(1, 5))

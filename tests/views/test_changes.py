@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuplan.outtree import ChangeSet, apply, compare
+from gpuplan.outtree.comparing import ChangeSet, compare
+from gpuplan.outtree.writing import apply
 from gpuplan.views.changes import colored_diff, every_change, summary, unchecked
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme
 
 
 def changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> ChangeSet:

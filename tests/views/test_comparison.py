@@ -8,7 +8,7 @@ from gpuplan.checks.comparison import compare
 from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.views.comparison import comparison_page, comparisons_as_data
 from gpuplan.views.schemas import schema
-from gpuplan.views.theme import PLAIN
+from gpuplan.views.text import PLAIN
 from tests.checks.test_comparison import a_policy
 from tests.checks.test_uses import a_pool, a_tenant
 from tests.plans import a_cluster, a_plan

@@ -21,10 +21,9 @@ from gpuplan.manifests import Identity, Subject
 from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
 from gpuplan.policy.models import Approval, Window
-from gpuplan.views.diff import class_style, shown_diff
-from gpuplan.views.diff_markdown import LIMIT
+from gpuplan.views.diff import LIMIT, class_style, shown_diff
 from gpuplan.views.schemas import schema
-from gpuplan.views.theme import PLAIN, Style, Theme
+from gpuplan.views.text import PLAIN, Style, Theme
 from tests.views.builders import FIT, a_report, at
 from tests.views.test_markdown import OURS
 from tests.views.test_plan import strictly

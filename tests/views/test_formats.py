@@ -19,15 +19,20 @@ from gpuplan.diagnostics import Diagnostic, Label, Location, Origin, Position, S
 from gpuplan.diagnostics import Path as Route
 from gpuplan.pipeline import Report
 from gpuplan.pipeline.findings import tidy
-from gpuplan.views.fingerprint import fingerprints
+from gpuplan.views.ci import (
+    MOST_COMMANDS,
+    MOST_PLACES,
+    MOST_RESULTS,
+    escape_message,
+    escape_property,
+    fingerprints,
+    junit,
+    sarif,
+)
 from gpuplan.views.formats import Format, findings
-from gpuplan.views.github import MOST, escape_message, escape_property
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.junit import junit
-from gpuplan.views.sarif import MOST_PLACES, MOST_RESULTS, sarif
 from gpuplan.views.schemas import schema
-from gpuplan.views.text import printable
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme, printable
 from tests.views.builders import (
     DOES_NOT_FIT,
     FIT,
@@ -158,12 +163,12 @@ def test_a_github_command_is_one_line_with_two_separators(path: str, message: st
 
 
 def test_github_gets_no_more_than_it_shows() -> None:
-    lines = findings(a_report(*[LIMIT] * MOST, FIT, FIT), Format.GITHUB, PLAIN).splitlines()
+    lines = findings(a_report(*[LIMIT] * MOST_COMMANDS, FIT, FIT), Format.GITHUB, PLAIN).splitlines()
 
-    assert len(lines) == MOST + 1
+    assert len(lines) == MOST_COMMANDS + 1
     assert [line.split(" ")[0] for line in lines[:3]] == ["::error", "::error", "::warning"]
     assert lines[-1] == "::notice title=gpuplan::2 of 52 findings are not shown; `gpuplan validate` prints them all"
-    assert len(findings(a_report(*[LIMIT] * MOST), Format.GITHUB, PLAIN).splitlines()) == MOST
+    assert len(findings(a_report(*[LIMIT] * MOST_COMMANDS), Format.GITHUB, PLAIN).splitlines()) == MOST_COMMANDS
 
 
 # --- GitLab ------------------------------------------------------------------------------------------------------
@@ -248,7 +253,7 @@ def test_sarif_names_a_file_elsewhere_absolutely() -> None:
 
 
 def test_sarif_leaves_out_what_code_scanning_would_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuplan.views.sarif.MOST_RESULTS", 2)
+    monkeypatch.setattr("gpuplan.views.ci.MOST_RESULTS", 2)
     log = sarif(a_report(LIMIT, FIT, FIT), PLAIN)
     (run,) = json.loads(log)["runs"]
 
@@ -265,7 +270,7 @@ def test_sarif_leaves_out_nothing_unless_it_must() -> None:
 
 
 def test_a_sarif_result_has_no_more_places_than_code_scanning_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuplan.views.sarif.MOST_PLACES", 3)
+    monkeypatch.setattr("gpuplan.views.ci.MOST_PLACES", 3)
     many = a_diagnostic(at("«a»\n"), related=tuple(Label(at("«b»\n"), str(number)) for number in range(5)))
     ((result,),) = (run["results"] for run in json.loads(sarif(a_report(many), PLAIN))["runs"])
 

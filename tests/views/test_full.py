@@ -13,7 +13,7 @@ from wcwidth import wcswidth
 from gpuplan.diagnostics import Label
 from gpuplan.pipeline import Report
 from gpuplan.views.full import frame, full
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme
 from tests.views.builders import FIT, GPU, LAYOUT, MIXED, ODD_NAME, SHORT_LIMIT, a_diagnostic, a_report, at, whole
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from gpuplan.diagnostics import Label
 from gpuplan.views.formats import Format, findings
 from gpuplan.views.markdown import LIMIT, LONGEST, escape
-from gpuplan.views.text import printable
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme, printable
 from tests.plans import a_plan
 from tests.views.builders import BROKEN, FIT, a_diagnostic, a_report, at, whole
 from tests.views.builders import LIMIT as SHORT

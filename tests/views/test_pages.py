@@ -14,9 +14,8 @@ from gpuplan.pipeline import rules
 from gpuplan.policy.fields import field_paths
 from gpuplan.policy.models import KINDS as MODELS
 from gpuplan.views import catalog, schemas
-from gpuplan.views.explain import explain
-from gpuplan.views.rules import rule_page, rules_json, rules_table
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.explain import explain, rule_page, rules_json, rules_table
+from gpuplan.views.text import PLAIN, Theme
 from tests.views.builders import DOES_NOT_FIT, LIMIT, SHORT_LIMIT, UNREADABLE
 
 # --- Rules -------------------------------------------------------------------------------------------------------

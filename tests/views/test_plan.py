@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from gpuplan.views.plan import plan_page, shown_plans
 from gpuplan.views.plan_json import plan_as_data, plans_as_data
 from gpuplan.views.schemas import schema
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme
 from tests.plans import a_plan
 
 RESEARCH = """

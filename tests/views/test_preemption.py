@@ -8,10 +8,10 @@ import pytest
 
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Condition, Mechanism, evictions
-from gpuplan.views import preemption
+from gpuplan.views import plan as plan_view
+from gpuplan.views.plan import preemption_page
 from gpuplan.views.plan_json import plan_as_data
-from gpuplan.views.preemption import preemption_page
-from gpuplan.views.theme import PLAIN
+from gpuplan.views.text import PLAIN
 from tests.plans import a_cluster, a_plan
 
 POLICY = """\
@@ -87,5 +87,5 @@ def test_programs_get_all_of_them() -> None:
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])
 def test_everything_has_words(item: Mechanism | Condition) -> None:
-    words = preemption._WHY if isinstance(item, Mechanism) else preemption._WHEN
+    words = plan_view._WHY if isinstance(item, Mechanism) else plan_view._WHEN
     assert item in words

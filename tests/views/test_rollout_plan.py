@@ -7,7 +7,7 @@ import jsonschema
 from gpuplan.views.plan import plan_page, summary_row
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
-from gpuplan.views.theme import PLAIN
+from gpuplan.views.text import PLAIN
 from tests.plans import a_plan
 
 PLAN = a_plan("""

@@ -6,10 +6,9 @@ import pytest
 
 from gpuplan.catalog.schedulers import capability, concepts
 from gpuplan.planning.schedulers import SCHEDULERS
-from gpuplan.views.explain import explain
+from gpuplan.views.explain import explain, facts_of, scheduler_page
 from gpuplan.views.reference import schedulers_document
-from gpuplan.views.schedulers import facts_of, scheduler_page
-from gpuplan.views.theme import PLAIN, Theme
+from gpuplan.views.text import PLAIN, Theme
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)

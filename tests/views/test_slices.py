@@ -6,7 +6,7 @@ import pytest
 
 from gpuplan.catalog import Gpu, load
 from gpuplan.planning.placement import Placed, maximal_layouts, place
-from gpuplan.views.slices import boxes, strip
+from gpuplan.views.catalog import boxes, strip
 
 
 def a_placement(model: str, layout: dict[str, int]) -> Placed:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpuplan.views.theme import PLAIN
-from gpuplan.views.verdict import verdict
+from gpuplan.views.full import verdict
+from gpuplan.views.text import PLAIN
 from tests.views.builders import BROKEN, FIT, LIMIT, a_report
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpuplan.catalog.operators import is_tolerated
 from gpuplan.manifests.bodies import given
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.values import NamedTuple
 
 Values = Mapping[str, Any]
 

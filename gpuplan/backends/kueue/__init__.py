@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.backends.base import text_of
 from gpuplan.backends.kueue.quotas import (
     NOTHING,
     UNBOUNDED,
@@ -31,7 +32,6 @@ from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource,
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool, Stage, Tenant
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
-from gpuplan.planning.tolerations import tolerations
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Training
 
@@ -87,7 +87,7 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
             )
         spec = given(
             nodeLabels={POOL_LABEL: pool.name},
-            tolerations=tolerations(pool),
+            tolerations=pool.tolerations,
             topologyName=pool.name if pool.spec.topology else None,
         )
         yield pool, _object("ResourceFlavor", pool.name, spec=spec)
@@ -191,13 +191,6 @@ def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
 
 _CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
 
-_ABOUT: Final = """\
-#
-# Kueue reads its Configuration from a file of its own: with its chart, merge this into the value
-# managerConfig.controllerManagerConfigYaml; else into the ConfigMap kueue-manager-config. Restart its controller then.
-# Where a list is here, yours must hold at least what is in it.
-"""
-
 _FRAMEWORKS: Final = ("batch/job", "deployment", "pod")
 """Kinds that go through queues. Pods are among them, so that nothing gets a GPU by a kind that Kueue does not know."""
 
@@ -223,7 +216,7 @@ def _configuration(plan: Plan) -> File:
         waitForPodsReady=_WAIT_FOR_PODS_READY if has_gangs else None,
     )
     subjects = about(plan.cluster, *plan.pools, *plan.workloads)
-    return File(_CONFIGURATION, (HEADER + _ABOUT + to_yaml(body)).encode(), about=subjects)
+    return File(_CONFIGURATION, (HEADER + text_of("kueue-configuration") + to_yaml(body)).encode(), about=subjects)
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}

@@ -12,12 +12,13 @@ What the numbers mean is in `pkg/cache/scheduler/resource_node.go` of Kueue:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpuplan.manifests import quantity
 from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import Amount, Plan, Tenant
 from gpuplan.planning.tree import Tree
+from gpuplan.values import NamedTuple
 
 
 class Cell(NamedTuple):

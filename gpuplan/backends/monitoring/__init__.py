@@ -6,42 +6,69 @@ Each group of rules is written twice: as a PrometheusRule for the Prometheus Ope
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from gpuplan.backends.monitoring import dashboards, metrics, observed, planned, status
-from gpuplan.backends.monitoring.rules import Group, prometheus_rule, rule_file
-from gpuplan.manifests import File, Manifest
+from gpuplan.backends.base import text_of
+from gpuplan.backends.monitoring import dashboards, metrics
+from gpuplan.backends.monitoring.rules import Group, observed_groups, pool_group, tenant_groups
+from gpuplan.manifests import HEADER, File, Manifest, to_yaml
+from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.plan import Monitoring, Plan, Stage
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Platform
 
-_FOLDER = Stage.MONITORING.value
+_FOLDER: Final = Stage.MONITORING.value
+_API: Final = "monitoring.coreos.com/v1"
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Nothing, unless the cluster is watched."""
+    """Nothing, unless the cluster is watched.
+
+    A PrometheusRule is for the Prometheus Operator, with the labels by which Prometheus selects rules, and a file for
+    `rule_files` of a Prometheus without it.
+    """
     monitoring = plan.cluster.monitoring
     if monitoring is None:
         return
     cluster = about(plan.cluster)
+    labels = dict(sorted(monitoring.spec.labels.items()))
     for group in groups(plan, monitoring):
-        yield Manifest(_FOLDER, prometheus_rule(group, monitoring), about=cluster)
-        yield File(f"{_FOLDER}/rules/{group.name}.yaml", rule_file(group, monitoring, _ABOUT), about=cluster)
-    yield from (Manifest(_FOLDER, body, about=cluster) for body in status.objects(plan, monitoring))
+        spec = {"groups": [group.body(monitoring)]}
+        body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
+        yield Manifest(_FOLDER, body, about=cluster)
+        text = HEADER + text_of("rule-files", node_labels=",".join(metrics.NODE_LABELS)) + to_yaml(spec)
+        yield File(f"{_FOLDER}/rules/{group.name}.yaml", text.encode(), about=cluster)
+    yield from (Manifest(_FOLDER, body, about=cluster) for body in _service_monitors(plan, labels))
     yield from dashboards.render(plan)
 
 
 def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     """The groups that have rules."""
     found = (
-        planned.pool_group(plan),
-        *planned.tenant_groups(plan),
-        *observed.groups(plan, monitoring),
+        pool_group(plan),
+        *tenant_groups(plan),
+        *observed_groups(plan, monitoring),
     )
     return (group for group in found if group.rules)
 
 
-_ABOUT = f"""\
-# For `rule_files` of a Prometheus without the Prometheus Operator; nothing applies this file.
-# kube-state-metrics must run with --metric-labels-allowlist=nodes=[{",".join(metrics.NODE_LABELS)}],
-# and series of the DCGM exporter must have the label `node`, from __meta_kubernetes_pod_node_name.
-"""
+def _service_monitors(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """A ServiceMonitor for the operator's node status exporter.
+
+    The operator makes one, and lets nobody choose its labels (`ServiceMonitor` in its `controllers/
+    object_controls.go` reads those of the DCGM exporter alone): a Prometheus that selects monitors by label does not
+    see it.
+
+    There is none where the operator's own is found: by an OpenShift namespace's label, or by a Prometheus that takes
+    all. Where both are, its series come twice, which the alert on them takes into account.
+    """
+    if labels and plan.cluster.spec.platform is not Platform.OPENSHIFT:
+        namespace = plan.cluster.gpu_operator.namespace
+        spec = {
+            "endpoints": [{"port": "node-status", "path": "/metrics"}],
+            "namespaceSelector": {"matchNames": [namespace]},
+            "selector": {"matchLabels": {"app": "nvidia-node-status-exporter"}},
+        }
+        name = "gpuplan-node-status-exporter"
+        yield new_object(_API, "ServiceMonitor", name, namespace, labels=labels, spec=spec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -21,6 +21,7 @@ from gpuplan.planning.plan import (
     Pool,
 )
 from gpuplan.policy.models import Allocation
+from gpuplan.values import NamedTuple
 
 # --- Recorded series ---------------------------------------------------------------------------------------------
 

@@ -1,53 +1,80 @@
-"""The pods of a workload, and what they mount."""
+"""The pods of a workload: what they ask for, what they mount, and how they and their objects are called.
+
+A Job's pods cannot be changed, and pods do not look at a ConfigMap again after they have started. Both have names that
+change with their content, so that a change is a new object: Argo CD's other way, `Replace=true,Force=true`, deletes and
+creates again, and makes no difference to what runs (`docs/user-guide/sync-options.md` there).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.backends.workloads.devices import resource_claims, resources
-from gpuplan.backends.workloads.naming import claim_name, config_name, labels_of, metadata
 from gpuplan.backends.workloads.schedulers import Terms
-from gpuplan.planning.plan import POOL_LABEL, Tenant, Workload
-from gpuplan.planning.tolerations import tolerations
-from gpuplan.policy.models import Inference, PodSecurity
+from gpuplan.manifests.bodies import digest, given, new_object
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Tenant, Workload
+from gpuplan.policy.models import Allocation, Inference, PodSecurity
 
 CONFIG_PATH: Final = "/etc/workload"
 
+_LONGEST: Final = 63
 
-def config_map(workload: Workload) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata(workload, config_name(workload)),
-        "immutable": True,
-        "data": dict(workload.spec.config),
-    }
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+def workload_object(
+    api_version: str, kind: str, name: str, workload: Workload, terms: Terms | None = None, **body: object
+) -> dict[str, Any]:
+    """An object of a workload, with what its scheduler reads there."""
+    asked = terms or Terms()
+    labels, annotations = {**labels_of(workload), **asked.labels}, dict(asked.annotations)
+    return new_object(api_version, kind, name, workload.namespace, labels=labels, annotations=annotations, **body)
+
+
+def labels_of(workload: Workload) -> dict[str, str]:
+    return {TENANT_LABEL: workload.tenant.name, WORKLOAD_LABEL: workload.name}
+
+
+def claim_name(workload: Workload) -> str:
+    return f"{workload.name}-model"
+
+
+def config_name(workload: Workload) -> str:
+    return f"{workload.name}-{digest(workload.spec.config)}"
+
+
+def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
+    """The name, cut where need be, and a digest of what the Job is.
+
+    A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
+    last pod would have a longer one (`ValidateJob` in `pkg/apis/batch/validation/validation.go` of
+    kubernetes/kubernetes).
+    """
+    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}")
+    return f"{name[:room].rstrip('-')}-{digest(content)}"
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
 
 
 def pod_template(
     workload: Workload, terms: Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A pod with one container; ``spec`` and ``container`` are what only some workloads need."""
-    annotations = dict(terms.pod_annotations)
-    claims = resource_claims(workload)
-    volumes = [*_config_volume(workload), *model_volume(workload)]
-    return {
-        "metadata": {
-            "labels": {**labels_of(workload), **terms.pod_labels},
-            **({"annotations": annotations} if annotations else {}),
-        },
-        "spec": {
-            **spec,
-            **({"schedulerName": terms.scheduler} if terms.scheduler else {}),
-            **({"priorityClassName": workload.priority_class.name} if workload.priority_class else {}),
-            **placement(workload),
-            **pod_security(workload.tenant),
-            **({"resourceClaims": claims} if claims else {}),
-            "containers": [_container(workload, container)],
-            **({"volumes": volumes} if volumes else {}),
-        },
-    }
+    metadata = given(labels={**labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
+    priority = workload.priority_class
+    more = given(
+        schedulerName=terms.scheduler,
+        priorityClassName=priority.name if priority else None,
+        **placement(workload),
+        **pod_security(workload.tenant),
+        resourceClaims=_resource_claims(workload),
+        containers=[_container(workload, container)],
+        volumes=[*_config_volume(workload), *model_volume(workload)],
+    )
+    return {"metadata": metadata, "spec": {**spec, **more}}
 
 
 def placement(workload: Workload) -> dict[str, Any]:
@@ -56,25 +83,47 @@ def placement(workload: Workload) -> dict[str, Any]:
     It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
     Git; and a selector for one pool keeps it out of all others.
     """
-    found = tolerations(workload.pool)
-    return {"nodeSelector": {POOL_LABEL: workload.pool.name}, **({"tolerations": found} if found else {})}
+    return given(nodeSelector={POOL_LABEL: workload.pool.name}, tolerations=workload.pool.tolerations)
 
 
 def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:
-    env = [{"name": name, "value": value} for name, value in workload.spec.env.items()]
-    asked = resources(workload)
-    mounts = [*_config_mount(workload), *model_mount(workload)]
-    return {
-        "name": "main",
-        "image": workload.spec.image,
-        **({"command": list(workload.spec.command)} if workload.spec.command else {}),
-        **({"args": list(workload.spec.args)} if workload.spec.args else {}),
-        **({"env": env} if env else {}),
+    spec = workload.spec
+    return given(
+        name="main",
+        image=spec.image,
+        command=list(spec.command),
+        args=list(spec.args),
+        env=[{"name": name, "value": value} for name, value in spec.env.items()],
         **more,
-        **({"resources": asked} if asked else {}),
-        "securityContext": container_security(workload.tenant),
-        **({"volumeMounts": mounts} if mounts else {}),
-    }
+        resources=_resources(workload),
+        securityContext=container_security(workload.tenant),
+        volumeMounts=[*_config_mount(workload), *model_mount(workload)],
+    )
+
+
+# --- Devices -----------------------------------------------------------------------------------------------------
+
+
+def _resources(workload: Workload) -> dict[str, Any]:
+    """The container's resources. Limits equal requests, so that a pod has what it asks for and no more."""
+    amounts = {"cpu": workload.spec.cpu, "memory": workload.spec.memory, **_units(workload)}
+    asked = {name: amount for name, amount in amounts.items() if amount}
+    claims = [{"name": claim["name"]} for claim in _resource_claims(workload)]
+    return given(limits=asked, requests=dict(asked), claims=claims)
+
+
+def _units(workload: Workload) -> dict[str, str]:
+    if workload.fraction or workload.unit.resource is None or workload.pool.spec.allocation is Allocation.DRA:
+        return {}
+    return {workload.unit.resource: str(workload.spec.count)}
+
+
+def _resource_claims(workload: Workload) -> list[dict[str, str]]:
+    """The pod's claims, one for each device."""
+    if workload.pool.spec.allocation is not Allocation.DRA:
+        return []
+    template = device_class_name(workload.pool, workload.unit)
+    return [{"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.spec.count)]
 
 
 # --- Security ----------------------------------------------------------------------------------------------------

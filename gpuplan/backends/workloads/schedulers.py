@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, assert_never
+from typing import Final, assert_never
 
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.policy.models import Inference, SchedulerKind, Training
+from gpuplan.values import NamedTuple
 
 _GANG: Final = "kai.scheduler/batch-min-member"
 _TOPOLOGY: Final = "kai.scheduler/topology"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import chosen_by, earlier, name_of_cluster, pods_note, pods_on, sharing_of
@@ -26,6 +26,7 @@ from gpuplan.planning.plan import (
     with_places,
 )
 from gpuplan.policy.models import Allocation, Effect, NodeLabels
+from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
 RETAIN: Final = "gpuplan retain --write"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
@@ -27,6 +26,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Total,
 )
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined
 
 

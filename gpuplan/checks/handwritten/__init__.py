@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.checks.handwritten import components, configs, objects, patched, workloads
+from gpuplan.checks.handwritten import components, configs, objects, patched
 from gpuplan.checks.handwritten.patched import Patched
 from gpuplan.checks.handwritten.reading import HandFiles
 from gpuplan.checks.registry import Check, checks_in
@@ -10,7 +10,7 @@ from gpuplan.planning.plan import Plan
 
 FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components)
 """Those that judge how files join what is generated."""
-OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(objects, configs, workloads)
+OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(objects, configs)
 """Those that judge objects, whether they are written by hand or are what Components made of them."""
 PATCHED_CHECKS: tuple[Check[Patched], ...] = checks_in(patched)
 """Those that judge what Components make of generated folders."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gpuplan.checks.handwritten.reading import Kustomization, Object, mapping, read, text, value_at
 from gpuplan.checks.handwritten.references import Files, charts, references, texts
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
+from gpuplan.checks.wording import mistyped, name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
@@ -63,41 +64,34 @@ def component_unusable(plan: Plan) -> Iterator[Finding]:
     """
     bodies = {kustomization.folder: kustomization.body for kustomization in read(plan).kustomizations}
     for component in plan.components:
-        problem = _problem(component, bodies.get(component.folder, {}))
-        if problem:
-            field, message, label = problem
-            at = component.at / field if component.at and field else origin_of(component)
+        if problem := _problem(component, bodies.get(component.folder, {})):
+            field, what, label, help_ = problem
             yield Finding(
-                at,
-                message,
+                component.at / field if component.at and field else origin_of(component),
+                f"`{component.folder}` {what}",
                 label=label,
                 notes=("nothing in the folder reaches the cluster",),
-                help=_COMPONENT_HELP.get(field, "add a kustomization.yaml with `kind: Component`"),
+                help=help_,
             )
 
 
-_COMPONENT_HELP = {
-    "apiVersion": "write `apiVersion: kustomize.config.k8s.io/v1alpha1`",
-    "kind": "write `apiVersion: kustomize.config.k8s.io/v1alpha1` and `kind: Component`",
-    "resources": "list the files under `resources` or `patches`",
-}
+_VERSION = "kustomize.config.k8s.io/v1alpha1"
 
 
-def _problem(component: Component, body: Mapping[str, object]) -> tuple[str, str, str] | None:
-    """The field at fault, the message and the label, or None where kustomize takes the folder."""
-    folder = f"`{component.folder}`"
+def _problem(component: Component, body: Mapping[str, object]) -> tuple[str, str, str, str] | None:
+    """The field at fault, what is wrong, the label and the help, or None where kustomize takes the folder."""
     if component.at is None:
-        return "", f"{folder} has no kustomization.yaml, or an empty one", "not a Component"
+        help_ = "add a kustomization.yaml with `kind: Component`"
+        return "", "has no kustomization.yaml, or an empty one", "not a Component", help_
     if component.kind != "Component":
-        kind = f"is a {component.kind}, not a Component" if component.kind else "does not say `kind: Component`"
-        return "kind", f"{folder} {kind}", "must be `Component`"
-    version = body.get("apiVersion", "kustomize.config.k8s.io/v1alpha1")
-    if version != "kustomize.config.k8s.io/v1alpha1":
-        return "apiVersion", f"{folder} has the wrong version for a Component", "must end in `v1alpha1`"
-    if not any(
-        value not in (None, [], {}) for key, value in body.items() if key not in ("apiVersion", "kind", "metadata")
-    ):
-        return "resources", f"{folder} is an empty Component", "kustomize refuses it"
+        what = f"is a {component.kind}, not a Component" if component.kind else "does not say `kind: Component`"
+        return "kind", what, "must be `Component`", f"write `apiVersion: {_VERSION}` and `kind: Component`"
+    if body.get("apiVersion", _VERSION) != _VERSION:
+        what = "has the wrong version for a Component"
+        return "apiVersion", what, "must end in `v1alpha1`", f"write `apiVersion: {_VERSION}`"
+    if all(body[key] in (None, [], {}) for key in body.keys() - {"apiVersion", "kind", "metadata"}):
+        help_ = "list the files under `resources` or `patches`"
+        return "resources", "is an empty Component", "kustomize refuses it", help_
     return None
 
 
@@ -123,12 +117,12 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
         if component.stage not in stages:
             message = f"`{component.folder}` is not the folder of a stage"
             yield _homeless(origin_of(component), message, component.stage, stages)
-        elif component.part is not None and not are_parts_unsure(plan, Stage(component.stage)):
-            parts = parts_of(plan, Stage(component.stage))
+        elif component.part is not None and not are_parts_unsure(plan, stage := Stage(component.stage)):
+            parts = parts_of(plan, stage)
+            what = "a pool that does not exist" if stage.is_by_pool else "a namespace of no tenant"
             if component.part not in parts:
-                what = "a pool that does not exist" if Stage(component.stage).is_by_pool else "a namespace of no tenant"
-                message = f"`{component.folder}` is for {what}"
-                yield _homeless(origin_of(component), message, component.part, parts, Severity.WARNING)
+                found = _homeless(origin_of(component), f"`{component.folder}` is for {what}", component.part, parts)
+                yield replace(found, severity=Severity.WARNING)
     folder = f"overlays/{plan.cluster.name}/kustomize/"
     for written in plan.hand_written:
         path = written.at.locate().file.path
@@ -148,16 +142,10 @@ def are_parts_unsure(plan: Plan, stage: Stage) -> bool:
     return bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)
 
 
-def _homeless(at: Origin, message: str, name: str, known: list[str], severity: Severity | None = None) -> Finding:
-    close = misspelling(name, known)
-    return Finding(
-        at,
-        message,
-        label=f"did you mean `{close}`" if close else "belongs to nothing",
-        notes=(f"there are {listing(known, 8)}",) if known else (),
-        help=f"rename the folder to `{close}`" if close else "move it into the folder that it belongs to",
-        severity=severity,
-    )
+def _homeless(at: Origin, message: str, name: str, known: list[str]) -> Finding:
+    notes, help_ = (f"there are {listing(known, 8)}",) if known else (), "move it into the folder that it belongs to"
+    meant = misspelling(name, known)
+    return mistyped(at, message, meant, "belongs to nothing", help_, *notes, write="rename the folder to `{}`")
 
 
 # --- Objects that gpuplan writes, too ----------------------------------------------------------------------------

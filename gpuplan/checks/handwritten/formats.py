@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Finding, Origin, Path
+from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError

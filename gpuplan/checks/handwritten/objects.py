@@ -1,21 +1,29 @@
-"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628)."""
+"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628, GPU634, GPU635)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, read_text, sequence, text, value_at
+from gpuplan.checks.handwritten.reading import (
+    HandFiles,
+    Object,
+    inside,
+    mapping,
+    read_text,
+    sequence,
+    sync_options,
+    text,
+    value_at,
+)
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.checks.wording import mistyped
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    POOL_LABEL,
-)
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Tenant
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import SYNC_OPTIONS
+from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
@@ -73,25 +81,26 @@ def gpus_in_limit_range(files: HandFiles) -> Iterator[Finding]:
     ## Instead
     Write `allow: {unitsPerContainer: 2}` in the tenant: the admission policy refuses more and gives nobody GPUs.
     """
+    fills = ("Kubernetes fills what a container leaves out from `default`, `max` and `min`",)
     for found in files.of_kind("LimitRange", ""):
-        for index, item in enumerate(sequence(mapping(found.body.get("spec")).get("limits"))):
-            limit = mapping(item)
-            for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
-                for key in mapping(limit.get(field)):
-                    if key.startswith("nvidia.com/"):
-                        place = found.place("spec", "limits", index, field, key).key
-                        yield _limited_gpu(found, place, key, text(limit.get("type")) == "Pod")
+        for route, is_pod in _limited_gpus(found):
+            effect = "refuses pods that ask for none" if is_pod else "gives GPUs to containers that ask for none"
+            yield Finding(
+                found.place(*route).key,
+                f"`{route[-1]}` in {found.title} {effect}",
+                label="not a bound alone",
+                notes=() if is_pod else fills,
+                help="remove it; `allow: {unitsPerContainer: ...}` in the Tenant is a bound and nothing else",
+            )
 
 
-def _limited_gpu(found: Object, place: Origin, key: str, is_pod: bool) -> Finding:  # noqa: FBT001 - reads well here
-    effect = "refuses pods that ask for none" if is_pod else "gives GPUs to containers that ask for none"
-    return Finding(
-        place,
-        f"`{key}` in {found.title} {effect}",
-        label="not a bound alone",
-        notes=("Kubernetes fills what a container leaves out from `default`, `max` and `min`",) if not is_pod else (),
-        help="remove it; `allow: {unitsPerContainer: ...}` in the Tenant is a bound and nothing else",
-    )
+def _limited_gpus(found: Object) -> Iterator[tuple[Path, bool]]:
+    """The way to each resource of GPUs in a LimitRange, and whether its limit is for whole pods."""
+    for index, limit in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
+        for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
+            for key in mapping(mapping(limit).get(field)):
+                if key.startswith("nvidia.com/"):
+                    yield ("spec", "limits", index, field, key), mapping(limit).get("type") == "Pod"
 
 
 _ADMISSION_PLUGINS = {
@@ -113,26 +122,24 @@ def inert_namespace_annotation(files: HandFiles) -> Iterator[Finding]:
     Leave it to the tenant's quotas: the admission policy keeps pods to the pools that the tenant has a quota on. Where
     the plugin is on, ignore the finding with a comment.
     """
-    common = [
-        (key, (item.at / "commonAnnotations" / key).key)
+    common = {
+        key: (item.at / "commonAnnotations" / key).key
         for item in files.kustomizations
         for key in mapping(item.body.get("commonAnnotations"))
-    ]
-    yield from (_inert_annotation(at, key, "all objects") for key, at in common if key in _ADMISSION_PLUGINS)
+    }
+    given = [(at, key, "all objects") for key, at in common.items()]
     for found in files.of_kind("Namespace", ""):
-        for key in mapping(found.metadata.get("annotations")):
-            if key in _ADMISSION_PLUGINS and key not in dict(common):
-                yield _inert_annotation(found.place("metadata", "annotations", key).key, key, found.title)
-
-
-def _inert_annotation(at: Origin, key: str, what: str) -> Finding:
-    return Finding(
-        at,
-        f"annotation `{key.rpartition('/')[2]}` of {what} does nothing by default",
-        label=f"read by the admission plugin {_ADMISSION_PLUGINS[key]} only",
-        notes=(f"{_ADMISSION_PLUGINS[key]} is not among the plugins that the API server runs by default",),
-        help="remove it: the admission policy keeps pods to their tenant's pools",
-    )
+        annotations = inside(found.metadata, "annotations").keys() - common.keys()
+        given += ((found.place("metadata", "annotations", key).key, key, found.title) for key in annotations)
+    for at, key, what in given:
+        if plugin := _ADMISSION_PLUGINS.get(key):
+            yield Finding(
+                at,
+                f"annotation `{key.rpartition('/')[2]}` of {what} does nothing by default",
+                label=f"read by the admission plugin {plugin} only",
+                notes=(f"{plugin} is not among the plugins that the API server runs by default",),
+                help="remove it: the admission policy keeps pods to their tenant's pools",
+            )
 
 
 @check("GPU623", "unprotected-node")
@@ -148,18 +155,14 @@ def unprotected_node(files: HandFiles) -> Iterator[Finding]:
     the labels there: `nodeLabels: nfd` needs no Node objects.
     """
     for node in files.of_kind("Node"):
-        if node.is_patch or node.group:
-            continue
-        given = text(mapping(node.metadata.get("annotations")).get(SYNC_OPTIONS))
-        options = {option.strip() for option in given.split(",")}
-        missing = [option for option in ("Prune=false", "Delete=false") if option not in options]
-        if missing:
+        options = sync_options(inside(node.metadata, "annotations"))
+        missing = [f"{option}=false" for option in ("Prune", "Delete") if options.get(option) != "false"]
+        if missing and not node.is_patch and not node.group:
+            # Where it may not be pruned, it stays in Git, and the Application goes.
+            cause = "when it leaves Git" if "Prune=false" in missing else "with its Application"
             yield Finding(
                 node.place("metadata", "annotations", SYNC_OPTIONS),
-                f"Node `{node.name}` is deleted when it leaves Git"
-                if "Prune=false" in missing
-                # The other half: it stays in Git, and the Application goes.
-                else f"Node `{node.name}` is deleted with its Application",
+                f"Node `{node.name}` is deleted {cause}",
                 label=f"lacks {listing(missing)}",
                 notes=("Argo CD prunes whole objects, however few of their fields are in Git",),
                 help=f'write the annotation `{SYNC_OPTIONS}: "Prune=false,Delete=false,ServerSideApply=true"`',
@@ -220,15 +223,13 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
                 if not isinstance(value, str) or value in known or value.startswith("@"):
                     continue
                 if value_at(found.before, (*route, key)) is None:  # else GPU686 tells of another value
-                    close = _with_another_hash(value, known) or misspelling(value, known)
-                    yield Finding(
+                    yield mistyped(
                         found.place(*route, key),
                         f"`{key}: {value}` of {found.title} chooses nothing",
-                        label=f"did you mean `{close}`" if close else "does not exist",
-                        notes=(f"there are {listing(sorted(known), 8)}",) if known else (),
-                        help=f"write `{close}`"
-                        if close
-                        else "remove the label: gpuplan writes it for the nodes of pools",
+                        _with_another_hash(value, known) or misspelling(value, known),
+                        "does not exist",
+                        "remove the label: gpuplan writes it for the nodes of pools",
+                        *((f"there are {listing(sorted(known), 8)}",) if known else ()),
                     )
 
 
@@ -262,3 +263,105 @@ def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
         return
     for index, rule in enumerate(sequence(mapping(found.body.get("spec")).get("rules"))):
         yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
+
+
+_GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
+
+# Where a Pod has its containers, a workload and a CronJob.
+_POD_SPECS = (("spec",), ("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
+
+
+class _Ask(Value):
+    """A container's GPU resource among its requests or its limits."""
+
+    of: Object
+    at: Origin
+    resource: str
+    amount: object
+    limits: Mapping[str, object]
+    is_limit: bool
+
+
+@check("GPU634", "gpu-request-without-limit")
+def gpu_request_without_limit(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written workload requests GPUs without an equal limit.
+
+    ## Why
+    Extended resources cannot be overcommitted, so that requests and limits must be equal. The API server refuses a pod
+    with a request alone: `Limit must be set for non overcommitable resources`. A limit alone is enough; the request
+    follows from it.
+
+    ## Instead
+    Write the resource in `limits`, and leave it out of `requests`.
+    """
+    for ask in _asks(files):
+        if not ask.is_limit and str(ask.limits.get(ask.resource)) != str(ask.amount):
+            limit = ask.limits.get(ask.resource)
+            yield Finding(
+                ask.at,
+                f"{ask.of.title} requests `{ask.resource}` without {'a' if limit is None else 'an equal'} limit",
+                label="refused by the API server",
+                notes=("requests and limits of extended resources are equal",),
+                help=f"write `limits: {{{ask.resource}: {ask.amount}}}`, and remove it from `requests`",
+            )
+
+
+@check("GPU635", "resource-not-handed-out", Severity.WARNING)
+def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written workload asks for a GPU resource that it cannot get.
+
+    ## Why
+    What a pool publishes follows from its sharing: under MIG with the strategy `mixed` there is no `nvidia.com/gpu`,
+    and renamed shares are `nvidia.com/gpu.shared`. A pod that asks for a resource of no pool waits for ever. In the
+    namespace of a tenant, quota and admission refuse whatever the tenant has no quota on: there it is an error.
+
+    ## Instead
+    Ask for one of the resources that the finding names, or grant the tenant the unit.
+    """
+    plan = files.plan
+    if plan is None or plan.broken.pools or plan.broken.incomplete_tenants:
+        return
+    offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
+    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    for ask in _asks(files):
+        namespace = ask.of.metadata.get("namespace")
+        tenant = tenants.get(namespace) if isinstance(namespace, str) else None
+        granted = offered if tenant is None else _granted(tenant, str(namespace))
+        if ask.is_limit and str(ask.amount) != "0" and ask.resource not in granted:
+            yield _not_handed_out(ask, tenant, granted)
+
+
+def _granted(tenant: Tenant, namespace: str) -> list[str]:
+    quotas = [quota for quota in tenant.quotas if quota.caps[namespace] != 0]
+    return sorted({quota.unit.resource for quota in quotas if quota.unit.resource})
+
+
+def _not_handed_out(ask: _Ask, tenant: Tenant | None, granted: list[str]) -> Finding:
+    who = "no pool hands out" if tenant is None else f"tenant `{tenant.name}` has no quota on"
+    return Finding(
+        ask.at,
+        f"{ask.of.title} asks for `{ask.resource}`, which {who}",
+        label="never scheduled" if tenant is None else "refused by admission",
+        related=() if tenant is None else (Label((tenant.at / "quotas").key, "its quotas"),),
+        notes=(f"there are {listing(granted, 8)}",) if granted else (),
+        help=f"ask for {listing(granted, 3, 'or')}" if granted else "remove it: there are no GPUs for this namespace",
+        severity=None if tenant is None else Severity.ERROR,
+    )
+
+
+def _asks(files: HandFiles) -> Iterator[_Ask]:
+    for found in files.objects:
+        for route in _POD_SPECS:
+            yield from _asks_of(found, route, mapping(value_at(found.body, route)))
+
+
+def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) -> Iterator[_Ask]:
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(sequence(spec.get(field))):
+            resources = mapping(mapping(container).get("resources"))
+            limits = mapping(resources.get("limits"))
+            for kind in ("requests", "limits"):
+                for resource, amount in mapping(resources.get(kind)).items():
+                    if _GPU.fullmatch(resource):
+                        at = found.place(*route, field, index, "resources", kind, resource)
+                        yield _Ask(found, at.key, resource, amount, limits, is_limit=kind == "limits")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
 
 from gpuplan.checks.handwritten.components import (
     changed_content,
@@ -26,6 +25,7 @@ from gpuplan.checks.handwritten.reading import (
     mapping,
     read,
     sequence,
+    sync_options,
     text,
     value_at,
 )
@@ -36,7 +36,7 @@ from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Component, Plan, Stage
 from gpuplan.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
-from gpuplan.values import Value
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import closest, listing, misspelling
 
 
@@ -72,31 +72,24 @@ class Folder(Value):
 
 
 class Change(NamedTuple):
-    """A generated object as it was, in plain data, and as kustomize built it; what changed it is at ``home``."""
+    """A generated object as it was, in plain data, and as kustomize built it; ``place`` is where a part was changed."""
 
     folder: Folder
     identity: Identity
     old: Mapping[str, object]
     new: Mapping[str, object]
-    home: Object
+    place: Callable[..., Origin]
 
     def lost(
-        self,
-        route: Path,
-        field: str,
-        old: object,
-        new: object,
-        help_: str,
-        *notes: str,
-        severity: Severity | None = None,
+        self, at: Origin, field: str, old: object, new: object, fix: str, *notes: str, severity: Severity | None = None
     ) -> Finding:
         """A field is gone, or has another value than the policy says."""
         return Finding(
-            self.home.place(*route),
+            at,
             f"generated {self.identity} {'loses' if new is None else 'gets another'} `{field}`",
             label=f"`{field}` is gone" if new is None else f"`{field}: {in_yaml(new)}` instead of `{in_yaml(old)}`",
             notes=notes,
-            help=help_,
+            help=fix,
             severity=severity,
         )
 
@@ -115,24 +108,23 @@ class Patched(Value):
     def cluster_names(self) -> tuple[str, ...]:
         return self.plan.cluster_names
 
-    @property
-    def built_folders(self) -> Iterator[Folder]:
-        return (folder for folder in self.folders if folder.after is not None)
-
     def changed(self, *kinds: str) -> Iterator[Change]:
         """The generated objects of some kinds, or all, that are no longer what they were."""
-        for folder in self.built_folders:
+        for folder in self.folders:
             for identity, old in folder.changed.items():
                 if not kinds or identity.kind in kinds:
-                    yield Change(folder, identity, old, folder.built[identity].body, self.home(folder, identity))
+                    place = partial(self.place, folder, identity)
+                    yield Change(folder, identity, old, folder.built[identity].body, place)
 
     def results(self) -> Iterator[tuple[Folder, Manifest, Object]]:
         """The objects of built folders that are not as gpuplan generated them."""
-        for folder in self.built_folders:
+        for folder in self.folders:
             for identity, after in folder.built.items():
                 before = folder.generated.get(identity)
                 if before is None or identity in folder.changed:
-                    is_partial = before.is_partial if before else _is_partial(after)
+                    # What is added may be part of an object that somebody else makes.
+                    options = sync_options(inside(after.body, "metadata", "annotations"))
+                    is_partial = before.is_partial if before else options.get("ServerSideApply") == "true"
                     made = replace(
                         self.home(folder, identity),
                         body=after.body,
@@ -148,8 +140,10 @@ class Patched(Value):
 
     def home(self, folder: Folder, identity: Identity) -> Object:
         """The part of a file that is about an object, or else the patch that is for it as such."""
-        at = next(self._patches(folder, identity), origin_of(folder.components[-1]))
-        return next(self._named(folder, identity), None) or Object(at, {}, "", "", is_inline=True)
+        targets = ((at, target) for item in self.files.kustomizations for at, _, target in item.patches if target)
+        aimed = (at for at, target in targets if selects(target, identity) and folder.holds(at))
+        named = next(self._named(folder, identity), None)
+        return named or Object(next(aimed, origin_of(folder.components[-1])), {}, "", "", is_inline=True)
 
     def parts(self, folder: Folder, identity: Identity) -> tuple[Object, ...]:
         """The parts of files that an object is made of."""
@@ -157,8 +151,10 @@ class Patched(Value):
         return (*self._named(folder, identity), *(item for item in aimed if folder.holds(item.at)))
 
     def _named(self, folder: Folder, identity: Identity) -> Iterator[Object]:
-        found = self._objects_by_name.get((identity.kind, identity.name), ())
-        return (item for item in found if _is_about(item, identity) and folder.holds(item.at))
+        """Those of the kind and name; a patch may leave out the namespace."""
+        for item in self._objects_by_name.get((identity.kind, identity.name), ()):
+            if text(item.metadata.get("namespace")) in ("", identity.namespace) and folder.holds(item.at):
+                yield item
 
     @cached_property
     def _objects_by_name(self) -> Mapping[tuple[str, str], list[Object]]:
@@ -166,12 +162,6 @@ class Patched(Value):
         for item in self.files.objects:
             found.setdefault((item.kind, item.name), []).append(item)
         return found
-
-    def _patches(self, folder: Folder, identity: Identity) -> Iterator[Origin]:
-        for kustomization in self.files.kustomizations:
-            for at, _, target in kustomization.patches:
-                if target and selects(target, identity) and folder.holds(at):
-                    yield at
 
     def told(self, earlier: Check[Plan]) -> set[str]:
         """The Components in whose files a check has found something: what comes of it is not told as well."""
@@ -182,17 +172,6 @@ class Patched(Value):
         path = at.locate().file.path
         folders = (component.folder for component in self.plan.components)
         return max((folder for folder in folders if path.startswith(f"{folder}/")), key=len, default="")
-
-
-def _is_about(item: Object, identity: Identity) -> bool:
-    """Whether an object of the kind and name is the one: a patch may leave out the namespace."""
-    return text(item.metadata.get("namespace")) in ("", identity.namespace)
-
-
-def _is_partial(manifest: Manifest) -> bool:
-    """Whether an object may be part of one that somebody else makes, which server-side apply is for."""
-    annotations = mapping(manifest.body["metadata"].get("annotations"))
-    return "ServerSideApply=true" in str(annotations.get(SYNC_OPTIONS, ""))
 
 
 def selects(target: Mapping[str, object], identity: Identity) -> bool:
@@ -271,10 +250,10 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
     """
     told = patched.told(transformer_reaches_generated_objects)
-    for folder in patched.built_folders:
-        for identity in folder.generated:
-            at = patched.place(folder, identity) if identity not in folder.built else None
-            if at and patched.component_of(at) not in told:
+    for folder in patched.folders:
+        for identity in sorted(folder.generated.keys() - folder.built.keys()) if folder.after is not None else ():
+            at = patched.place(folder, identity)
+            if patched.component_of(at) not in told:
                 labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
                 yield Finding(
                     at,
@@ -309,17 +288,11 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Repeat the generated options in the patch, and add your own to them.
     """
-    for _, identity, before, after, home in patched.changed():
+    for _, identity, before, after, place in patched.changed():
         old, new = (inside(body, "metadata", "annotations") for body in (before, after))
-        lost = [
-            (SYNC_OPTIONS, option) for option in _lost_options(text(old.get(SYNC_OPTIONS)), text(new.get(SYNC_OPTIONS)))
-        ]
-        lost += [
-            (key, f"{key}: {old[key]}") for key in (FLUX_PRUNE, FLUX_SSA) if key in old and new.get(key) != old[key]
-        ]
-        if lost:
+        if lost := list(_lost(old, new)):
             yield Finding(
-                home.place("metadata", "annotations", lost[0][0]),
+                place("metadata", "annotations", lost[0][0]),
                 f"generated {identity} loses its protection {listing([what for _, what in lost])}",
                 label="weaker than generated",
                 notes=(f"the generated options are `{old[SYNC_OPTIONS]}`",) if SYNC_OPTIONS in old else (),
@@ -328,17 +301,17 @@ def protection_removed(patched: Patched) -> Iterator[Finding]:
             )
 
 
-def _lost_options(old: str, new: str) -> Iterator[str]:
-    had, has = _options(old), _options(new)
+def _lost(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The annotations that protect less than they did, with what is gone."""
+    had, has = sync_options(old), sync_options(new)
     for key in ("Prune", "Delete"):
         if _STRONGEST.get(has.get(key, ""), 0) < _STRONGEST.get(had.get(key, ""), 0):
-            yield f"{key}={had[key]}"
+            yield SYNC_OPTIONS, f"{key}={had[key]}"
     if had.get("ServerSideApply") == "true" and has.get("ServerSideApply") != "true":
-        yield "ServerSideApply=true"
-
-
-def _options(written: str) -> dict[str, str]:
-    return dict(option.strip().partition("=")[::2] for option in written.split(",") if option.strip())
+        yield SYNC_OPTIONS, "ServerSideApply=true"
+    for key in (FLUX_PRUNE, FLUX_SSA):
+        if key in old and new.get(key) != old[key]:
+            yield key, f"{key}: {old[key]}"
 
 
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
@@ -361,7 +334,7 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
     Change the pool in the policy: `sharing`, `nodeLabels`, `taints`, `nodes`. More labels can be patched in.
     """
     for change in patched.changed("Node", "NodeFeatureRule"):
-        _, identity, before, after, home = change
+        _, identity, before, after, place = change
         old, new = _labels(identity, before), _labels(identity, after)
         for key, value in old.items():
             if new.get(key) != value:
@@ -372,12 +345,12 @@ def pool_labels_changed(patched: Patched) -> Iterator[Finding]:
                     None if key in _SWITCHES else Severity.WARNING,
                 )
                 help_ = "change the pool in the policy instead"
-                yield change.lost((*where, key), key, value, new.get(key), help_, *notes, severity=severity)
+                yield change.lost(place(*where, key), key, value, new.get(key), help_, *notes, severity=severity)
         for part, what, field in _OTHER_PARTS:
             planned, found = ([mapping(rule).get(part) for rule in _rules(body)] for body in (before, after))
             if planned != found:
                 yield Finding(
-                    home.place("spec", "rules"),
+                    place("spec", "rules"),
                     f"generated {identity} has {what} than planned",
                     label="changed here",
                     notes=("the plan follows what the policy says of the pool",),
@@ -418,8 +391,8 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
             if str(new.get(key)) != str(value):
                 help_ = "change `quotas` of the tenant instead"
                 note = "the number is the tenant's by the policy, and counted in no other"
-                yield change.lost(("spec", "hard", key), key, value, new.get(key), help_, note)
-    for folder, identity, before, after, home in patched.changed():
+                yield change.lost(change.place("spec", "hard", key), key, value, new.get(key), help_, note)
+    for folder, identity, before, after, place in patched.changed():
         field = assume_kind(identity.group, identity.kind).admits_by
         is_map = identity.kind == "ConfigMap"
         if not field or (is_map and not folder.path.startswith(f"{Stage.NAMESPACES}/")):
@@ -428,7 +401,7 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
         for key in old if is_map else sorted({*old, *new}):
             if not _keeps(key, old.get(key), new.get(key)):
                 yield Finding(
-                    home.place(field, key),
+                    place(field, key),
                     f"generated {identity} {'loses' if key not in new else 'gets other'} `{key}`",
                     label=f"`{key}` is not what the policy says",
                     notes=("what a tenant may use follows from the policy",),
@@ -460,7 +433,7 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     """
     for change in patched.changed("ClusterPolicy"):
         yield from _contradictions(patched, change)
-    for folder in patched.built_folders:
+    for folder in patched.folders:
         missing = {item.name for item in folder.generated.keys() - folder.built.keys() if item.kind == "ConfigMap"}
         for identity, manifest in folder.built.items() if missing else ():
             for part in ("migManager", "devicePlugin", "dcgmExporter") if identity.kind == "ClusterPolicy" else ():
@@ -484,7 +457,7 @@ def _contradictions(patched: Patched, change: Change) -> Iterator[Finding]:
         old, new = value_at(change.old, path), value_at(change.new, path)
         if old is not None and old != new and route not in told:
             note = "it follows from the pools, their layouts and the cluster's `migStrategy`"
-            yield change.lost(path, ".".join(route), old, new, "leave it out of the patch", note)
+            yield change.lost(change.place(*path), ".".join(route), old, new, "leave it out of the patch", note)
 
 
 @check("GPU689", "patch-matches-nothing", Severity.WARNING, family=Family.OBJECTS)
@@ -535,8 +508,8 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 
 def _content_changed(patched: Patched) -> Iterator[Finding]:
     told = patched.told(content_under_old_name)
-    for folder, identity, before, after, home in patched.changed("ConfigMap"):
-        at = home.place("data")
+    for folder, identity, before, after, place in patched.changed("ConfigMap"):
+        at = place("data")
         is_said = folder.path != Stage.GPU_OPERATOR or patched.component_of(at) in told
         if not is_said and before.get("data") != after.get("data"):
             yield changed_content(at, identity.name)

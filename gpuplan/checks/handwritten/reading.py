@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from posixpath import dirname, normpath
 
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.planning.plan import HandWritten, Plan
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.values import Value
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
@@ -138,6 +140,7 @@ class HandFiles(Value):
         return next((item for item in self.kustomizations if item.folder == folder), None)
 
 
+@lru_cache(maxsize=1)  # a dozen checks on a plan read it
 def read(plan: Plan) -> HandFiles:
     """Sort the documents out. Bodies may have any shape: what fits nowhere is passed over."""
     kustomizations: list[Kustomization] = []
@@ -238,6 +241,12 @@ def value_at(body: object, route: Iterable[str | int]) -> object:
 
 def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
     return mapping(value_at(body, route))
+
+
+def sync_options(annotations: Mapping[str, object]) -> Mapping[str, str]:
+    """What the annotations of an object tell Argo CD."""
+    options = text(annotations.get(SYNC_OPTIONS)).split(",")
+    return dict(option.strip().partition("=")[::2] for option in options if option.strip())
 
 
 def read_text(value: object) -> list[object]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from gpuplan.catalog import Gpu, Placement, Profile
+from gpuplan.values import NamedTuple
 
 InstanceCounts = Mapping[str, int]
 """How many GPU instances of each profile one GPU holds."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.backends.monitoring import observed, planned
-from gpuplan.backends.monitoring.rules import Group, Recording
+from gpuplan.backends.monitoring.rules import Group, Recording, observed_groups, pool_group
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_plan
 
@@ -33,7 +32,7 @@ def recorded(group: Group, metric: str) -> list[tuple[str, str]]:
 
 def node_units(plan: Plan) -> list[tuple[str, str]]:
     assert plan.cluster.monitoring is not None
-    return recorded(next(observed.groups(plan, plan.cluster.monitoring)), "node:gpuplan_planned_units:sum")
+    return recorded(next(observed_groups(plan, plan.cluster.monitoring)), "node:gpuplan_planned_units:sum")
 
 
 NODE = "node:gpuplan_pool:info"
@@ -58,10 +57,10 @@ def test_nothing_is_planned_where_there_are_no_nodes() -> None:
 
 def test_a_node_may_have_the_layout_of_either_half() -> None:
     plan = a_rollout(SHARED, LARGE, "[n1]")
-    found = [config for config, _ in recorded(planned.pool_group(plan), "pool:gpuplan_mig_config:info")]
+    found = [config for config, _ in recorded(pool_group(plan), "pool:gpuplan_mig_config:info")]
     assert found == [part.labels["nvidia.com/mig.config"] for part in plan.parts]
 
 
 def test_capacity_is_that_of_both_halves() -> None:
-    found = recorded(planned.pool_group(a_rollout(SHARED, LARGE, "[n1]")), "pool:gpuplan_planned_units:sum")
+    found = recorded(pool_group(a_rollout(SHARED, LARGE, "[n1]")), "pool:gpuplan_planned_units:sum")
     assert found == [("shared", "vector(6)"), ("3g.40gb", "vector(2)")]

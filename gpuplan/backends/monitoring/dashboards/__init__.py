@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.manifests import Manifest
+from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.plan import Cluster, Dashboards, Plan, Stage
 from gpuplan.planning.subjects import about
 
@@ -59,17 +60,15 @@ def _config_map(cluster: Cluster, dashboards: Dashboards) -> dict[str, Any]:
     board = _board("console") if has_console else _board("grafana") | {"uid": uid(cluster)}
     board |= {"title": f"GPUs of {cluster.name}"}
     folder = {_FOLDER_ANNOTATION: dashboards.spec.folder} if dashboards.spec.folder and not has_console else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name,
-            "namespace": dashboards.namespace,
-            **({"labels": dict(sorted(dashboards.labels.items()))} if dashboards.labels else {}),
-            **({"annotations": folder} if folder else {}),
-        },
-        "data": {f"{name}.json": json.dumps(board, indent=2, ensure_ascii=False) + "\n"},
-    }
+    return new_object(
+        "v1",
+        "ConfigMap",
+        name,
+        dashboards.namespace,
+        labels=dict(sorted(dashboards.labels.items())),
+        annotations=folder,
+        data={f"{name}.json": json.dumps(board, indent=2, ensure_ascii=False) + "\n"},
+    )
 
 
 def _board(form: str) -> dict[str, Any]:

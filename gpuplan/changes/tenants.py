@@ -10,9 +10,9 @@ from gpuplan.changes.step import Step, successors, told
 from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, names
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
-from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields

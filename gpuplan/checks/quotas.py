@@ -22,7 +22,7 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
-from gpuplan.planning.placement import Refusal
+from gpuplan.planning.placement.placing import Refusal
 from gpuplan.planning.plan import Amount, Fraction, Mig, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.schedulers import keepers
 from gpuplan.policy.models import Cap, MigStrategy

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
-from gpuplan.backends import (
-    dra,
-    gpu_operator,
-    guard,
-    kai,
-    kueue,
-    monitoring,
-    namespaces,
-    partitions,
-    retained,
-    runai,
-    scheduling,
-    workloads,
-)
 from gpuplan.backends.base import Artifact, Backend
 
-BACKENDS: Final[tuple[Backend, ...]] = (
-    gpu_operator,
-    partitions,
-    guard,
-    scheduling,
-    dra,
-    kueue,
-    kai,
-    runai,
-    namespaces,
-    workloads,
-    monitoring,
-    retained,
-)
-
 __all__ = ["BACKENDS", "Artifact", "Backend"]
+
+BACKENDS: Final[tuple[Backend, ...]] = tuple(
+    import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if found.name != "base"
+)
+"""All modules and packages here, by name."""

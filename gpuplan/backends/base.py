@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Protocol
 
 from gpuplan.manifests import File, Manifest
+from gpuplan.manifests.templates import filled, read_rows
 from gpuplan.planning.plan import Plan
 
 Artifact = Manifest | File
@@ -18,3 +20,8 @@ class Backend(Protocol):
     """
 
     def render(self, plan: Plan) -> Iterable[Artifact]: ...
+
+
+def text_of(name: str, **values: str) -> str:
+    """What a file that is generated says to its readers."""
+    return filled(read_rows(Path(__file__).with_name("texts.yaml"))[name], values)

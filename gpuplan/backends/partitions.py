@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gpuplan.backends.base import text_of
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
@@ -108,31 +109,10 @@ def _node(pool: Pool, node: str) -> dict[str, Any]:
 
 # --- A table -----------------------------------------------------------------------------------------------------
 
-_ABOUT = """\
-# What the node groups of this cluster must set: cloud node pools, machine sets, Karpenter or kubelet flags.
-# Nothing applies this file. Changing nvidia.com/mig.config on a node repartitions its GPUs: drain it first.
-"""
-
-# https://github.com/openshift/machine-api-operator/blob/main/FAQ.md#adding-annotations-and-labels-to-nodes-via-machines
-_ABOUT_MACHINE_SETS = """\
-#
-# On OpenShift `machineSet` is what to merge into each MachineSet of the pool (namespace openshift-machine-api). Labels
-# go below spec.template.spec.metadata: those below spec.template.metadata stay on the Machine and reach no node.
-# The Machine API writes labels and taints to a node once, when it joins. For machines that exist, either replace them,
-# one by one, after the MachineSet has changed:
-#   oc delete machine -n openshift-machine-api MACHINE
-# or set what is listed here on their nodes as well, drained where nvidia.com/mig.config changes:
-#   oc label node NODE KEY=VALUE --overwrite
-#   oc adm taint node NODE KEY=VALUE:EFFECT --overwrite
-# The label cluster-api/accelerator names the GPUs for `resourceLimits.gpus` of a ClusterAutoscaler. It is only where
-# nodes publish nvidia.com/gpu: without that resource the autoscaler takes a node with this label for one that still
-# starts. To scale up from no nodes it knows of nvidia.com/gpu alone, not of MIG devices or renamed shares: keep one.
-"""
-
 
 def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
-    header = _ABOUT + _ABOUT_MACHINE_SETS if has_machine_sets else _ABOUT
+    header = text_of("node-groups") + (text_of("machine-sets") if has_machine_sets else "")
     groups = [
         {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
         for pool in plan.parts

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import Any, Final
 
+from gpuplan.backends.base import text_of
 from gpuplan.manifests import File, Subject
 from gpuplan.manifests.bodies import given
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Stage, Tenant
@@ -161,16 +162,6 @@ def _number(amount: Ratio) -> int | float:
 
 _HEADER: Final = "<!-- Written by gpuplan; edit policies/ and overlays/, then run gpuplan build. -->\n"
 
-_UNCERTAIN: Final = """\
-## What is not certain
-
-- `limit: null` is meant as no bound and `limit: 0` as nothing, as in the queues of KAI-Scheduler.
-- The names of `rank` that were read are `MediumLow` (the default), `Medium` and `High`; the others follow them.
-  Releases before `rank` call it `priority`.
-- A MIG device is counted by its compute slices, as KAI-Scheduler does it: a GPU divided into seven is 7.
-- `minGuaranteedRuntime` holds against every eviction, in units of days, hours and minutes.
-"""
-
 
 def _guide(plan: Plan, requests: Sequence[Request]) -> str:
     parts = (
@@ -179,7 +170,7 @@ def _guide(plan: Plan, requests: Sequence[Request]) -> str:
         "Nothing applies these files: each is the body of a request to Run:ai's API, to be sent from top to bottom.\n",
         _table(requests),
         *_notes(plan, requests),
-        _UNCERTAIN,
+        text_of("runai-uncertain"),
     )
     return "\n".join(parts)
 

@@ -8,8 +8,8 @@ from gpuplan.changes.capacity import pods_of
 from gpuplan.changes.model import Change, ChangeClass, of
 from gpuplan.changes.step import Step, successors, told
 from gpuplan.changes.wording import from_to, names
-from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.plan import Plan, PriorityClass, Tenant
+from gpuplan.planning.preemption import evicts_within
 
 
 def priority_changes(step: Step) -> Iterator[Change]:

@@ -8,9 +8,9 @@ from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, GrantChange, of
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import amount, from_to, listed, names
-from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.plan import Plan, Quota, Tenant
+from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers import Protects
 
 

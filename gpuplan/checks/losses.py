@@ -19,9 +19,8 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
-from gpuplan.planning.evictions import pairs_within
 from gpuplan.planning.plan import Fraction, Mig, Plan, Pool, PriorityClass, Quota, Tenant, Unit, UnitKey, Workload
-from gpuplan.planning.preemption import Condition, evictions
+from gpuplan.planning.preemption import Condition, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training

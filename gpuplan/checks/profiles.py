@@ -11,9 +11,7 @@ from gpuplan.checks.mig import instances_at, nearest_that_fit, partitioned, posi
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.placement import Refusal, place
-from gpuplan.planning.placement.placing import fits
-from gpuplan.planning.placement.refusal import RefusedBy
+from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits, place
 from gpuplan.planning.plan import LayoutEntry, Plan
 from gpuplan.values import Value
 from gpuplan.wording import joined, listing, misspelling

@@ -22,7 +22,7 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
-from gpuplan.planning.placement import Refusal
+from gpuplan.planning.placement.placing import Refusal
 from gpuplan.planning.plan import Amount, Fraction, Mig, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.schedulers import keepers
 from gpuplan.policy.models import Cap, MigStrategy
@@ -310,7 +310,7 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     for tenant, quota in each_quota(plan):
         if quota.unit.capacity:
             yield from _out_of_reach(tenant, quota, quota.unit.capacity, "pool has", quota.pool.nodes.at / "count")
-    for part in plan.tree.parts:
+    for part in plan.tree.nested_quotas:
         holder = f"parent `{part.holder.name}` may use"
         yield from _out_of_reach(part.tenant, part.quota, part.whole.limit, holder, part.whole.at / "limit")
 

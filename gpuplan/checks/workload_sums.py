@@ -10,8 +10,8 @@ from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.evictions import may_evict
 from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
+from gpuplan.planning.preemption import may_evict
 from gpuplan.policy.models import Cap, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined

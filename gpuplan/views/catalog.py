@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any
+from typing import Any, Final
 
-from gpuplan.catalog import Gpu, Profile
-from gpuplan.planning.placement import Instance, Placed, maximal_layouts, place
+from gpuplan.catalog import Gpu
+from gpuplan.planning.placement.arrangement import Instance
+from gpuplan.planning.placement.layouts import maximal_layouts
+from gpuplan.planning.placement.placing import Placed, place
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.text import Style, Theme, indent, table
+from gpuplan.views.text import Style, Theme, section, table
 from gpuplan.wording import count, listing
 
 UNKNOWN = "?"
@@ -45,9 +47,8 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
         parts.append(f"MIG: its layouts cannot be judged: {gpu.incomplete_reason}\n")
     else:
         parts += [_profiles_part(gpu, theme), _layouts_part(gpu, theme)]
-    parts += [_remarks_part("Notes", gpu.notes, theme)]
-    parts += [_remarks_part("Inferred, not read", derived_facts(gpu), theme)]
-    parts += [_remarks_part("Not certain", gpu.uncertain, theme)]
+    remarks = {"Notes": gpu.notes, "Inferred, not read": derived_facts(gpu), "Not certain": gpu.uncertain}
+    parts += [section(head, "".join(f"- {text}\n" for text in found), theme) for head, found in remarks.items()]
     return "\n".join(part for part in parts if part)
 
 
@@ -107,20 +108,14 @@ def spell(layout: Mapping[str, int]) -> str:
 def _profiles_part(gpu: Gpu, theme: Theme) -> str:
     heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
     rows = table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=(1, 2, 3, 4, 5, 6))
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(rows)}"
+    return section(heading, rows, theme)
 
 
 def _layouts_part(gpu: Gpu, theme: Theme) -> str:
     rows = layout_rows(gpu)
     heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
     legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    drawn = table(("SLICES", "INSTANCES"), rows)
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(legend + drawn)}"
-
-
-def _remarks_part(heading: str, remarks: Sequence[str], theme: Theme) -> str:
-    lines = "".join(f"  - {remark}\n" for remark in remarks)
-    return f"{theme.paint(heading, Style.STRONG)}\n{lines}" if lines else ""
+    return section(heading, legend + table(("SLICES", "INSTANCES"), rows), theme)
 
 
 def _drawing(gpu: Gpu, layout: Mapping[str, int]) -> str:
@@ -153,19 +148,11 @@ def _mig(gpu: Gpu) -> dict[str, Any]:
         "complete": gpu.is_complete,
         "compute_slices": gpu.compute_slices,
         "memory_slices": gpu.memory_slices,
-        "profiles": [_profile(profile) for profile in gpu.profiles],
+        "profiles": [{name: getattr(profile, name) for name in _OF_PROFILES} for profile in gpu.profiles],
     }
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
-    return {
-        "name": profile.name,
-        "compute_slices": profile.compute_slices,
-        "memory_slices": profile.memory_slices,
-        "memory_gib": profile.memory_gib,
-        "max_instances": profile.max_instances,
-        "starts": list(profile.starts),
-    }
+_OF_PROFILES: Final = ("name", "compute_slices", "memory_slices", "memory_gib", "max_instances", "starts")
 
 
 # --- Slices ------------------------------------------------------------------------------------------------------

@@ -11,12 +11,11 @@ from gpuplan.checks.losses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.text import Style, Theme, indent, marked_up, printable
+from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 
 FORMAT_VERSION: Final = "1.0"
 """A minor step only adds keys."""
 _SHOWN: Final = 3
-_NOTHING: Final = "nothing\n"
 
 
 def shown_comparisons(comparisons: Sequence[SchedulerComparison], format_: str, theme: Theme) -> str:
@@ -40,8 +39,10 @@ def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
         _part("Lost", comparison.lost, other.kind.value, lambda kept: kept.loss, theme),
         _errors(comparison, theme),
         _part("Needs configuration", comparison.settings, other.kind.value, lambda kept: kept.setting, theme),
-        _titles("Kept by both", comparison.kept, theme),
-        _titles("Lost by both", comparison.lost_by_both, theme),
+        *(
+            section(heading, "".join(f"{change.concept.title}\n" for change in changes), theme)
+            for heading, changes in (("Kept by both", comparison.kept), ("Lost by both", comparison.lost_by_both))
+        ),
     )
     return "\n".join(part for part in parts if part)
 
@@ -52,7 +53,7 @@ def _part(
     if not changes and heading not in ("Gained", "Lost"):
         return ""
     text = "".join(_change(change, fact(change.concept.capabilities[other]), theme) for change in changes)
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(text or _NOTHING)}"
+    return section(heading, text or "nothing\n", theme)
 
 
 def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
@@ -61,7 +62,7 @@ def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
         f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.finding.message), theme)}\n"
         for found in comparison.errors
     )
-    return f"{theme.paint('Refused', Style.STRONG)}\n{indent(lines)}" if lines else ""
+    return section("Refused", lines, theme)
 
 
 def _change(change: ConceptChange, fact: str, theme: Theme) -> str:
@@ -79,11 +80,6 @@ def _place(use: Use, theme: Theme) -> str:
 
 def _location(at: Origin, theme: Theme) -> str:
     return printable(theme.place(at.locate()))
-
-
-def _titles(heading: str, changes: Sequence[ConceptChange], theme: Theme) -> str:
-    lines = "".join(f"{change.concept.title}\n" for change in changes)
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(lines)}" if lines else ""
 
 
 # --- JSON --------------------------------------------------------------------------------------------------------

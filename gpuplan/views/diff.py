@@ -19,12 +19,12 @@ from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.output import Staleness
-from gpuplan.planning.plan import Amount
 from gpuplan.policy.models import Approval, Window
 from gpuplan.values import NamedTuple
 from gpuplan.views.full import frame
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
+from gpuplan.views.plan import amount
 from gpuplan.views.plan_json import Published, as_data
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 from gpuplan.wording import count, joined, listing
@@ -201,11 +201,6 @@ def _grant(change: GrantChange) -> str:
         if before != after
     ]
     return f"`{change.tenant}`, `{change.unit}` of `{change.pool}`: {', '.join(parts)}"
-
-
-def amount(number: Amount | None) -> str:
-    """A number of units; no number is no bound."""
-    return "none" if number is None else f"{number:f}".rstrip("0").rstrip(".") if number % 1 else str(int(number))
 
 
 def _applied(impact: Impact) -> Iterator[str]:

@@ -26,37 +26,23 @@ class Format(StrEnum):
 
 def findings(report: Report, format_: Format, theme: Theme) -> str:
     """The findings of a report in a format."""
+    if format_ is Format.FULL or format_ is Format.CONCISE:
+        from gpuplan.views.full import concise, full
+
+        return (full if format_ is Format.FULL else concise)(report, theme)
+    from gpuplan.pipeline import rules
+    from gpuplan.views import ci, json_findings, markdown
+
     match format_:
-        case Format.FULL:
-            from gpuplan.views.full import full
-
-            return full(report, theme)
-        case Format.CONCISE:
-            from gpuplan.views.full import concise
-
-            return concise(report, theme)
         case Format.JSON:
-            from gpuplan.views.json_findings import json_findings
-
-            return json_findings(report, theme)
+            return json_findings.json_findings(report, theme)
         case Format.GITHUB:
-            from gpuplan.views.ci import github
-
-            return github(report, theme)
+            return ci.github(report, theme)
         case Format.GITLAB:
-            from gpuplan.views.ci import gitlab
-
-            return gitlab(report, theme)
+            return ci.gitlab(report, theme)
         case Format.SARIF:
-            from gpuplan.views.ci import project_urls, sarif
-
-            return sarif(report, theme, project_urls())
+            return ci.sarif(report, theme, ci.project_urls())
         case Format.JUNIT:
-            from gpuplan.pipeline import rules
-            from gpuplan.views.ci import junit
-
-            return junit(report, theme, rules())
+            return ci.junit(report, theme, rules())
         case Format.MARKDOWN:
-            from gpuplan.views.markdown import markdown
-
-            return markdown(report, theme)
+            return markdown.markdown(report, theme)

@@ -110,6 +110,19 @@ def code(text: str) -> str:
     return f"<code>{markdown_escaped(printable(shortened))}</code>"
 
 
+def markdown_table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A code block, with a fence that nothing in it closes."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(code(name) for name in names)
 

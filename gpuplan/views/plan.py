@@ -7,8 +7,9 @@ from fractions import Fraction as Ratio
 from itertools import groupby
 from typing import Final
 
+from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import (
     Amount,
     Exclusive,
@@ -31,7 +32,7 @@ from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
-from gpuplan.views.text import Style, Theme, indent, printable, table
+from gpuplan.views.text import Style, Theme, indent, printable, section, table
 from gpuplan.wording import count
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
@@ -121,19 +122,15 @@ def plan_page(plan: Plan, theme: Theme) -> str:
     )
     parts = [
         f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
-        _part("Pools", _pools(plan), theme),
-        _part("Capacity, in units", _capacity(plan), theme),
-        _part("MIG layouts", "".join(_layouts(plan)), theme),
-        _part("Priority classes", _priority_classes(plan), theme),
-        _part("Tenants", _tenants(plan), theme),
-        _part("Workloads", _workloads(plan), theme),
-        _part("Retained", _retained(plan), theme),
+        section("Pools", _pools(plan), theme),
+        section("Capacity, in units", _capacity(plan), theme),
+        section("MIG layouts", "".join(_layouts(plan)), theme),
+        section("Priority classes", _priority_classes(plan), theme),
+        section("Tenants", _tenants(plan), theme),
+        section("Workloads", _workloads(plan), theme),
+        section("Retained", _retained(plan), theme),
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _part(heading: str, text: str, theme: Theme) -> str:
-    return f"{theme.paint(heading, Style.STRONG)}\n{indent(text)}" if text else ""
 
 
 def _retained(plan: Plan) -> str:
@@ -200,9 +197,9 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
         _per_gpu(unit.per_gpu),
         str(unit.per_node),
         str(unit.capacity),
-        _amount(guaranteed),
-        _amount(total.limit) if total else "0",
-        _amount(unit.capacity - guaranteed),
+        amount(guaranteed),
+        amount(total.limit) if total else "0",
+        amount(unit.capacity - guaranteed),
         _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
     )
 
@@ -288,10 +285,10 @@ def _quota_cells(quota: Quota) -> tuple[str, ...]:
     return (
         quota.pool.name,
         quota.unit.name,
-        _amount(quota.guaranteed),
-        _amount(quota.limit),
+        amount(quota.guaranteed),
+        amount(quota.limit),
         str(quota.unit.capacity),
-        _amount(quota.lendable),
+        amount(quota.lendable),
     )
 
 
@@ -313,7 +310,7 @@ def _workload_row(workload: Workload) -> tuple[str, ...]:
         workload.pool.name,
         workload.unit.name,
         _each(workload),
-        _amount(workload.most_pods * workload.amount_per_pod),
+        amount(workload.most_pods * workload.amount_per_pod),
         workload.priority_class.name if workload.priority_class else _NONE,
     )
 
@@ -329,8 +326,8 @@ def _pods(workload: Workload) -> str:
 
 def _each(workload: Workload) -> str:
     """What a pod has, and what it may use beyond while its GPU is idle."""
-    own, fraction = _amount(workload.amount_per_pod), workload.fraction
-    return f"{own} to {_amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
+    own, fraction = amount(workload.amount_per_pod), workload.fraction
+    return f"{own} to {amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
 
 
 # --- Words -------------------------------------------------------------------------------------------------------
@@ -342,9 +339,9 @@ def _abridged(names: Sequence[str], between: str = " ", most: int = 3) -> str:
     return f"{between.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
 
 
-def _amount(amount: Amount | None) -> str:
+def amount(units: Amount | None) -> str:
     """A number of units; no number is no bound."""
-    return "none" if amount is None else f"{amount:f}".rstrip("0").rstrip(".") if amount % 1 else str(int(amount))
+    return "none" if units is None else number(units)
 
 
 # --- Who can evict whom ------------------------------------------------------------------------------------------

@@ -15,33 +15,9 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
-from gpuplan.planning.placement import Placed
-from gpuplan.planning.plan import (
-    Cluster,
-    Exclusive,
-    Fraction,
-    GpuOperator,
-    Layout,
-    LayoutEntry,
-    Mig,
-    Mps,
-    Nodes,
-    Plan,
-    Pool,
-    PriorityClass,
-    Quota,
-    Retained,
-    RetainedDevicePluginConfig,
-    RetainedLayout,
-    Rollout,
-    Scheduler,
-    Tenant,
-    TimeSlicing,
-    Total,
-    Unit,
-    Workload,
-    said,
-)
+from gpuplan.planning import plan as parts
+from gpuplan.planning.placement.placing import Placed
+from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.documentation import document
@@ -72,7 +48,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _units(pool: Pool, totals: Mapping[tuple[str, str], Total]) -> Iterator[dict[str, Any]]:
+def _units(pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
     """What the pool hands out, with what of it is promised."""
     for unit in pool.units:
         total = totals.get((pool.name, unit.name))
@@ -114,7 +90,7 @@ def as_data(part: object, contract: Mapping[type, Published] | None = None) -> d
 def _plain(value: Any, contract: Mapping[type, Published]) -> Any:  # noqa: ANN401 - anything that a plan holds, as JSON
     """A value as plain data. What has a name is that name: it is told of where all of its kind are."""
     match value:
-        case Pool() | Unit() | Layout() | Tenant() | PriorityClass():
+        case parts.Pool() | parts.Unit() | parts.Layout() | parts.Tenant() | parts.PriorityClass():
             return value.name
         case Gpu():
             return value.id
@@ -150,51 +126,51 @@ class Published(NamedTuple):
 _AS_IT_IS: Final = Published()
 
 
-def _driver(operator: GpuOperator) -> Mapping[str, object]:
+def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
     return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
 
 
-def _of_pool(pool: Pool) -> Mapping[str, object]:
+def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
     return {"gpu_count": pool.gpu_count, **_shared(pool)}
 
 
-def _shared(pool: Pool) -> Mapping[str, object]:
+def _shared(pool: parts.Pool) -> Mapping[str, object]:
     """``kind`` and what belongs to it, named as in the policy."""
     sharing = {"kind": _SHARING[type(pool.sharing)], **as_data(pool.sharing)}
     return {"sharing": sharing, "labels": dict(sorted(pool.labels.items()))}
 
 
 _SHARING: Final[Mapping[type, str]] = {
-    Exclusive: "exclusive",
-    TimeSlicing: "timeSlicing",
-    Mps: "mps",
-    Mig: "mig",
-    Fraction: "fraction",
+    parts.Exclusive: "exclusive",
+    parts.TimeSlicing: "timeSlicing",
+    parts.Mps: "mps",
+    parts.Mig: "mig",
+    parts.Fraction: "fraction",
 }
 
 
-def _moved(rollout: Rollout) -> Mapping[str, object]:
+def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
     """What differs on the nodes that have been moved."""
     return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
 
 
-def _placements(entry: LayoutEntry) -> Mapping[str, object]:
+def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     if not isinstance(entry.placed, Placed):
         return {"placements": None}
     found = ((instance.profile.name, instance.placement) for instance in entry.placed.instances)
     return {"placements": [{"profile": name, "start": at.start, "size": at.size} for name, at in found]}
 
 
-def _allowed(tenant: Tenant) -> Mapping[str, object]:
+def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:
     return dict(said(tenant.spec.allow))
 
 
-def _counted(quota: Quota) -> Mapping[str, object]:
+def _counted(quota: parts.Quota) -> Mapping[str, object]:
     caps = dict(sorted(quota.caps.items()))
     return {"resource": quota.unit.resource, "device_class": quota.unit.device_class, "caps": caps}
 
 
-def _work(workload: Workload) -> Mapping[str, object]:
+def _work(workload: parts.Workload) -> Mapping[str, object]:
     least = workload.amount_per_pod
     return {
         "kind": "inference" if isinstance(workload.work, Inference) else "training",
@@ -212,12 +188,12 @@ def _volume(model: ModelVolume) -> Mapping[str, object]:
     return {"storage_class": model.storage_class or None, "download_image": image}
 
 
-def _defined(item: Retained) -> Mapping[str, object]:
+def _defined(item: parts.Retained) -> Mapping[str, object]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
     match item.what:
-        case RetainedLayout() as layout:
+        case parts.RetainedLayout() as layout:
             return {"kind": "migLayout", "defines": layout.spec.config_name}
-        case RetainedDevicePluginConfig() as config:
+        case parts.RetainedDevicePluginConfig() as config:
             return {"kind": "devicePluginConfig", "defines": config.spec.key}
         case retained:
             manifest = retained.spec.manifest
@@ -227,29 +203,29 @@ def _defined(item: Retained) -> Mapping[str, object]:
 
 
 _CONTRACT: Final[Mapping[type, Published]] = {
-    Cluster: Published(left_out=("argocd", "flux", "monitoring", "bases")),
-    GpuOperator: Published(
+    parts.Cluster: Published(left_out=("argocd", "flux", "monitoring", "bases")),
+    parts.GpuOperator: Published(
         left_out=("driver", "reboot_on_mig_change", "nfd", "chart_repo_url", "values"), more=_driver
     ),
-    Scheduler: Published(left_out=("version", "runai")),
-    Pool: Published(
+    parts.Scheduler: Published(left_out=("version", "runai")),
+    parts.Pool: Published(
         left_out=("node_labels", "sharing", "units"),
         renamed={"memory_per_unit": "memory_per_unit_mib"},
         more=_of_pool,
     ),
-    Rollout: Published(left_out=("left", "moved"), more=_moved),
-    Nodes: Published(left_out=("moved",)),
-    Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
+    parts.Rollout: Published(left_out=("left", "moved"), more=_moved),
+    parts.Nodes: Published(left_out=("moved",)),
+    parts.Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
     Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
-    Layout: Published(renamed={"is_inline": "inline"}),
-    LayoutEntry: Published(left_out=("placed",), more=_placements),
-    Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
-    Quota: Published(left_out=("split",), more=_counted),
-    Workload: Published(
+    parts.Layout: Published(renamed={"is_inline": "inline"}),
+    parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
+    parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
+    parts.Quota: Published(left_out=("split",), more=_counted),
+    parts.Workload: Published(
         left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
     ),
     ModelVolume: Published(left_out=("download",), more=_volume),
-    Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
+    parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }
 
 
@@ -259,7 +235,16 @@ _CONTRACT: Final[Mapping[type, Published]] = {
 def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:
     """The contract's schema with the fields that the policy language has gained since it was written."""
     definitions = schema["definitions"]
-    for part in (Cluster, GpuOperator, Scheduler, Pool, PriorityClass, Tenant, Quota, Workload):
+    for part in (
+        parts.Cluster,
+        parts.GpuOperator,
+        parts.Scheduler,
+        parts.Pool,
+        parts.PriorityClass,
+        parts.Tenant,
+        parts.Quota,
+        parts.Workload,
+    ):
         name = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in part.__name__).lstrip("_")
         known = definitions[name]["properties"]
         published = _CONTRACT.get(part, _AS_IT_IS)

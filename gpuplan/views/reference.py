@@ -14,6 +14,7 @@ from gpuplan.policy.fields import FieldDoc
 from gpuplan.values import Value
 from gpuplan.views.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
 from gpuplan.views.explain import facts_of, field_name, how_to_ignore, meaning
+from gpuplan.views.markdown import fenced, markdown_table
 from gpuplan.wording import listing
 
 NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
@@ -46,9 +47,9 @@ def rule_document(rule: Rule, example: Example) -> str:
 def _example(example: Example) -> Iterable[str]:
     if example.refused:
         yield "## Example"
-        yield f"Reported:\n\n{_fenced(example.refused, 'yaml')}"
+        yield f"Reported:\n\n{fenced(example.refused, 'yaml')}"
     if example.refused and example.accepted:
-        yield f"Fine:\n\n{_fenced(example.accepted, 'yaml')}"
+        yield f"Fine:\n\n{fenced(example.accepted, 'yaml')}"
 
 
 def rules_document(rules: Sequence[Rule]) -> str:
@@ -64,12 +65,12 @@ def rules_document(rules: Sequence[Rule]) -> str:
 def cli_document(group: click.Group) -> str:
     """What `--help` says, of the command and of each verb."""
     root = click.Context(group, info_name="gpuplan", **group.context_settings)
-    parts = [f"# Command line\n\n{_fenced(_help(group, root), 'text')}"]
+    parts = [f"# Command line\n\n{fenced(_help(group, root), 'text')}"]
     for verb in group.list_commands(root):
         command = group.get_command(root, verb)
         if command is not None:
             context = click.Context(command, info_name=verb, parent=root, **command.context_settings)
-            parts.append(f"## gpuplan {verb}\n\n{_fenced(_help(command, context), 'text')}")
+            parts.append(f"## gpuplan {verb}\n\n{fenced(_help(command, context), 'text')}")
     return NOTICE + "\n\n".join(parts) + "\n"
 
 
@@ -97,7 +98,7 @@ def _gpu_section(gpu: Gpu) -> str:
     if gpu.profiles:
         parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
         layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
-        parts.append(f"Layouts to which nothing can be added:\n\n{_fenced(layouts, 'text')}\n")
+        parts.append(f"Layouts to which nothing can be added:\n\n{fenced(layouts, 'text')}\n")
     remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
     remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
     parts.append("".join(f"- {remark}\n" for remark in remarks))
@@ -179,17 +180,5 @@ def _field_text(field: FieldDoc) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (headings, ["---"] * len(headings), *rows)
-    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _fenced(text: str, language: str) -> str:
-    """A code block, with a fence that nothing in it closes."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    cells = ((cell.replace("|", "\\|").replace("\n", " ") for cell in row) for row in rows)
+    return markdown_table(headings, cells)

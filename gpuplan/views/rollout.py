@@ -14,9 +14,9 @@ from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, 
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.policy.models import Approval, NodeLabels
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.markdown import escape
+from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of, sharing_text
-from gpuplan.views.text import Style, Theme, indent, printable, table
+from gpuplan.views.text import Style, Theme, indent, printable, section, table
 from gpuplan.wording import count, joined, listing
 
 FORMAT_VERSION: Final = "1.1"
@@ -42,15 +42,19 @@ def _page(proposal: Proposal, theme: Theme) -> str:
     heading = theme.paint(printable(_heading(proposal)), Style.STRONG)
     if isinstance(outcome, Refusal):
         return f"{heading}\n{_printable_lines(_reasons(outcome))}"
-    parts = [f"{heading}\n{_summary(outcome)}\n"]
-    if rows := list(_capacity_rows(outcome)):
-        drawn = indent(table(_HEADINGS, rows, right=range(2, 6)))
-        parts.append(f"{theme.paint('Capacity, in units', Style.STRONG)}\n{drawn}")
+    capacity = table(_HEADINGS, rows, right=range(2, 6)) if (rows := list(_capacity_rows(outcome))) else ""
+    steps = (
+        section(f"Step {index} of {len(outcome.steps)}: {title}", "".join(_block(*block) for block in blocks), theme)
+        for index, title, blocks in _told(proposal, outcome)
+    )
+    parts = (f"{heading}\n{_summary(outcome)}\n", section("Capacity, in units", capacity, theme), *steps)
+    return "\n".join(part for part in parts if part)
+
+
+def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+    """The number of each step, what it is, and what to do at it."""
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
-        title = printable(f"Step {index} of {len(outcome.steps)}: {_title(proposal, step)}")
-        blocks = "".join(_block(name, text) for name, text in _blocks(proposal, step, edit))
-        parts.append(f"{theme.paint(title, Style.STRONG)}\n{indent(blocks)}")
-    return "\n".join(parts)
+        yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
 
 
 def _block(name: str, text: str) -> str:
@@ -160,7 +164,11 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
     Where a merge is applied without a person, the nodes must be empty before it.
     """
     plan, pool, before = proposal.plan, proposal.outcome.pool, _before(proposal, step)
-    applies_itself = _applies_itself(plan, pool, step)
+    steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
+    is_end_of_mix = step is next((other for other in steps if other.state.rollout is None), None)
+    delivery = plan.cluster.argocd or plan.cluster.flux
+    approval = pool.spec.disruption.approval if step.nodes else delivery and delivery.operator_approval
+    applies_itself = delivery is not None and approval is Approval.AUTOMATIC
     take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
     if needs_person(proposal, step):
         yield _ORDER_FIRST, "disruption: {approval: manual}\n"
@@ -170,8 +178,12 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
         yield f"remove {edit.path}", ""
     else:
         yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
-    if proposal.left_over and _is_end_of_mix(proposal.outcome, step):
-        yield "in the same commit, take out what the pool hands out no more", _lines(_left_over(proposal))
+    if proposal.left_over and is_end_of_mix:
+        verbs = {"Tenant": "quota on"}
+        left = [
+            f"{item.kind} {item.name}: {verbs.get(item.kind, 'runs on')} {item.unit}" for item in proposal.left_over
+        ]
+        yield "in the same commit, take out what the pool hands out no more", _lines(left)
     yield "build, commit, and merge", "gpuplan build\n"
     if before and not applies_itself:
         yield take_off, _lines(before)
@@ -185,20 +197,6 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
 _ORDER_FIRST: Final = (
     "in a commit before, have a person start the pool's syncs, since labels must not come before the operator's files"
 )
-
-
-def _applies_itself(plan: Plan, pool: Pool, step: RolloutStep) -> bool:
-    """Whether a merge is applied without a person: to the step's nodes, or to those of the whole cluster."""
-    delivery = plan.cluster.argocd or plan.cluster.flux
-    if delivery is None:
-        return False
-    return (pool.spec.disruption.approval if step.nodes else delivery.operator_approval) is Approval.AUTOMATIC
-
-
-def _is_end_of_mix(outcome: RolloutPlan | Refusal, step: RolloutStep) -> bool:
-    """Whether it is with this step that the pool hands out the units of one way of sharing alone."""
-    steps = outcome.steps if isinstance(outcome, RolloutPlan) else ()
-    return step is next((other for other in steps if other.state.rollout is None), None)
 
 
 def _lines(commands: Sequence[str]) -> str:
@@ -223,13 +221,6 @@ def _emptied(proposal: Proposal, step: RolloutStep) -> str:
         return " ".join(step.nodes)
     configs = mps_configs(proposal, step)
     return f"--selector='{DEVICE_PLUGIN_CONFIG_LABEL} in ({','.join(configs)})'" if configs else ""
-
-
-def _left_over(proposal: Proposal) -> list[str]:
-    return [
-        f"{item.kind} {item.name}: {'quota on' if item.kind == 'Tenant' else 'runs on'} {item.unit}"
-        for item in proposal.left_over
-    ]
 
 
 def _apply(plan: Plan, pool: Pool, step: RolloutStep) -> list[str]:
@@ -294,23 +285,14 @@ def _markdown(proposal: Proposal) -> str:
     parts = [f"{start}{_summary(outcome)}\n"]
     if rows := list(_capacity_rows(outcome)):
         headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
-        lines = [headings, ["---"] * len(headings), *(map(escape, row[:-1]) for row in rows)]
-        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
-    for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
-        blocks = "".join(
-            f"{escape(name).capitalize()}:\n\n{_fenced(text)}" if text else f"{escape(name).capitalize()}.\n\n"
-            for name, text in _blocks(proposal, step, edit)
+        parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
+    for index, title, blocks in _told(proposal, outcome):
+        told = "".join(
+            f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
+            for name, text in blocks
         )
-        parts.append(f"### {index}. {escape(_title(proposal, step))}\n\n{blocks}".rstrip("\n") + "\n")
+        parts.append(f"### {index}. {escape(title)}\n\n{told}".rstrip("\n") + "\n")
     return "\n".join(parts)
-
-
-def _fenced(text: str) -> str:
-    """A block that nothing in the text can end."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}{fence}\n\n"
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
@@ -319,7 +301,6 @@ def _fenced(text: str) -> str:
 def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
     """A contract, `rollout.schema.json`: ``steps`` where there is a safe way, else ``refusal``."""
     outcome = proposal.outcome
-    is_refused = isinstance(outcome, Refusal)
     steps = () if isinstance(outcome, Refusal) else zip(outcome.steps, proposal.edits, strict=True)
     return {
         "format_version": FORMAT_VERSION,
@@ -327,7 +308,7 @@ def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
         "pool": outcome.pool.name,
         "from": sharing_of(outcome.pool),
         "to": sharing_text(outcome.target.sharing),
-        "safe": not is_refused,
+        "safe": not isinstance(outcome, Refusal),
         "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],
         "refusal": _refusal(outcome) if isinstance(outcome, Refusal) else None,
         "left_over": [item._asdict() for item in proposal.left_over],
@@ -356,16 +337,14 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     return {
         "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},
         "shortages": [
-            {
-                "unit": shortage.unit,
-                "left": shortage.left,
-                "guaranteed": _plain(shortage.guaranteed),
-                "moved": shortage.moved,
-                "holders": [{"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders],
-            }
-            for shortage in refusal.shortages
+            found._asdict() | {"guaranteed": _plain(found.guaranteed), "holders": [*_holders(found)]}
+            for found in refusal.shortages
         ],
     }
+
+
+def _holders(shortage: Shortage) -> Iterator[dict[str, Any]]:
+    return ({"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders)
 
 
 def _plain(amount: Amount) -> int | float:

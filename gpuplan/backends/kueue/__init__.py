@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.backends.base import text_of
 from gpuplan.backends.kueue.quotas import (
     NOTHING,
     UNBOUNDED,
@@ -25,10 +26,10 @@ from gpuplan.manifests import HEADER, File, Manifest, admission_policy, quantity
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool, Stage, Tenant
+from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree
@@ -190,13 +191,6 @@ def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
 
 _CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
 
-_ABOUT: Final = """\
-#
-# Kueue reads its Configuration from a file of its own: with its chart, merge this into the value
-# managerConfig.controllerManagerConfigYaml; else into the ConfigMap kueue-manager-config. Restart its controller then.
-# Where a list is here, yours must hold at least what is in it.
-"""
-
 _FRAMEWORKS: Final = ("batch/job", "deployment", "pod")
 """Kinds that go through queues. Pods are among them, so that nothing gets a GPU by a kind that Kueue does not know."""
 
@@ -222,7 +216,7 @@ def _configuration(plan: Plan) -> File:
         waitForPodsReady=_WAIT_FOR_PODS_READY if has_gangs else None,
     )
     subjects = about(plan.cluster, *plan.pools, *plan.workloads)
-    return File(_CONFIGURATION, (HEADER + _ABOUT + to_yaml(body)).encode(), about=subjects)
+    return File(_CONFIGURATION, (HEADER + text_of("kueue-configuration") + to_yaml(body)).encode(), about=subjects)
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.backends.base import text_of
 from gpuplan.backends.monitoring import dashboards, metrics
 from gpuplan.backends.monitoring.rules import Group, observed_groups, pool_group, tenant_groups
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
@@ -36,7 +37,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         spec = {"groups": [group.body(monitoring)]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=cluster)
-        text = HEADER + _ABOUT + to_yaml(spec)
+        text = HEADER + text_of("rule-files", node_labels=",".join(metrics.NODE_LABELS)) + to_yaml(spec)
         yield File(f"{_FOLDER}/rules/{group.name}.yaml", text.encode(), about=cluster)
     yield from (Manifest(_FOLDER, body, about=cluster) for body in _service_monitors(plan, labels))
     yield from dashboards.render(plan)
@@ -50,13 +51,6 @@ def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
         *observed_groups(plan, monitoring),
     )
     return (group for group in found if group.rules)
-
-
-_ABOUT: Final = f"""\
-# For `rule_files` of a Prometheus without the Prometheus Operator; nothing applies this file.
-# kube-state-metrics must run with --metric-labels-allowlist=nodes=[{",".join(metrics.NODE_LABELS)}],
-# and series of the DCGM exporter must have the label `node`, from __meta_kubernetes_pod_node_name.
-"""
 
 
 def _service_monitors(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -332,7 +332,7 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
 
 
 def _granted(tenant: Tenant, namespace: str) -> list[str]:
-    quotas = [quota for quota in tenant.quotas if quota.caps.get(namespace, 0) != 0]
+    quotas = [quota for quota in tenant.quotas if quota.caps[namespace] != 0]
     return sorted({quota.unit.resource for quota in quotas if quota.unit.resource})
 
 

@@ -106,7 +106,7 @@ def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]
 def envelopes(plan: Plan) -> tuple[Envelope, ...]:
     """The quotas that others lie within, in the order of their first child."""
     found: dict[tuple[str, UnitKey], Envelope] = {}
-    for part in plan.tree.parts:
+    for part in plan.tree.nested_quotas:
         key = part.holder.name, part.quota.key
         envelope = found.setdefault(key, Envelope(part.holder, part.whole, []))
         envelope.children.append((part.tenant, part.quota))

@@ -309,7 +309,7 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     for tenant, quota in each_quota(plan):
         if quota.unit.capacity:
             yield from _out_of_reach(tenant, quota, quota.unit.capacity, "pool has", quota.pool.nodes.at / "count")
-    for part in plan.tree.parts:
+    for part in plan.tree.nested_quotas:
         holder = f"parent `{part.holder.name}` may use"
         yield from _out_of_reach(part.tenant, part.quota, part.whole.limit, holder, part.whole.at / "limit")
 

@@ -10,18 +10,20 @@ from pathlib import Path
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import checks as step_checks
-from gpuplan.changes import compare as compare_states
+from gpuplan.changes.compare import ClusterState
+from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
+from gpuplan.changes.objects import compare_objects
 from gpuplan.changes.places import is_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.documents import Ignore, find_folders, read_text
-from gpuplan.manifests import Identity, identity_of
+from gpuplan.manifests import Identity, identity_of, is_object
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree.comparing import compare as compare_files
 from gpuplan.outtree.inventory import INVENTORY
@@ -488,15 +490,10 @@ def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:
     text = data.decode(errors="replace")
     documents = read_text(path, text, strict=False)[0] if path.endswith((".yaml", ".yml")) else ()
     bodies = [document.data for document in documents if isinstance(document.data, dict)]
-    if not bodies or not all(_is_object(body) for body in bodies):
+    if not bodies or not all(map(is_object, bodies)):
         yield Identity("", "File", "", basename(path)), {"data": text}
         return
     yield from ((identity_of(body), body) for body in bodies)
-
-
-def _is_object(body: _Body) -> bool:
-    metadata = body.get("metadata")
-    return bool(body.get("apiVersion") and body.get("kind") and isinstance(metadata, dict) and metadata.get("name"))
 
 
 def _written(folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:

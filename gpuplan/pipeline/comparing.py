@@ -10,16 +10,18 @@ from pathlib import Path
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import checks as step_checks
-from gpuplan.changes import compare as compare_states
+from gpuplan.changes.compare import ClusterState
+from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
+from gpuplan.changes.objects import compare_objects
 from gpuplan.changes.places import is_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.documents import Ignore, find_folders, read_text
 from gpuplan.manifests import Identity, identity_of, is_object
 from gpuplan.manifests.kustomization import FILE_NAME

@@ -214,7 +214,9 @@ def _argocd(at: Origin, cluster: str, spec: models.ClusterSpec, approval: models
     # OpenShift GitOps runs its default instance in `openshift-gitops`.
     usual = "openshift-gitops" if spec.platform is models.Platform.OPENSHIFT else "argocd"
     argocd = spec.argocd
-    return argocd and Argocd(
+    if argocd is None:
+        return None
+    return Argocd(
         at=at,
         spec=argocd,
         path=normpath(argocd.path),

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import (
     Amount,
     Exclusive,

@@ -9,10 +9,12 @@ import pytest
 
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.checks import places as running
-from gpuplan.changes.model import CapacityChange, Change, ChangeClass, NodeImpact, Subject
+from gpuplan.changes.model import CapacityChange, Change, NodeImpact
 from gpuplan.changes.pods import Holder, Pod, find_holders, read_pods
 from gpuplan.changes.step import Step
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 

@@ -10,7 +10,7 @@ from gpuplan import catalog
 from gpuplan.checks import mig, profiles
 from gpuplan.checks.registry import checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.placement import fits
+from gpuplan.planning.placement.placing import fits
 from tests.plans import a_plan
 from tests.platforms import pool
 

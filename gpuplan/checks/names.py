@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from string import ascii_lowercase, digits
 
 from gpuplan.checks.registry import check
@@ -168,9 +167,11 @@ def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
         plan.workloads,
         plan.retained,
     )
-    for part in chain.from_iterable(named):
-        yield part, Name(naming_of(subject_of(part).kind), part.name, ())
-        yield from ((part, name) for name in names_in(part.spec))
+    for parts in filter(None, named):
+        naming = naming_of(subject_of(parts[0]).kind)
+        for part in parts:
+            yield part, Name(naming, part.name, ())
+            yield from ((part, name) for name in names_in(part.spec))
     yield from ((layout, Name(LAYOUT, layout.name, ())) for layout in plan.layouts)
 
 

@@ -18,7 +18,7 @@ from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Refusal, Scratch
-from gpuplan.manifests import Identity, Manifest, Subject, check_schemas
+from gpuplan.manifests import Identity, Manifest, Subject, check_schemas, is_object
 from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import Rendered, RenderedCluster
@@ -229,18 +229,12 @@ def read_objects(built: str | Refusal) -> list[Mapping[str, Any]] | Refusal:
         return built
     documents, unreadable = read_text("", built, strict=False)
     bodies = [document.data for document in documents]
-    strange = next((body for body in bodies if not _is_object(body)), None)
+    strange = next((body for body in bodies if not is_object(body)), None)
     if unreadable:
         return Refusal("what are no objects")
     if strange is not None:
         return Refusal(f"what is no object: `{json.dumps(strange, default=str)[:60]}`")
     return bodies
-
-
-def _is_object(body: object) -> bool:
-    found = mapping(body)
-    needed = (found.get("apiVersion"), found.get("kind"), mapping(found.get("metadata")).get("name"))
-    return all(isinstance(value, str) and value for value in needed)
 
 
 def _mark(body: Mapping[str, Any]) -> str:

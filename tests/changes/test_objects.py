@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, priorities
+from gpuplan.changes import tenants
 from gpuplan.changes.kinds import JUDGES
+from gpuplan.changes.model import ObjectChange
+from gpuplan.changes.objects import compare_objects
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Judgement
 from tests.changes import edits
@@ -231,7 +234,7 @@ def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
 
 def test_what_disturbs_more_than_its_explanation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The description of a class is told of, and its value is not: the object is shown as it is."""
-    monkeypatch.setattr(priorities, "_fixed", lambda *_: [])
+    monkeypatch.setattr(tenants, "_fixed", lambda *_: [])
 
     def edit(platform: Platform) -> None:
         edits.change_a_description(platform)

@@ -9,10 +9,12 @@ import pytest
 
 from gpuplan.changes.capacity import pods_on
 from gpuplan.changes.checks import places as running
-from gpuplan.changes.model import CapacityChange, Change, ChangeClass, NodeImpact, Subject
+from gpuplan.changes.model import CapacityChange, Change, NodeImpact
 from gpuplan.changes.pods import Holder, Pod, find_holders, read_pods
 from gpuplan.changes.step import Step
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 
@@ -118,6 +120,8 @@ def test_cpu_and_memory_are_no_devices() -> None:
 
 def test_numbers_are_written_as_the_api_server_does() -> None:
     assert requests(containers=[asking("1k")]) == {SMALL: 1000}
+    assert requests(containers=[asking("2M")]) == {SMALL: 2_000_000}
+    assert requests(containers=[asking("007")]) == {SMALL: 7}
 
 
 @pytest.mark.parametrize("number", ["9" * 19, "9" * 5000, "9" * 17 + "M"])

@@ -240,7 +240,7 @@ def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> tuple[str, ...]:
     return (*lines[: most - 1], f"{len(lines) - most + 1} more")
 
 
-# --- For a terminal -------------------------------------------------------------------------------------------------
+# --- For a terminal ----------------------------------------------------------------------------------------------
 
 
 def diff_page(diff: Diff, theme: Theme) -> str:
@@ -304,7 +304,7 @@ def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
 
 
-# --- For a merge request --------------------------------------------------------------------------------------------
+# --- For a merge request -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 60_000
 """Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""
@@ -393,14 +393,14 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
     yield from findings_table(rows, len(found))
 
 
-# --- For programs ---------------------------------------------------------------------------------------------------
+# --- For programs ------------------------------------------------------------------------------------------------
 
 FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 
 def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
-    """Everything that is known, with clusters by name and changes worst first."""
+    """Everything that is known, with clusters by name and changes worst first: a contract, `diff.schema.json`."""
     return {
         "format_version": FORMAT_VERSION,
         "class": diff.worst.value,

@@ -29,10 +29,8 @@ from gpuplan.views.plan_json import Published, as_data
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 from gpuplan.wording import count, joined, listing
 
-MOST_PODS: Final = 10
-"""How many pods are named for one change; JSON has all of them."""
 MOST_LINES: Final = 10
-"""How many grants, and how many objects, are named."""
+"""How many pods and grants are named for one change, and how many objects; JSON has all of them."""
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
@@ -178,7 +176,7 @@ def _pod_lines(impact: Impact) -> Iterator[str]:
         return
     if impact.change.pods or impact.holders:
         yield str(len(impact.holders)) if impact.holders else "none holds what goes"
-    yield from _shortened([_holder(holder) for holder in impact.holders], MOST_PODS)
+    yield from _shortened([_holder(holder) for holder in impact.holders])
 
 
 def _holder(holder: Holder) -> str:
@@ -234,10 +232,10 @@ def window_text(window: Window) -> str:
     return f"`{window.schedule}` for {window.duration}, {window.time_zone}"
 
 
-def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> tuple[str, ...]:
-    if len(lines) <= most:
+def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) <= MOST_LINES:
         return tuple(lines)
-    return (*lines[: most - 1], f"{len(lines) - most + 1} more")
+    return (*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more")
 
 
 # --- For a terminal ----------------------------------------------------------------------------------------------

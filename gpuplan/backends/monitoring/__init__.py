@@ -34,7 +34,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     for group in groups(plan, monitoring):
-        spec = {"groups": [group.body(monitoring)]}
+        spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=cluster)
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)

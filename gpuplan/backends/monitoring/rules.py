@@ -173,51 +173,20 @@ _FILE: Final = Path(__file__).with_name("rules.yaml")
 _RUNBOOK: Final = "docs/how-to/monitor-pools.md"
 
 
-class Recording(NamedTuple):
-    """A recording rule. ``labels`` are added to every series of the result."""
-
-    record: str
-    expr: str
-    labels: Mapping[str, str] = {}
-
-    def body(self) -> dict[str, Any]:
-        return given(record=self.record, expr=self.expr, labels=dict(self.labels))
-
-
-class Alert(NamedTuple):
-    """An alerting rule: ``duration`` is how long the expression must hold; ``meaning`` and ``action`` are sentences."""
-
-    name: AlertName
-    expr: str
-    duration: str
-    severity: str
-    summary: str
-    meaning: str
-    action: str
-
-    def body(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        return {
-            "alert": self.name.value,
-            "expr": self.expr,
-            "for": self.duration,
-            "labels": {"severity": self.severity, **labels},
-            "annotations": {
-                "summary": self.summary,
-                "description": f"{self.meaning} {self.action} See {_RUNBOOK}#{self.name.lower()}.",
-            },
-        }
+Rule = dict[str, Any]
+"""A rule as Prometheus reads it."""
 
 
 class Group(NamedTuple):
     """Rules that are evaluated in their order, each seeing the results of those before it."""
 
     name: str
-    rules: tuple[Recording | Alert, ...]
+    rules: tuple[Rule, ...]
 
-    def body(self, monitoring: Monitoring) -> dict[str, Any]:
-        alert_labels = dict(sorted(monitoring.spec.alert_labels.items()))
-        rules = [rule.body(alert_labels) if isinstance(rule, Alert) else rule.body() for rule in self.rules]
-        return {"name": self.name, "rules": rules}
+
+def _recording(record: str, expression: str, labels: Mapping[str, str] | None = None) -> Rule:
+    """A recording rule; the labels are added to every series of the result."""
+    return given(record=record, expr=expression, labels=labels)
 
 
 # --- By the plan -------------------------------------------------------------------------------------------------
@@ -237,7 +206,7 @@ def tenant_groups(plan: Plan) -> Iterator[Group]:
         yield Group(f"gpuplan-tenants{f'-{number}' if number > 1 else ''}", rules[start : start + _MOST_RULES])
 
 
-def _pool_rules(pool: Pool) -> Iterator[Recording]:
+def _pool_rules(pool: Pool) -> Iterator[Rule]:
     here = {"pool": pool.name}
     yield _constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
     for resource in published(pool):
@@ -247,7 +216,7 @@ def _pool_rules(pool: Pool) -> Iterator[Recording]:
             yield _constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
 
 
-def _tenant_rules(tenant: Tenant) -> Iterator[Recording]:
+def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
     for namespace in tenant.spec.namespaces:
         yield _constant(NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
     for quota in tenant.quotas:
@@ -263,9 +232,9 @@ def _unit_labels(quota: Quota) -> dict[str, str]:
     return ({} if found is None else found.labels) | {"unit": quota.unit.name}
 
 
-def _constant(record: str, amount: Amount, **labels: str) -> Recording:
+def _constant(record: str, amount: Amount, **labels: str) -> Rule:
     number = amount if isinstance(amount, int) else f"{amount:f}"
-    return Recording(record, f"vector({number})", dict(sorted(labels.items())))
+    return _recording(record, f"vector({number})", dict(sorted(labels.items())))
 
 
 # --- As it is ----------------------------------------------------------------------------------------------------
@@ -279,11 +248,11 @@ def observed_groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     units = texts.recordings("units") if has_units else ()
     yield Group("gpuplan-pools", (*texts.recordings("nodes"), *planned, *units))
     yield Group("gpuplan-utilization", tuple(texts.recordings("utilization")))
-    alerts = sorted(texts.alerts(), key=lambda alert: alert.name)
-    yield Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.spec.disabled_alerts))
+    alerts = sorted(texts.alerts(monitoring), key=lambda alert: str(alert["alert"]))
+    yield Group("gpuplan-alerts", tuple(alerts))
 
 
-def _node_planned(pool: Pool) -> Iterator[Recording]:
+def _node_planned(pool: Pool) -> Iterator[Rule]:
     for resource in published(pool):
         nodes = [
             f"{_nodes(pool, part)} * {item.per_node}"
@@ -294,7 +263,7 @@ def _node_planned(pool: Pool) -> Iterator[Recording]:
         if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
-            yield Recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
+            yield _recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
 
 
 def _nodes(pool: Pool, part: Pool) -> str:
@@ -332,17 +301,26 @@ class _Texts:
             "partitioned_pools": quoted(one_of(partitioned)),
         }
 
-    def recordings(self, group: str) -> Iterator[Recording]:
+    def recordings(self, group: str) -> Iterator[Rule]:
         """The recording rules of a group, in the order in which they need each other."""
         for row in rows_for(self._facts, read_rows(_FILE)[group]):
             for record, metric in (row.get("records") or {row["record"]: ""}).items():
-                yield Recording(record, filled(row["expr"], {**self._values, "metric": metric}))
+                yield _recording(record, filled(row["expr"], {**self._values, "metric": metric}))
 
-    def alerts(self) -> Iterator[Alert]:
+    def alerts(self, monitoring: Monitoring) -> Iterator[Rule]:
+        """The alerting rules that the policy leaves on."""
+        labels = dict(sorted(monitoring.spec.alert_labels.items()))
         for row in rows_for(self._facts, read_rows(_FILE)["alerts"]):
-            texts = (filled(row[key], self._values) for key in ("summary", "meaning", "action"))
-            expression = filled(row["expr"], self._values)
-            yield Alert(AlertName(row["name"]), expression, row["for"], row["severity"], *texts)
+            if (name := AlertName(row["name"])) not in monitoring.spec.disabled_alerts:
+                summary, meaning, action = (filled(row[key], self._values) for key in ("summary", "meaning", "action"))
+                description = f"{meaning} {action} See {_RUNBOOK}#{name.lower()}."
+                yield {
+                    "alert": name.value,
+                    "expr": filled(row["expr"], self._values),
+                    "for": row["for"],
+                    "labels": {"severity": row["severity"], **labels},
+                    "annotations": {"summary": summary, "description": description},
+                }
 
 
 def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:

@@ -20,15 +20,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
 import pytest
+import warm
 import yaml
 from covering import Coverage, digest, module_of
 from mutations import SOURCES, Mutation, changes_of, find_site, mutated, mutation
@@ -87,6 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
     parser.add_argument("--suites", nargs="+", default=SUITES, metavar="SUITE", help="folders of tests")
+    parser.add_argument("--quick", action="store_true", help="only as far as tests see that are read once for all")
     parser.add_argument("--anew", action="store_true", help="run all tests again to see which runs what")
     options = parser.parse_args(arguments)
     for name in options.packages:
@@ -97,9 +100,10 @@ def main(arguments: list[str]) -> int:
         RECORDED.unlink(missing_ok=True)
     chosen = sample(options.packages, options.seed, options.count)
     recorded = measured(options.suites)
-    if not Soundness().holds(next(iter(recorded.seconds))):
-        sys.exit("the tests fail without a change, too: make test")
-    outcomes = run_all(chosen, Coverage(recorded), options.workers)
+    if not Soundness("").holds(Ran(Outcome.CAUGHT, next(iter(recorded.seconds)))):
+        sys.exit("tests fail without a change, too: make test")
+    with warmed(recorded) as address:
+        outcomes = run_all(chosen, Coverage(recorded), options.workers, address, is_quick=options.quick)
     print(report(outcomes))  # noqa: T201 - a script
     return 0
 
@@ -170,6 +174,8 @@ class Ran(NamedTuple):
     outcome: Outcome
     test: str = ""
     tests: int = 0
+    is_warm: bool = False
+    """Whether the test had been read before the mutant was made."""
 
 
 def prepare() -> None:
@@ -180,12 +186,27 @@ def prepare() -> None:
         importlib.import_module(name)
 
 
-def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int) -> dict[Mutation, Ran]:
+@contextmanager
+def warmed(recorded: Recorded) -> Iterator[str]:
+    """The address of a process that has read all tests, while it is there."""
+    modules = [test for test in recorded.tests if (ROOT / test).is_file()]
+    with TemporaryDirectory() as folder:
+        address = f"{folder}/socket"
+        pid = warm.serve(ROOT, modules, address)
+        try:
+            yield address
+        finally:
+            os.kill(pid, signal.SIGKILL)
+
+
+def run_all(
+    chosen: Sequence[Mutation], coverage: Coverage, workers: int, address: str, *, is_quick: bool
+) -> dict[Mutation, Ran]:
     """What becomes of each, several at a time."""
     ended: dict[Mutation, Ran] = {}
     waiting = list(reversed(chosen))
     running: dict[int, tuple[Mutation, Child]] = {}
-    sound = Soundness()
+    sound = Soundness(address)
     while waiting or running:
         if waiting and len(running) < workers:
             mutant = waiting.pop()
@@ -195,12 +216,12 @@ def run_all(chosen: Sequence[Mutation], coverage: Coverage, workers: int) -> dic
             elif not tests:
                 ended[mutant] = Ran(Outcome.NOT_COVERED)
             else:
-                child = start(mutant, tests[:MOST_TESTS])
+                child = start(mutant, tests[:MOST_TESTS], address, is_fresh=not is_quick)
                 running[child.pid] = (mutant, child)
                 continue
         else:
             mutant, ran = _next(running)
-            if ran.outcome is Outcome.CAUGHT and not sound.holds(ran.test):
+            if ran.outcome is Outcome.CAUGHT and not sound.holds(ran):
                 waiting.append(mutant)
                 continue
             ended[mutant] = ran
@@ -215,8 +236,8 @@ class Child(NamedTuple):
     answer: int
 
 
-def start(mutant: Mutation | None, tests: Sequence[str]) -> Child:
-    """Run tests on a mutant, or on the code as it is."""
+def start(mutant: Mutation | None, tests: Sequence[str], address: str, *, is_fresh: bool = True) -> Child:
+    """Run tests on a mutant, or on the code as it is: those that were read before, and then in a new process."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid:
@@ -225,10 +246,12 @@ def start(mutant: Mutation | None, tests: Sequence[str]) -> Child:
     try:
         os.close(reading)
         os.setsid()
-        for stream in (1, 2):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-        answer = _test(mutant, tests)
-        os.write(writing, json.dumps(answer).encode())
+        warm.silence()
+        runs_in_functions = mutant is None or find_site(mutant).names is None
+        answer = warm.ask(address, mutant, tests) if address and runs_in_functions else None
+        is_warm = answer is not None and (answer.has_failed or not is_fresh)
+        has_failed, test, number = answer if answer is not None and is_warm else _test(mutant, tests)
+        os.write(writing, json.dumps((has_failed, test, number, is_warm)).encode())
     finally:
         os._exit(0)
 
@@ -241,8 +264,8 @@ def end(child: Child, status: int) -> Ran:
         os.killpg(child.pid, signal.SIGKILL)
     if os.WIFSIGNALED(status) or not said:
         return Ran(Outcome.CAUGHT)
-    failed, test, tests = json.loads(said)
-    return Ran(Outcome.CAUGHT if failed else Outcome.SURVIVED, test, tests)
+    failed, test, tests, is_warm = json.loads(said)
+    return Ran(Outcome.CAUGHT if failed else Outcome.SURVIVED, test, tests, is_warm)
 
 
 def _next(running: dict[int, tuple[Mutation, Child]]) -> tuple[Mutation, Ran]:
@@ -256,30 +279,30 @@ def _next(running: dict[int, tuple[Mutation, Child]]) -> tuple[Mutation, Ran]:
 class Soundness:
     """Which tests fail without a mutant, too: they prove nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
         self.broken: set[str] = set()
-        self._good = {""}
+        self._address = address
+        self._good: set[tuple[str, bool]] = set()
 
-    def holds(self, test: str) -> bool:
-        if test not in self._good | self.broken:
-            child = start(None, [test])
+    def holds(self, ran: Ran) -> bool:
+        """Whether the test that failed does not fail without the mutant, where it was run in the same way."""
+        key = ran.test, ran.is_warm
+        if ran.test and key not in self._good and ran.test not in self.broken:
+            child = start(None, [ran.test], self._address if ran.is_warm else "", is_fresh=not ran.is_warm)
             _, status = os.waitpid(child.pid, 0)
-            (self._good if end(child, status).outcome is Outcome.SURVIVED else self.broken).add(test)
-        return test in self._good
+            if end(child, status).outcome is Outcome.SURVIVED:
+                self._good.add(key)
+            else:
+                self.broken.add(ran.test)
+        return ran.test not in self.broken
 
 
-class _Watch:
-    """Stops when the time is over, and remembers what failed."""
+class _Watch(warm.Watch):
+    """Stops when the time is over."""
 
     def __init__(self) -> None:
-        self.failed = ""
-        self.tests = 0
+        super().__init__()
         self.is_late = False
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.tests += report.when == "call"
-        if report.failed:
-            self.failed = report.nodeid
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -290,19 +313,18 @@ class _Watch:
         return result
 
 
-def _test(mutant: Mutation | None, tests: Sequence[str]) -> tuple[bool, str, int]:
-    """Whether a test failed, which one, and how many ran."""
+def _test(mutant: Mutation | None, tests: Sequence[str]) -> warm.Answer:
+    """What becomes of tests that are read and run in this process."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS + SECONDS_OF_A_TEST),) * 2)
     signal.alarm(int(10 * (SECONDS + SECONDS_OF_A_TEST)))
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(WORK / f"hypothesis-{os.getpid()}")
     if mutant:
         sys.meta_path.insert(0, _Finder(mutant))
     watch = _Watch()
-    without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "pytest_cov", "xdist", "faulthandler")]
-    loaded = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # PREPARED holds plugins of pytest
-    code = pytest.main(["-x", "-q", "--tb=no", f"--rootdir={ROOT}", *without, *loaded, *tests], plugins=[watch])
+    code = pytest.main([*warm.OPTIONS, "-x", f"--rootdir={ROOT}", *tests], plugins=[watch])
     shutil.rmtree(os.environ["HYPOTHESIS_STORAGE_DIRECTORY"], ignore_errors=True)
-    return code != pytest.ExitCode.OK and not (watch.is_late and not watch.failed), watch.failed, watch.tests
+    has_failed = code != pytest.ExitCode.OK and not (watch.is_late and not watch.failed)
+    return warm.Answer(has_failed, watch.failed, watch.tests)
 
 
 class _Finder(importlib.abc.MetaPathFinder):

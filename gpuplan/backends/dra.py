@@ -37,7 +37,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
             granted = {
                 quota.unit.device_class
                 for quota in tenant.quotas
-                if quota.unit.device_class and quota.caps.get(namespace, 0) != 0
+                if quota.unit.device_class and quota.caps[namespace] != 0
             }
             folder = f"{Stage.NAMESPACES.value}/{namespace}"
             subjects = about(tenant, *(quota.pool for quota in tenant.quotas))

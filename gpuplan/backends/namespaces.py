@@ -94,7 +94,7 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
     caps: dict[str, Amount | None] = {}
     for quota in tenant.quotas:
         for key in _keys(quota.unit):
-            cap, known = quota.caps.get(namespace, 0), caps.get(key, 0)
+            cap, known = quota.caps[namespace], caps.get(key, 0)
             caps[key] = None if cap is None or known is None else cap + known
     for key, total in caps.items():
         if total is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from gpuplan.manifests import Manifest, identity_of
+from gpuplan.manifests import Manifest, is_object
 from gpuplan.planning.plan import Plan, RetainedObject
 from gpuplan.planning.subjects import about
 
@@ -15,10 +15,5 @@ def render(plan: Plan) -> Iterator[Manifest]:
     What is no object, which GPU725 says, is none here: plans with errors are compared as well.
     """
     for retained in plan.retained:
-        if isinstance(retained.what, RetainedObject) and _is_object(retained.what.spec.manifest):
+        if isinstance(retained.what, RetainedObject) and is_object(retained.what.spec.manifest):
             yield Manifest(retained.what.folder, retained.what.spec.manifest, is_foreign=True, about=about(retained))
-
-
-def _is_object(body: Mapping[str, object]) -> bool:
-    identity = identity_of(body)
-    return bool(body.get("apiVersion") and identity.kind and identity.name)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
 from gpuplan.changes.model import CapacityChange, GrantChange
-from gpuplan.planning.plan import Fraction, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, Quota, Tenant, Unit
 
 
 def capacities(before: Pool | None, after: Pool | None, nodes: int | None = None) -> tuple[CapacityChange, ...]:
     """The units whose number differs; of ``nodes`` nodes, or of the pools' own."""
-    return tuple(_capacities(before, after, nodes))
-
-
-def _capacities(before: Pool | None, after: Pool | None, nodes: int | None) -> Iterator[CapacityChange]:
     present = [pool for pool in (before, after) if pool is not None]
-    for unit in dict.fromkeys(unit.name for pool in present for unit in pool.units):
-        old, new = (_capacity(pool, unit, nodes) for pool in (before, after))
-        if old != new:
-            yield CapacityChange(present[-1].name, unit, old, new)
+    units = dict.fromkeys(unit.name for pool in present for unit in pool.units)
+    found = ((unit, _capacity(before, unit, nodes), _capacity(after, unit, nodes)) for unit in units)
+    return tuple(CapacityChange(present[-1].name, unit, old, new) for unit, old, new in found if old != new)
 
 
 def _capacity(pool: Pool | None, unit: str, nodes: int | None) -> int:
@@ -42,18 +37,16 @@ def quotas(tenant: Tenant | None, renamed: Mapping[str, str]) -> dict[Held, Quot
 
 def grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> tuple[GrantChange, ...]:
     """The grants that differ, in the order of the policy."""
-    return tuple(_grants(before, after, renamed))
-
-
-def _grants(before: Tenant | None, after: Tenant | None, renamed: Mapping[str, str]) -> Iterator[GrantChange]:
     old, new = quotas(before, renamed), quotas(after, {})
-    tenant = after or before
-    for key in dict.fromkeys((*old, *new)):
-        one, other = old.get(key), new.get(key)
-        numbers = [(quota.guaranteed, quota.limit) if quota is not None else (0, 0) for quota in (one, other)]
-        if numbers[0] != numbers[1] and tenant is not None:
-            (guaranteed, limit), (next_guaranteed, next_limit) = numbers
-            yield GrantChange(tenant.name, *key, guaranteed, next_guaranteed, limit, next_limit)
+    name = next(tenant.name for tenant in (after, before) if tenant is not None)
+    found = ((key, _numbers(old.get(key)), _numbers(new.get(key))) for key in dict.fromkeys((*old, *new)))
+    return tuple(
+        GrantChange(name, *key, one[0], other[0], one[1], other[1]) for key, one, other in found if one != other
+    )
+
+
+def _numbers(quota: Quota | None) -> tuple[Amount, Amount | None]:
+    return (quota.guaranteed, quota.limit) if quota is not None else (0, 0)
 
 
 _HUNDREDTHS: Final = 100
@@ -62,10 +55,10 @@ _HUNDREDTHS: Final = 100
 
 def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
     """How many pods may hold units on so many nodes of a pool, or of a part of one: one for each unit handed out."""
-    limits = {(total.pool.name, total.unit.name): total.limit for total in plan.totals}
+    limits = {total.unit.name: total.limit for total in plan.totals if total.pool.name == pool.name}
     found = 0
     for unit in pool.units:
-        there, limit = unit.per_node * nodes, limits.get((pool.name, unit.name))
+        there, limit = unit.per_node * nodes, limits.get(unit.name)
         found += ceil((there if limit is None else min(there, limit)) * _pods_per_unit(pool, unit))
     return found
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, nodes_of
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import NodeLabels
@@ -81,15 +82,18 @@ def _scheduler(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
     place = of(step.after, step.after.cluster, new.at)
     if old.kind is not new.kind:
-        is_held = old.traits.has_queues
+        is_held, holds_work = old.traits.has_queues, old.traits.queues_hold_work
+        effect = "new pods go through another scheduler; those that run stay where they are"
+        if is_held:
+            fate = "queues and flavors stay while work is in them" if holds_work else "queues go, what runs goes on"
+            effect = f"{fate}, and what is queued is let go by nobody"
+        left = "reverting leaves queues and flavors behind while work is in them"
         yield Change(
             *place,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
             f"the scheduler changes {from_to(old.kind, new.kind)}",
-            "queues and flavors stay while work is in them, and what is queued is let go by nobody"
-            if is_held
-            else "new pods go through another scheduler; those that run stay where they are",
-            "reverting leaves queues and flavors behind while work is in them" if new.traits.has_queues else REVERT,
+            effect,
+            left if new.traits.queues_hold_work else REVERT,
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
             pods=all_pods(step.before) if is_held else 0,
         )

@@ -14,6 +14,7 @@ from posixpath import basename, dirname
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
+from gpuplan.changes.kinds import stage_of
 from gpuplan.changes.layouts import layout_changes
 from gpuplan.changes.model import Change, Comparison, ObjectChange
 from gpuplan.changes.nodes import count_by_rule
@@ -21,10 +22,8 @@ from gpuplan.changes.objects import FILE, Key, Objects, Written, differing, in_o
 from gpuplan.changes.operator import operator_changes
 from gpuplan.changes.places import Edits
 from gpuplan.changes.pools import pool_changes
-from gpuplan.changes.priorities import priority_changes
 from gpuplan.changes.step import Step
-from gpuplan.changes.tenants import tenant_changes
-from gpuplan.changes.workloads import workload_changes
+from gpuplan.changes.tenants import priority_changes, tenant_changes, workload_changes
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.values import NamedTuple
@@ -55,14 +54,10 @@ class ClusterState(NamedTuple):
 def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
     """What differs in all clusters, which are known by name: by cluster, worst first."""
     old, new = ({state.plan.cluster.name: state for state in side} for side in (before, after))
-    changes: list[Change] = []
-    objects: list[ObjectChange] = []
-    for name in sorted({*old, *new}):
-        if old.get(name) is not new.get(name):
-            found = _compare(name, old.get(name), new.get(name))
-            changes += found.changes
-            objects += found.objects
-    return Comparison(tuple(sorted(changes, key=_order)), in_order(objects))
+    names = (name for name in {*old, *new} if old.get(name) is not new.get(name))
+    found = [_compare(name, old.get(name), new.get(name)) for name in names]
+    changes = sorted((change for item in found for change in item.changes), key=_order)
+    return Comparison(tuple(changes), in_order(item for one in found for item in one.objects))
 
 
 def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None) -> Comparison:
@@ -72,7 +67,7 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
     if before is not None and after is not None and changes:
         edits = Edits(before.plan, after.plan)
-        changes = [change._replace(at=edits.cause(change.at)) for change in changes]
+        changes = [change._replace(at=edits.cause(change.at, _documents(change, found))) for change in changes]
     return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
 
 
@@ -117,7 +112,7 @@ def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, f
         if known <= names and (len(known) > 1 or stage in change.stages):
             names = names - known | {stage}
     ranks = {stage: rank for rank, stage in enumerate(change.stages)}
-    return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(_stage(name), 0), name))))
+    return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(stage_of(name), 0), name))))
 
 
 def _parts(*sides: Objects) -> dict[str, frozenset[str]]:
@@ -125,7 +120,7 @@ def _parts(*sides: Objects) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for folder in {_synced(folder) for objects in sides for folder, _ in objects}:
         if "/" in folder:
-            found.setdefault(_stage(folder), set()).add(folder)
+            found.setdefault(stage_of(folder), set()).add(folder)
     return {stage: frozenset(folders) for stage, folders in found.items()}
 
 
@@ -138,10 +133,6 @@ def _synced(folder: str) -> str:
 _HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
 
 
-def _stage(folder: str) -> str:
-    return folder.partition("/")[0]
-
-
 # --- Explanations ------------------------------------------------------------------------------------------------
 
 
@@ -151,11 +142,16 @@ _FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
 
 def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
     """A change explains what is about it up to its own class: what disturbs more has another cause."""
-    follows, rank = _stage(item.folder) in _FOLLOW, item.change_class.rank
+    follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
     return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
+
+
+def _documents(change: Change, found: Sequence[ObjectChange]) -> set[Subject]:
+    """All that what differs is about, where it is about a change."""
+    return {subject for item in found if _is_about(change, item) for subject in item.about}
 
 
 def _is_about(change: Change, item: ObjectChange) -> bool:
     subjects = (change.subject, *change.also, change.subject._replace(name=""))
     is_named = not item.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
-    return is_named or _stage(item.folder) in change.stages
+    return is_named or stage_of(item.folder) in change.stages

@@ -7,9 +7,10 @@ from itertools import zip_longest
 
 from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.step import Step, successors
 from gpuplan.diagnostics import Origin
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject, identity_of
 from gpuplan.planning.plan import HandWritten, Retained, RetainedObject
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
-from gpuplan.changes.model import ChangeClass, worst
 from gpuplan.changes.node_rules import class_of_arrival, class_of_departure, class_of_labels, class_of_rules, rules_of
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE

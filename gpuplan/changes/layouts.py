@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.meaning import means_same
-from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of
+from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.step import Step, successors, told
 from gpuplan.changes.wording import division, from_to
+from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 
 _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"

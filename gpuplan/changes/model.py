@@ -5,27 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.diagnostics import Origin
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject
-from gpuplan.manifests.kinds import ChangeClass, worst
 from gpuplan.planning.plan import Amount, Plan
 from gpuplan.planning.subjects import Part, subject_of
 from gpuplan.policy.models import Window
 from gpuplan.values import NamedTuple, Value
-
-__all__ = [
-    "NOTHING_RUNS",
-    "REVERT",
-    "CapacityChange",
-    "Change",
-    "ChangeClass",
-    "Comparison",
-    "GrantChange",
-    "NodeImpact",
-    "ObjectChange",
-    "Subject",
-    "of",
-    "worst",
-]
 
 
 class NodeImpact(Value):

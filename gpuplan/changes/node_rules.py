@@ -7,8 +7,9 @@ from itertools import chain, product
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
-from gpuplan.changes.model import ChangeClass, worst
-from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
+from gpuplan.changes.nodes import find_pattern
+from gpuplan.disturbance import ChangeClass, worst
+from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.values import NamedTuple
@@ -41,9 +42,8 @@ class Rule(NamedTuple):
 
     @property
     def parsed(self) -> NodePattern | None:
-        """None of what is no pattern that we can read, which may match anything."""
-        found = parse(self.pattern) if self.pattern else None
-        return found if isinstance(found, NodePattern) else None
+        """None of what may match anything."""
+        return find_pattern(self.pattern)
 
     def has(self, name: str) -> bool:
         if self.names:

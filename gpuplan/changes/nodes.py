@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
@@ -36,20 +37,14 @@ class Transition(NamedTuple):
 
 def transitions(before: Pool, after: Pool) -> Iterator[Transition]:
     """The nodes of a pool that stay in it, by how they were shared and how they are to be."""
-    for old in before.parts:
-        for new in after.parts:
-            found = _common(old.nodes, new.nodes)
-            if found.count:
-                yield Transition(old, new, found)
+    for old, new in product(before.parts, after.parts):
+        if (found := _common(old.nodes, new.nodes)).count:
+            yield Transition(old, new, found)
 
 
 def _common(old: Nodes, new: Nodes) -> NodeImpact:
-    if old.names and new.names:
-        return _named(set(old.names) & set(new.names))
-    if old.names:
-        return _named(name for name in old.names if has_node(new, name))
-    if new.names:
-        return _named(name for name in new.names if has_node(old, name))
+    if old.names or new.names:
+        return _named(name for name in {*old.names, *new.names} if has_node(old, name) and has_node(new, name))
     return NodeImpact(min(old.count, new.count), (), old.name_pattern)
 
 
@@ -62,8 +57,14 @@ def has_node(nodes: Nodes, name: str) -> bool:
     """Whether a node belongs to a pool, or a part of one, by its name."""
     if nodes.names:
         return name in nodes.names
-    pattern = _pattern(nodes)
+    pattern = find_pattern(nodes.name_pattern)
     return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+def find_pattern(text: str | None) -> NodePattern | None:
+    """The pattern that a text spells; None of what is none that we can read."""
+    found = parse(text) if text else None
+    return found if isinstance(found, NodePattern) else None
 
 
 def count_by_rule(plan: Plan) -> dict[str, int]:
@@ -95,18 +96,28 @@ def arrivals(step: Step, old: Pool, new: Pool) -> Iterator[Arrival]:
 
 def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iterator[Arrival]:
     if part.nodes.names:
-        came: dict[str | None, tuple[Pool | None, list[str]]] = {}
-        for name in part.nodes.names:
-            if not any(has_node(pool.nodes, name) for pool in stay):
-                was = next((each for pool in removed for each in pool.parts if has_node(each.nodes, name)), None)
-                came.setdefault(was.name if was else None, (was, []))[1].append(name)
-        yield from (Arrival(part, _named(names), was) for was, names in came.values())
+        come = [name for name in part.nodes.names if not any(has_node(pool.nodes, name) for pool in stay)]
+        parts = [each for pool in removed for each in pool.parts]
+        yield from (Arrival(part, nodes, was) for was, nodes in _by_pool(come, parts))
         return
-    pattern = _pattern(part.nodes)
-    known = tuple(theirs for pool in stay if (theirs := _pattern(pool.nodes)))
-    if pattern is not None and find_other_name(pattern, known) is not None:
+    pattern = find_pattern(part.nodes.name_pattern)
+    if pattern is not None and find_other_name(pattern, _patterns(stay)) is not None:
         named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
         yield Arrival(part, NodeImpact(max(0, part.nodes.count - named), (), part.nodes.name_pattern), None)
+
+
+def _by_pool(names: Iterable[str], pools: Sequence[Pool]) -> Iterator[tuple[Pool | None, NodeImpact]]:
+    """The names by the first of these pools, or parts of pools, that has each; None for those that none has."""
+    found: dict[str | None, tuple[Pool | None, list[str]]] = {}
+    for name in names:
+        pool = next((item for item in pools if any(has_node(part.nodes, name) for part in item.parts)), None)
+        found.setdefault(pool.name if pool else None, (pool, []))[1].append(name)
+    return ((pool, _named(known)) for pool, known in found.values())
+
+
+def _patterns(pools: Iterable[Pool | None]) -> tuple[NodePattern, ...]:
+    found = (find_pattern(pool.nodes.name_pattern) for pool in pools if pool is not None)
+    return tuple(pattern for pattern in found if pattern is not None)
 
 
 class Departure(NamedTuple):
@@ -118,16 +129,14 @@ class Departure(NamedTuple):
 
 def moves(pool: Pool, leaving: Departure) -> Iterator[Transition]:
     """The nodes that leave a pool for another one, by how they were shared and how they are to be."""
-    for old in pool.parts if leaving.to is not None else ():
-        for new in leaving.to.parts if leaving.to is not None else ():
-            if leaving.nodes.names:
-                found = _named(
-                    name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name)
-                )
-            else:
-                found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
-            if found.count:
-                yield Transition(old, new, found)
+    for old, new in product(pool.parts, leaving.to.parts if leaving.to is not None else ()):
+        if leaving.nodes.names:
+            names = (name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name))
+            found = _named(names)
+        else:
+            found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
+        if found.count:
+            yield Transition(old, new, found)
 
 
 def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departure, ...]:
@@ -137,63 +146,39 @@ def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departur
     go is one for all of them.
     """
     if pool.nodes.names:
-        return _departures_by_name(pool, successor, step.after)
+        stay = [*successor.parts] if successor is not None else []
+        leave = [name for name in sorted(pool.nodes.names) if not any(has_node(part.nodes, name) for part in stay)]
+        return tuple(Departure(to, nodes) for to, nodes in _by_pool(leave, step.after.pools))
     if successor is not None and pool.nodes.name_pattern is None:
         return ()  # nothing was said to nodes of no name
     if successor is not None and successor.nodes.names:
-        stay = sum(has_node(pool.nodes, name) for name in successor.nodes.names)
-        leave = pool.nodes.count - stay
-        return (Departure(None, NodeImpact(leave, (), pool.nodes.name_pattern)),) if leave > 0 else ()
-    return _departures_by_pattern(pool, successor, step.before, step.after)
+        left = pool.nodes.count - sum(has_node(pool.nodes, name) for name in successor.nodes.names)
+        return (Departure(None, NodeImpact(left, (), pool.nodes.name_pattern)),) if left > 0 else ()
+    return tuple(_departures_by_pattern(step, pool, successor))
 
 
-def _departures_by_name(pool: Pool, successor: Pool | None, after: Plan) -> tuple[Departure, ...]:
-    found: dict[str | None, tuple[Pool | None, list[str]]] = {}
-    for name in _all_names(pool):
-        if successor is not None and any(has_node(part.nodes, name) for part in successor.parts):
-            continue
-        to = next((other for other in after.pools if any(has_node(part.nodes, name) for part in other.parts)), None)
-        found.setdefault(to.name if to else None, (to, []))[1].append(name)
-    return tuple(Departure(to, _named(names)) for to, names in found.values())
-
-
-def _all_names(pool: Pool) -> Sequence[str]:
-    return sorted({name for part in pool.parts for name in part.nodes.names})
-
-
-def _departures_by_pattern(pool: Pool, successor: Pool | None, before: Plan, after: Plan) -> tuple[Departure, ...]:
-    pattern = _pattern(pool.nodes)
+def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> Iterator[Departure]:
+    pattern, kept = find_pattern(pool.nodes.name_pattern), _patterns([successor])
     if pattern is None:
-        return () if successor is not None else (Departure(None, impact(pool.nodes)),)
-    kept = _pattern(successor.nodes) if successor is not None else None
-    if kept is not None and find_other_name(pattern, (kept,)) is None:
-        return ()
-    takers = [other for other in after.pools if other is not successor and _takes(other, pattern, before)]
-    found = [Departure(other, _taken(other, pool.nodes)) for other in takers]
-    patterns = tuple(theirs for other in (successor, *takers) if other and (theirs := _pattern(other.nodes)))
-    if find_other_name(pattern, patterns) is not None:
-        found.append(Departure(None, impact(pool.nodes)))
-    return tuple(found)
+        yield from [Departure(None, impact(pool.nodes))] if successor is None else []
+        return
+    if kept and find_other_name(pattern, kept) is None:
+        return
+    takers = [other for other in step.after.pools if other is not successor and _takes(other, pattern, step.before)]
+    for other in takers:
+        names = [name for name in other.nodes.names if pattern.matches(name)]
+        by_number = NodeImpact(min(pool.nodes.count, other.nodes.count), (), pool.nodes.name_pattern)
+        yield Departure(other, _named(names) if other.nodes.names else by_number)
+    if find_other_name(pattern, _patterns([successor, *takers])) is not None:
+        yield Departure(None, impact(pool.nodes))
 
 
 def _takes(other: Pool, pattern: NodePattern, before: Plan) -> bool:
     """Whether a pool has nodes that the pattern matches, and did not have them before."""
     earlier = before.find_pool(other.name)
     if other.nodes.names:
-        had = set(_all_names(earlier)) if earlier is not None else set()
+        had = {name for part in (earlier.parts if earlier is not None else ()) for name in part.nodes.names}
         return any(pattern.matches(name) for name in other.nodes.names if name not in had)
-    theirs = _pattern(other.nodes)
-    had_pattern = _pattern(earlier.nodes) if earlier is not None else None
-    return theirs is not None and theirs is not had_pattern and find_common_name(pattern, theirs) is not None
-
-
-def _taken(other: Pool, nodes: Nodes) -> NodeImpact:
-    pattern = _pattern(nodes)
-    if other.nodes.names and pattern is not None:
-        return _named(name for name in other.nodes.names if pattern.matches(name))
-    return NodeImpact(min(nodes.count, other.nodes.count), (), nodes.name_pattern)
-
-
-def _pattern(nodes: Nodes) -> NodePattern | None:
-    found = None if nodes.name_pattern is None else parse(nodes.name_pattern)
-    return found if isinstance(found, NodePattern) else None
+    theirs = find_pattern(other.nodes.name_pattern)
+    is_new = earlier is None or earlier.nodes.name_pattern != other.nodes.name_pattern
+    return theirs is not None and is_new and find_common_name(pattern, theirs) is not None

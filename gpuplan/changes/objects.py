@@ -9,8 +9,9 @@ from typing import Final
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, mappings, section, value_of
 from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
-from gpuplan.changes.model import ChangeClass, ObjectChange
+from gpuplan.changes.model import ObjectChange
 from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_group, rules_of
+from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
 from gpuplan.patterns import regex

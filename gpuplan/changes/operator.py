@@ -10,11 +10,12 @@ from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import Body, section, without
 from gpuplan.changes.capacity import all_pods, pods_on
-from gpuplan.changes.model import NOTHING_RUNS, Change, ChangeClass, of
+from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, listed, names, nodes_of
 from gpuplan.diagnostics import Origin
+from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
-from gpuplan.changes.model import Change, ChangeClass, NodeImpact
-from gpuplan.changes.nodes import has_node
+from gpuplan.changes.bodies import Body, items, mappings, section, value_of
+from gpuplan.changes.model import Change, NodeImpact
+from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.planning.node_patterns import NodePattern, parse
+from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 from gpuplan.values import NamedTuple
 
@@ -50,13 +53,14 @@ def read_pods(text: str, name: str) -> tuple[Pod, ...]:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _no_list(name, f"it is not JSON: {error}") from error
-    items = body.get("items") if isinstance(body, dict) else None
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+    objects = body.get("items") if isinstance(body, dict) else None
+    if not isinstance(objects, list) or not all(isinstance(item, dict) for item in objects):
         raise _no_list(name, "it has no list `items`")
-    tenants = {_text(item, "metadata", "name"): _label(item, TENANT_LABEL) for item in items if _is(item, "Namespace")}
-    listed = [item for item in items if _is(item, "Pod")]
-    if items and not listed:
-        raise _no_list(name, f"it lists {_text(items[0], 'kind') or 'objects without a kind'}, and no Pod")
+    spaces = (item for item in objects if item.get("kind") == "Namespace")
+    tenants = {_text(item, "metadata", "name"): _text(item, "metadata", "labels", TENANT_LABEL) for item in spaces}
+    listed = [item for item in objects if item.get("kind") == "Pod"]
+    if objects and not listed:
+        raise _no_list(name, f"it lists {_text(objects[0], 'kind') or 'objects without a kind'}, and no Pod")
     found = (_pod(item, tenants) for item in listed if _is_running(item))
     return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
 
@@ -69,17 +73,15 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
     if not change.pods and not change.needs_drain:
         return ()
     owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.spec.namespaces}
-    places = _Places(earlier.pools)
-    touched = _touched(change, earlier)
+    places, touched = _Places(earlier.pools), _touched(change, earlier)
     found = []
     for pod in pods:
         pool = places.find_pool(pod)
+        units: Mapping[str, int] = {}
         if change.nodes is not None and change.nodes.are_new:
             units = _gpus(pod) if _comes(change.nodes, pod, earlier) else {}
         elif pool is not None and pool.name in touched and _is_meant(change, pod, earlier):
             units = _units(pod, pool, _units_that_go(change, pool))
-        else:
-            continue
         if units:
             tenant = pod.tenant or owners.get(pod.namespace, "")
             found.append(Holder(pod.namespace, pod.name, pod.node, tenant, units))
@@ -103,23 +105,20 @@ class _Places:
 
     def __init__(self, pools: Iterable[Pool]) -> None:
         self._parts = tuple(part for pool in pools for part in pool.parts)
+        self._anywhere = [part for part in self._parts if not part.nodes.names and part.nodes.name_pattern is None]
 
     def find_pool(self, pod: Pod) -> Pool | None:
         """The pool, or the part of one that is shared in a way of its own."""
         named = (part for part in self._parts if has_node(part.nodes, pod.node))
-        unnamed = (part for part in self._parts if _is_anywhere(part) and _units(pod, part, None))
-        return next(named, None) or next(unnamed, None)
-
-
-def _is_anywhere(pool: Pool) -> bool:
-    return not pool.nodes.names and pool.nodes.name_pattern is None
+        unnamed = (part for part in self._anywhere if _units(pod, part, None))
+        return next(chain(named, unnamed), None)
 
 
 def _touched(change: Change, earlier: Plan) -> frozenset[str]:
     """The pools whose nodes a change is about; all of them where it says nothing of nodes."""
-    named = {item.pool for item in change.capacity} | (
-        {change.subject.name} if change.subject.kind == "Pool" else set()
-    )
+    named = {item.pool for item in change.capacity}
+    if change.subject.kind == "Pool":
+        named.add(change.subject.name)
     if change.nodes is not None:
         named |= {pool.name for pool in earlier.pools if _shares_nodes(pool, change.nodes)}
     known = frozenset(pool.name for pool in earlier.pools)
@@ -146,8 +145,8 @@ def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:
     """Whether the pod is on one of the nodes, which was in no pool before."""
     if any(has_node(part.nodes, pod.node) for part in earlier.parts):
         return False
-    pattern = parse(nodes.pattern) if nodes.pattern is not None else None
-    return pod.node in nodes.names or (isinstance(pattern, NodePattern) and pattern.matches(pod.node))
+    pattern = find_pattern(nodes.pattern)
+    return pod.node in nodes.names or (pattern is not None and pattern.matches(pod.node))
 
 
 def _gpus(pod: Pod) -> dict[str, int]:
@@ -186,66 +185,54 @@ _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
 _FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
 
 
-def _asks_fraction(annotation: str) -> bool:
-    """As KAI-Scheduler and Run:ai read them: `pkg/common/resources/gpu_sharing.go` of KAI-Scheduler."""
-    return annotation in _FRACTIONS or annotation.startswith(_FRACTIONS_OF_CONTAINERS)
-
-
 def _no_list(name: str, why: str) -> GpuplanError:
     return GpuplanError(f"`{name}` is no list of pods: {why}", f"write it with `{LIST_PODS}`")
 
 
-def _is(item: Mapping[str, Any], kind: str) -> bool:
-    return item.get("kind") == kind
-
-
-def _is_running(item: Mapping[str, Any]) -> bool:
+def _is_running(item: Body) -> bool:
     """A pod that has ended gives back what it had, and one on no node has not got it yet."""
     return bool(_text(item, "spec", "nodeName")) and _text(item, "status", "phase") not in _ENDED
 
 
-def _pod(item: Mapping[str, Any], tenants: Mapping[str, str]) -> Pod:
-    namespace, spec = _text(item, "metadata", "namespace"), _mapping(item.get("spec"))
+def _pod(item: Body, tenants: Mapping[str, str]) -> Pod:
+    """Fractions are asked for as KAI-Scheduler and Run:ai read them: `pkg/common/resources/gpu_sharing.go` of
+    KAI-Scheduler."""
+    namespace, annotations = _text(item, "metadata", "namespace"), section(item, "metadata", "annotations")
     return Pod(
         namespace,
         _text(item, "metadata", "name"),
         _text(item, "spec", "nodeName"),
         tenants.get(namespace, ""),
-        _label(item, WORKLOAD_LABEL),
-        _requests(spec),
-        len(_list(spec.get("resourceClaims"))),
-        any(_asks_fraction(key) for key in _mapping(_mapping(item.get("metadata")).get("annotations"))),
+        _text(item, "metadata", "labels", WORKLOAD_LABEL),
+        _requests(section(item, "spec")),
+        len(items(section(item, "spec").get("resourceClaims"))),
+        any(key in _FRACTIONS or key.startswith(_FRACTIONS_OF_CONTAINERS) for key in annotations),
     )
 
 
-def _requests(spec: Mapping[str, Any]) -> dict[str, int]:
+def _requests(spec: Body) -> dict[str, int]:
     """What a pod holds of extended resources: the sum of its containers', or an init container's where that is more.
 
     Sidecars, which are init containers that restart, run beside the others and add up: "Resource sharing within
     containers" in https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
     """
-    containers = _list(spec.get("containers"))
-    init = _list(spec.get("initContainers"))
-    total: dict[str, int] = {}
-    for container in (*containers, *(one for one in init if one.get("restartPolicy") == "Always")):
-        for name, number in _asked(container):
-            total[name] = total.get(name, 0) + number
+    init = mappings(spec.get("initContainers"))
+    sidecars = (one for one in init if one.get("restartPolicy") == "Always")
+    total: Counter[str] = Counter()
+    for container in (*mappings(spec.get("containers")), *sidecars):
+        total.update(_asked(container))
     for container in init:
-        for name, number in _asked(container):
-            total[name] = max(total.get(name, 0), number)
-    return total
+        total |= Counter(_asked(container))
+    return dict(total)
 
 
-def _asked(container: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+def _asked(container: Body) -> dict[str, int]:
     """Extended resources have a domain in their name; requests and limits of one are the same."""
-    resources = _mapping(container.get("resources"))
-    asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
-    return [(str(name), _whole(amount)) for name, amount in asked.items() if "/" in str(name) and _whole(amount)]
+    asked = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
+    return {str(name): _whole(amount) for name, amount in asked.items() if "/" in str(name) and _whole(amount)}
 
 
 _THOUSANDS: Final = {"k": 10**3, "M": 10**6}
-
-
 _MOST: Final = 2**63 - 1
 """Kubernetes caps what is larger: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/."""
 
@@ -260,20 +247,6 @@ def _whole(amount: object) -> int:
     return min(int(digits) * factor, _MOST) if len(digits) <= len(str(_MOST)) else _MOST
 
 
-def _label(item: Mapping[str, Any], label: str) -> str:
-    return _text(item, "metadata", "labels", label)
-
-
-def _text(item: Mapping[str, Any], *path: str) -> str:
-    value: object = item
-    for part in path:
-        value = _mapping(value).get(part)
+def _text(item: Body, *route: str) -> str:
+    value = value_of(item, route)
     return value if isinstance(value, str) else ""
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Mapping[str, Any]]:
-    return [_mapping(item) for item in value] if isinstance(value, list) else []

@@ -9,10 +9,11 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, of, worst
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.step import Step, told
-from gpuplan.changes.wording import division, from_to, listed, names, nodes_of, shared_as, verb
+from gpuplan.changes.wording import division, fate_of_queues, from_to, listed, names, nodes_of, shared_as, verb
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Pool
@@ -178,7 +179,7 @@ def _renamed(step: Step, old: Pool, new: Pool) -> Change:
         *([_ordered(passage)] if takes_turns else []),
         "pods that choose the pool by its old name find no node",
         *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
-        *(["the scheduler's objects of the old name stay while work is in them"] if is_held else []),
+        *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
     ]
     return Change(
         *of(step.after, new),

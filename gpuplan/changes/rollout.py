@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import ceil
@@ -158,17 +159,12 @@ def _legs(pool: Pool, home: Pool, aim: Pool, nodes: Sequence[str]) -> Iterator[_
 # --- Capacity ----------------------------------------------------------------------------------------------------
 
 
-def _capacity(leg: _Leg, at_source: int, at_goal: int) -> dict[str, int]:
+def _capacity(leg: _Leg, at_source: int, at_goal: int) -> Counter[str]:
     """Units while so many nodes are in service on each side."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for part, count in ((leg.source, at_source), (leg.goal, at_goal)):
-        for unit in part.units:
-            found[unit.name] = found.get(unit.name, 0) + unit.per_node * count
+        found.update({unit.name: unit.per_node * count for unit in part.units})
     return found
-
-
-def _holds(capacity: Mapping[str, int], guarantees: Mapping[str, Total]) -> bool:
-    return all(capacity.get(name, 0) >= total.guaranteed for name, total in guarantees.items())
 
 
 def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[Shortage, ...]:
@@ -178,12 +174,10 @@ def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[S
         for gone in range(len(leg.nodes)):
             capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.at_goal + gone)
             for name, total in guarantees.items():
-                left = capacity.get(name, 0)
+                left = capacity[name]
                 if left < total.guaranteed and (name not in worst or left < worst[name].left):
-                    holders = tuple(
-                        (tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed
-                    )
-                    worst[name] = Shortage(name, left, total.guaranteed, gone, holders)
+                    holders = ((tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed)
+                    worst[name] = Shortage(name, left, total.guaranteed, gone, tuple(holders))
     return tuple(worst.values())
 
 
@@ -203,17 +197,24 @@ def _steps(
         is_move = leg.kind is StepKind.MOVE
         if is_move and has_config and state.rollout is not aim.sharing:
             state = RolloutState(home.sharing, aim.sharing, (), keeps_config=False)
-            yield _quiet(StepKind.PREPARE, state, changes_file=True)
+            yield RolloutStep(StepKind.PREPARE, (), None, state, (), changes_file=True)
         for nodes, levels in _batches(leg, max_unavailable, guarantees):
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(rollout=leg.goal.sharing if is_move else state.rollout, moved=moved)
             yield RolloutStep(leg.kind, nodes, leg.goal, state, levels)
         if is_move:
             state = RolloutState(aim.sharing, None, (), keeps_config=has_config)
-            yield _quiet(StepKind.SETTLE, state, changes_file=has_config)
+            yield RolloutStep(StepKind.SETTLE, (), None, state, (), changes_file=has_config)
     if state.rollout is not None or state.keeps_config:
         forgets = state.keeps_config or (state.rollout is not None and _has_config(home, state.rollout))
-        yield _quiet(StepKind.FORGET, RolloutState(state.sharing, None, (), keeps_config=False), changes_file=forgets)
+        yield RolloutStep(
+            StepKind.FORGET,
+            (),
+            None,
+            RolloutState(state.sharing, None, (), keeps_config=False),
+            (),
+            changes_file=forgets,
+        )
 
 
 def _has_config(home: Pool, sharing: Sharing) -> bool:
@@ -222,28 +223,22 @@ def _has_config(home: Pool, sharing: Sharing) -> bool:
     return moved_to(home, sharing).labels[key] != home.labels[key]
 
 
-def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool) -> RolloutStep:
-    return RolloutStep(kind, (), None, state, (), changes_file)
-
-
 def _batches(
     leg: _Leg, max_unavailable: int, guarantees: Mapping[str, Total]
 ) -> Iterator[tuple[tuple[str, ...], tuple[Level, ...]]]:
     """The nodes that go together, each time as many as is safe: one always is, or there would be no steps."""
+    promised = {name: total.guaranteed for name, total in guarantees.items()}
     sent = 0
     while sent < len(leg.nodes):
         at_source, at_goal = len(leg.nodes) - sent, leg.at_goal + sent
-        size = min(max_unavailable, at_source)
-        while size > 1 and not _holds(_capacity(leg, at_source - size, at_goal), guarantees):
-            size -= 1
-        before, during = _capacity(leg, at_source, at_goal), _capacity(leg, at_source - size, at_goal)
-        after = _capacity(leg, at_source - size, at_goal + size)
-        yield leg.nodes[sent : sent + size], _levels(before, during, after, guarantees)
+        sizes = range(min(max_unavailable, at_source), 1, -1)
+        size = next((size for size in sizes if _holds(_capacity(leg, at_source - size, at_goal), promised)), 1)
+        during = _capacity(leg, at_source - size, at_goal)
+        before, after = _capacity(leg, at_source, at_goal), _capacity(leg, at_source - size, at_goal + size)
+        levels = (Level(name, before[name], during[name], after[name], promised.get(name, 0)) for name in before)
+        yield leg.nodes[sent : sent + size], tuple(levels)
         sent += size
 
 
-def _levels(
-    before: Mapping[str, int], during: Mapping[str, int], after: Mapping[str, int], guarantees: Mapping[str, Total]
-) -> tuple[Level, ...]:
-    promised = {name: total.guaranteed for name, total in guarantees.items()}
-    return tuple(Level(name, before[name], during[name], after[name], promised.get(name, 0)) for name in before)
+def _holds(capacity: Counter[str], promised: Mapping[str, Amount]) -> bool:
+    return all(capacity[name] >= number for name, number in promised.items())

@@ -1,17 +1,23 @@
-"""What changes of tenants do: what they may have, what they may do, and who goes first among them."""
+"""What changes of tenants do, with their priority classes and their workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, ChangeClass, GrantChange, of
-from gpuplan.changes.step import Step, told
-from gpuplan.changes.wording import amount, from_to, listed, names
-from gpuplan.planning.evictions import evicts_within
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
+from gpuplan.changes.step import Step, successors, told
+from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, names
+from gpuplan.disturbance import ChangeClass, worst
+from gpuplan.manifests import Subject
 from gpuplan.planning.grants import grants as granted
-from gpuplan.planning.plan import Plan, Quota, Tenant
+from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers import Protects
+from gpuplan.planning.subjects import subject_of
+from gpuplan.policy.differences import changed_fields
+from gpuplan.policy.models import Inference, Training
+from gpuplan.wording import count, joined
 
 
 def tenant_changes(step: Step) -> Iterator[Change]:
@@ -33,7 +39,8 @@ def _added(step: Step, tenant: Tenant) -> Iterator[Change]:
 def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
     spaces = tenant.spec.namespaces
     where = f"the namespaces {names(spaces)} and all in them" if spaces else "its quotas"
-    held = "; its queues stay until their work is gone" if step.before.scheduler.has_queues else ""
+    scheduler = step.before.scheduler
+    held = f"; its queues {fate_of_queues(scheduler)}" if scheduler.has_queues else ""
     yield Change(
         *of(step.before, tenant),
         ChangeClass.DESTRUCTIVE,
@@ -55,13 +62,14 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 
 def _renamed(step: Step, old: Tenant, new: Tenant) -> Change:
-    """A LocalQueue cannot name another ClusterQueue, and the old one stays while work holds quota of it."""
-    is_held = step.before.scheduler.has_queues or step.after.scheduler.has_queues
+    """A LocalQueue cannot name another ClusterQueue."""
+    scheduler = step.before.scheduler if step.before.scheduler.has_queues else step.after.scheduler
+    is_held = scheduler.has_queues
     return Change(
         *of(step.after, new),
         ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
         f"tenant `{old.name}` is called `{new.name}`",
-        "its queues are others: work in the old ones keeps them from going, and what queues it is in cannot change"
+        f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
         if is_held
         else "its namespaces get another label; what runs goes on",
         "reverting is the same the other way round" if is_held else REVERT,
@@ -195,3 +203,153 @@ def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         effect = "who gets what is idle, and who gives it back, differs: pods beyond a guarantee may be evicted"
         what = "; ".join(texts)
         yield Change(*of(step.after, new), ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods_of(old))
+
+
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def priority_changes(step: Step) -> Iterator[Change]:
+    pairs = successors(step.before.priority_classes, step.after.priority_classes)
+    return told(step, pairs, _class_added, _class_removed, _class_changed)
+
+
+def _class_added(step: Step, new: PriorityClass) -> Iterator[Change]:
+    yield Change(
+        *of(step.after, new),
+        ChangeClass.PREEMPTION_ORDER,
+        f"priority class with the value {new.spec.value} is added{_whose(step.after, new)}",
+        "pods that name it go before those of lower classes" + (", and evict them" if new.spec.preempts else ""),
+    )
+
+
+def _class_removed(step: Step, old: PriorityClass) -> Iterator[Change]:
+    what = f"priority class is removed{_whose(step.before, old)}"
+    effect = "new pods that name it are refused; those that run keep its value"
+    yield Change(*of(step.before, old), ChangeClass.ADMISSION, what, effect)
+
+
+def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterator[Change]:
+    place, whose = of(step.after, new), _whose(step.after, new)
+    if fixed := _fixed(step, old, new):
+        yield Change(
+            *place,
+            ChangeClass.RECREATE,
+            "; ".join(fixed) + whose,
+            "the API server refuses the change: the class must be deleted and recreated, and meanwhile nobody can "
+            "create pods with it; pods that run keep what they had",
+            "reverting is refused in the same way, once the class is recreated",
+        )
+    if old.spec.default != new.spec.default:
+        what = f"pods that name no class {'get this one' if new.spec.default else 'get this one no more'}{whose}"
+        value = new.spec.value if new.spec.default else "that of no class"
+        effect = f"the priority of new pods without a class is {value}"
+        yield Change(*place, ChangeClass.PREEMPTION_ORDER, what, effect)
+    if old.spec.preemptible != new.spec.preemptible and _obeys_preemptible(step, new.name):
+        what = f"pods of the class may {'be evicted' if new.spec.preemptible else 'not be evicted any more'}{whose}"
+        effect, pods = "the scheduler evicts other pods than before", sum(map(pods_of, users_of(step.before, old)))
+        yield Change(*place, ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods)
+    if old.spec.description != new.spec.description:
+        yield Change(*place, ChangeClass.METADATA, "description changes")
+
+
+def _fixed(step: Step, old: PriorityClass, new: PriorityClass) -> list[str]:
+    """What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`).
+
+    With Kueue, classes never preempt by themselves.
+    """
+    found = []
+    if old.spec.value != new.spec.value:
+        found.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
+    preempted, preempts = (
+        priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
+        for plan, priority in ((step.before, old), (step.after, new))
+    )
+    if preempted != preempts:
+        found.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
+    return found
+
+
+def _obeys_preemptible(step: Step, name: str) -> bool:
+    """Whether an applied object obeys `preemptible`: a queue that evicts for all, or a label of work."""
+    before, after = step.before, step.after
+    if after.scheduler.leaves_preemption_to_queues:
+        old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
+        return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
+    named = (item.priority_class for item in after.workloads if after.scheduler.labels_preemptible)
+    return any(found is not None and found.name == name for found in named)
+
+
+def users_of(plan: Plan, priority: PriorityClass) -> list[Tenant]:
+    return [tenant for tenant in plan.tenants if priority.name in {found.name for found in tenant.priority_classes}]
+
+
+def _whose(plan: Plan, priority: PriorityClass) -> str:
+    tenants = names([tenant.name for tenant in users_of(plan, priority)])
+    return f" (open to {tenants})" if tenants else ""
+
+
+# --- Workloads: what differs of their objects, since a pod is what the whole plan makes of it --------------------
+
+
+def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Change]:
+    """``found`` is all that differs in the cluster."""
+    classes: dict[Subject, list[ChangeClass]] = {}
+    for item in found:
+        for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
+            classes.setdefault(subject, []).append(item.change_class)
+
+    def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
+        if differing := classes.get(subject_of(new)):
+            yield from _workload_changed(step, old, new, worst(differing))
+
+    sides = step.before.workloads, step.after.workloads
+    pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
+    return told(step, pairs, _workload_added, _workload_removed, changed)
+
+
+def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
+    what = f"workload is added: {count(new.most_pods, 'pod')} at most"
+    effect = f"its pods take units of its tenant's quota; {NOTHING_RUNS}"
+    yield Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, "reverting removes it, and ends its pods")
+
+
+def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
+    yield Change(
+        *of(step.before, old),
+        ChangeClass.DESTRUCTIVE,
+        "workload is removed",
+        "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
+        "reverting starts it again, from the beginning",
+        pods=old.most_pods,
+    )
+
+
+def _workload_changed(step: Step, old: Workload, new: Workload, found: ChangeClass) -> Iterator[Change]:
+    effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
+    if found is ChangeClass.RECREATE:
+        effect, pods = "its pods are recreated, one after the other", old.most_pods
+        undo = "reverting recreates them once more"
+        if isinstance(new.work, Training):
+            effect = "its Job is another one: the pods end, and the new ones start from the beginning"
+    words = _differences(old, new)
+    if words or found.rank > ChangeClass.METADATA.rank:
+        what = words or "its pool, its tenant or the scheduler asks something else of pods"
+        yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
+
+
+def _pods_of(workload: Workload) -> str:
+    """How many there are: ``4``, or ``2 to 8``."""
+    work = workload.work
+    scaling = work.autoscaling if isinstance(work, Inference) else None
+    return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(workload.most_pods)
+
+
+def _differences(old: Workload, new: Workload) -> str:
+    """What the policy says otherwise, by name or meant without one; empty where it says the same."""
+    if _pods_of(old) != _pods_of(new):
+        return f"there are {_pods_of(new)} pods, not {_pods_of(old)}"
+    found = [change.words for change in changed_fields(old.spec, new.spec)]
+    found += ["unit"] if old.unit.name != new.unit.name else []
+    names = [item.priority_class and item.priority_class.name for item in (old, new)]
+    found += ["priority class"] if names[0] != names[1] else []
+    return f"changes: {joined([*dict.fromkeys(found)])}" if found else ""

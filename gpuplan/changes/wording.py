@@ -7,6 +7,7 @@ from typing import assert_never
 
 from gpuplan.changes.model import NodeImpact
 from gpuplan.planning.plan import Amount, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
+from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.wording import count, joined, listing
 
 
@@ -67,3 +68,12 @@ def from_to(old: object, new: object) -> str:
 
 def amount(number: Amount | None) -> str:
     return "no limit" if number is None else f"{number:f}" if not isinstance(number, int) else str(number)
+
+
+def fate_of_queues(scheduler: SchedulerTraits) -> str:
+    """What becomes of queues, and of what they need, that leave the policy while work is in them.
+
+    Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
+    of it (`pkg/controller/core` there). KAI-Scheduler gives its queues none (`pkg/queuecontroller` there).
+    """
+    return "stay while work is in them" if scheduler.queues_hold_work else "go, and what waits in them is never placed"

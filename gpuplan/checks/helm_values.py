@@ -37,15 +37,17 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.HELM or not operator.spec.values:
         return
-    chart = operators.chart_keys(operator.version)
+    chart, version = operators.chart_keys(operator.version), operator.version
+    unread = f"the chart of {version} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
     for route, known in _unknown(operator.spec.values, chart.keys, ()):
-        close = closest(route[-1], known)
+        close, knowing = closest(route[-1], known), operators.lines_that_know(route)
         meant = f"`{'.'.join((*route[:-1], close))}`" if close else ""
+        notes = (f"known to {listing(knowing)}" if knowing else "", "" if chart.is_read else unread)
         yield Finding(
             (operator.at / "values" / route).key,
-            f"chart gpu-operator {operator.version} reads no value `{'.'.join(route)}`",
+            f"chart gpu-operator {version} reads no value `{'.'.join(route)}`",
             label=f"did you mean {meant}" if meant else "ignored without a word",
-            notes=tuple(_notes_on_releases(operator.version, route, is_read=chart.is_read)),
+            notes=tuple(filter(None, notes)),
             help=f"write {meant}" if meant else _elsewhere(route[-1], chart.keys) or "remove it",
             severity=None if chart.is_read else Severity.WARNING,
         )
@@ -73,13 +75,6 @@ def _routes(keys: Keys, route: Route) -> Iterator[Route]:
         yield (*route, key)
         if below is not None:
             yield from _routes(below, (*route, key))
-
-
-def _notes_on_releases(version: str, route: Route, *, is_read: bool) -> Iterator[str]:
-    if knowing := operators.lines_that_know(route):
-        yield f"known to {listing(knowing)}"
-    if not is_read:
-        yield f"the chart of {version} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
 
 
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------

@@ -11,10 +11,8 @@ from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.placement import Refusal
 from gpuplan.planning.placement.layouts import nearest_layouts
-from gpuplan.planning.placement.placing import fits
-from gpuplan.planning.placement.refusal import RefusedBy
+from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, Plan, Pool, with_places
 from gpuplan.policy.models import MigStrategy
 from gpuplan.values import Value

@@ -42,7 +42,7 @@ def command(terminal: Terminal, folder: Path, cluster: str) -> None:
 
     target = terminal.root / folder
     _refuse_existing(target)
-    kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if _exists(target / path)]
+    kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     files = {path: text for path, text in scaffold(cluster).items() if path not in kept}
     _write(target, files)
     names = [path for path in files if not path.startswith(".")]
@@ -57,12 +57,8 @@ def _refuse_existing(target: Path) -> None:
     from gpuplan.diagnostics import GpuplanError
 
     for name in _OURS:
-        if _exists(target / name):
+        if os.path.lexists(target / name):  # a link that leads nowhere is there, too
             raise GpuplanError(f"`{target / name}` exists already, so nothing was written", "name another folder")
-
-
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)  # a link that leads nowhere is there, too
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,12 +69,11 @@ def command(terminal: Terminal, clusters: tuple[str, ...], against: str, *, writ
     return 0 if write or not (retention.missing or leftovers) else 1
 
 
-def _write(root: Path, keepers: Iterable[Keeper]) -> None:
+def _write(root: Path, keepers: Sequence[Keeper]) -> None:
     """Write none of the files over another."""
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline import writing
 
-    keepers = tuple(keepers)
     for keeper in keepers:
         if os.path.lexists(root / keeper.path):
             raise GpuplanError(f"`{keeper.path}` exists already, so nothing was written", "move it away")

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuplan.delivery.appliers import Folder
-from gpuplan.manifests import File, Manifest
+from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Plan
+from gpuplan.values import NamedTuple
 
 __all__ = ["TOOLS", "Folder", "render"]
 
 TOOLS = ("argocd", "flux")
 """The tools that can sync; each has a folder of that name in the output, with one for each cluster in it."""
+
+
+class Folder(NamedTuple):
+    """A folder that applies objects: ``path`` is relative to the cluster's own folder, such as ``namespaces/research``.
+
+    ``identities`` are all objects that its kustomization applies, sorted, those of hand-written Components included.
+    """
+
+    path: str
+    identities: tuple[Identity, ...]
 
 
 def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str, Iterator[Manifest | File]] | None:

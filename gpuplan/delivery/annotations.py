@@ -40,7 +40,7 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     if manifest.hook is not None:
         return _with_annotations(manifest, _HOOKS[manifest.hook])
     body, is_partial = manifest.body, manifest.is_partial
-    stage = _stage(manifest) if body["kind"] == "ConfigMap" else ""
+    stage = manifest.folder.partition("/")[0] if body["kind"] == "ConfigMap" else ""
     has_argocd, has_flux = cluster.flux is None, cluster.argocd is None
     order = manifest.order
     annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
@@ -81,12 +81,6 @@ _HOOKS: Final[Mapping[Hook, Mapping[str, str]]] = {
 """Argo CD prunes no hooks, so what they need is deleted at the end of the sync, whatever its outcome: `Sync` deletes
 hooks in no other place (`gitops-engine/pkg/sync/sync_context.go` there). The Jobs stay until the next, for their logs.
 """
-
-
-def _stage(manifest: Manifest) -> str:
-    """The stage, where its ConfigMaps are treated in their own way."""
-    stage = manifest.folder.partition("/")[0]
-    return stage if stage in _CONFIG_MAPS else ""
 
 
 @cache

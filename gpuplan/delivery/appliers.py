@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.manifests import Identity
 from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import Approval, Install, NodeLabels, Window
@@ -18,16 +17,6 @@ HELM_RELEASE: Final = "HelmRelease"
 
 SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
 """The stages whose Applications an ApplicationSet makes."""
-
-
-class Folder(NamedTuple):
-    """A folder that applies objects: ``path`` is relative to the cluster's own folder, such as ``namespaces/research``.
-
-    ``identities`` are all objects that its kustomization applies, sorted, those of hand-written Components included.
-    """
-
-    path: str
-    identities: tuple[Identity, ...]
 
 
 class Applier(NamedTuple):

@@ -13,11 +13,11 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
 from posixpath import normpath, relpath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, Folder, get_applier, has_chart
+from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
@@ -25,6 +25,9 @@ from gpuplan.planning.plan import Argocd, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.planning.sync_names import COMPARE_OPTIONS, sync_name
 from gpuplan.policy.models import NodeLabels, Platform
+
+if TYPE_CHECKING:
+    from gpuplan.delivery import Folder
 
 
 def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[Manifest | File]:

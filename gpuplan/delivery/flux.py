@@ -13,16 +13,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import join, normpath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.backends.gpu_operator import config_map_names, helm_values
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
-from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, Folder, get_applier, has_chart
+from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Flux, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.planning.sync_names import FLUX_PRUNE, fit, folder_name
 from gpuplan.policy.models import Install
+
+if TYPE_CHECKING:
+    from gpuplan.delivery import Folder
 
 _RETRY_INTERVAL: Final = "1m"
 

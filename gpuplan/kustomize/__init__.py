@@ -109,7 +109,8 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
         if late.is_set():
             return None
         try:
-            ended = _run((*whole, str(folder)), home, unwanted)
+            path, told = str(folder), environment(home)
+            ended = run((*whole, path), environment=told, folder=home, seconds=LONGEST_BUILD, unwanted=unwanted)
         except OSError as error:
             raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
         if ended.excess is Excess.TIME:
@@ -122,11 +123,6 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
         except BaseException:
             unwanted.set()
             raise
-
-
-def _run(command: Sequence[str], home: Path, unwanted: threading.Event) -> Ended:
-    told = environment(home)
-    return run(command, environment=told, folder=home, seconds=LONGEST_BUILD, unwanted=unwanted)
 
 
 def _built(ended: Ended) -> str | Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.manifests.admission import admission_binding, admission_policy
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
-from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of
+from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of, is_object
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Problem, SchemaCheck, check_schemas, unusable_definitions
@@ -28,6 +28,7 @@ __all__ = [
     "check_schemas",
     "has_schemas",
     "identity_of",
+    "is_object",
     "kubernetes_versions",
     "object_path",
     "quantity",

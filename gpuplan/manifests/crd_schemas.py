@@ -1,4 +1,4 @@
-"""Schemas of custom resources, from a folder of CustomResourceDefinitions.
+"""Schemas of custom resources, from a folder of CustomResourceDefinitions, in which anybody may have written anything.
 
 A CRD's schema says what the API server keeps: it drops what the schema does not name, without a word. Here, as with the
 strict field validation of the API server, a field that would be dropped is an error. Rules in CEL
@@ -8,17 +8,18 @@ strict field validation of the API server, a field that would be dropped is an e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from os.path import relpath, sep
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, Final
 
-from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile, field_path
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Path, SourceFile, WholeFile, field_path
 from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
-from gpuplan.manifests.crd_shapes import Misfit, misfits_of_definition, misfits_of_schema
-from gpuplan.manifests.crd_texts import UnreadableCrdError, parse, read
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
-from gpuplan.values import Value
+from gpuplan.patterns import regex
+from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -39,21 +40,21 @@ _HELP: Final = "take the file again from its release; without it these objects a
 class Definition(Value):
     """A definition that can be used: its served versions, with their schemas as the CRD has them."""
 
-    file: Path
+    file: FilePath
     title: str
     versions: Mapping[str, Schema]
-    routes: Mapping[str, tuple[str | int, ...]]
+    routes: Mapping[str, Path]
     """Where in the file each version's schema stands."""
 
 
 class Refusal(Value):
     """A file, or a definition in it, that cannot be used, and all that is wrong with it."""
 
-    file: Path
+    file: FilePath
     title: str
-    misfits: tuple[Misfit, ...]
+    misfits: tuple[_Misfit, ...]
 
-    def report(self, root: Path) -> Diagnostic:
+    def report(self, root: FilePath) -> Diagnostic:
         """One finding for each definition: who takes the file again corrects all of it."""
         first, *others = self.misfits
         where = f"`{field_path(first.place)}` " if first.place else ""
@@ -73,7 +74,7 @@ class CrdSchemas:
     ``refusals`` are of the definitions that were met so far and cannot be used.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: FilePath) -> None:
         self.refusals: list[Refusal] = []
         self._texts = self._read(folder)
         self._definitions: dict[tuple[str, str], Definition] = {}
@@ -90,16 +91,16 @@ class CrdSchemas:
         words = str(getattr(error, "message", error))
         if place[-1:] == ("pattern",):
             words = "is not a regular expression that can be read here, or too large a one"
-        self._refuse(definition.file, definition.title, Misfit((*definition.routes[version], *place), words))
+        self._refuse(definition.file, definition.title, _Misfit((*definition.routes[version], *place), words))
 
-    def _read(self, folder: Path) -> dict[Path, str]:
-        texts: dict[Path, str] = {}
+    def _read(self, folder: FilePath) -> dict[FilePath, str]:
+        texts: dict[FilePath, str] = {}
         try:
             for file in sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file()):
                 try:
-                    texts[file] = read(file)
+                    texts[file] = _read_text(file)
                 except UnreadableCrdError as error:
-                    self._refuse(file, "file", Misfit((), str(error)))
+                    self._refuse(file, "file", _Misfit((), str(error)))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise GpuplanError(f"cannot read CRDs from `{error.filename or folder}`: {reason}", _HINT) from error
@@ -107,28 +108,28 @@ class CrdSchemas:
             raise GpuplanError(f"there is no CustomResourceDefinition in `{folder}`", _HINT)
         return texts
 
-    def _add(self, file: Path, text: str) -> None:
+    def _add(self, file: FilePath, text: str) -> None:
         try:
-            documents = parse(text)
+            documents = _parse(text)
         except UnreadableCrdError as error:
-            self._refuse(file, "file", Misfit((), str(error)))
+            self._refuse(file, "file", _Misfit((), str(error)))
             return
         for document in _without_lists(documents):
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
                 self._add_definition(file, document)
 
-    def _add_definition(self, file: Path, document: Mapping[Any, Any]) -> None:
-        wrong = misfits_of_definition(document)
+    def _add_definition(self, file: FilePath, document: Mapping[Any, Any]) -> None:
+        wrong = _misfits_of_definition(document)
         spec: Any = document.get("spec")
         if not wrong:
             schemas, routes = dict(_served(spec["versions"])), dict(_routes(spec["versions"]))
-            wrong = [misfit for name, schema in schemas.items() for misfit in misfits_of_schema(schema, routes[name])]
+            wrong = [misfit for name, schema in schemas.items() for misfit in _misfits_of_schema(schema, routes[name])]
         if wrong:
             self._refuse(file, _title(spec), *wrong)
         else:
             self._definitions[spec["group"], spec["names"]["kind"]] = Definition(file, _title(spec), schemas, routes)
 
-    def _refuse(self, file: Path, title: str, *misfits: Misfit) -> None:
+    def _refuse(self, file: FilePath, title: str, *misfits: _Misfit) -> None:
         self.refusals.append(Refusal(file, title, misfits))
 
 
@@ -156,9 +157,230 @@ def _served(versions: list[Any]) -> Iterator[tuple[str, Schema]]:
             yield version["name"], version.get("schema", {}).get("openAPIV3Schema", {})
 
 
-def _routes(versions: list[Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _routes(versions: list[Any]) -> Iterator[tuple[str, Path]]:
     for index, version in enumerate(versions):
         yield version["name"], ("spec", "versions", index, "schema", "openAPIV3Schema")
+
+
+# --- Texts ------------------------------------------------------------------------------------------------------------
+
+MAX_BYTES: Final = 32 * 2**20
+"""The largest file of definitions that a chart brings has about 5 MiB."""
+MAX_TEXT_DEPTH: Final = 200
+"""How deep values may be nested in a file; libyaml's composer overflows the stack at some ten thousand levels."""
+
+_SUSPICIOUS_PREFIX: Final = regex(rf"^[ ?\-\t]{{{MAX_TEXT_DEPTH},}}", re.MULTILINE)
+_BRACKET: Final = regex(r"[\[{}\]]")
+
+
+class UnreadableCrdError(Exception):
+    """What is wrong with a file as a whole, in words that go on from ``file cannot be used:``."""
+
+
+def _read_text(file: FilePath) -> str:
+    with file.open("rb") as stream:
+        raw = stream.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise UnreadableCrdError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise UnreadableCrdError("it is not UTF-8") from error
+
+
+def _parse(text: str) -> list[object]:
+    """The documents of a file, as plain data; aliases stay what they are, so that one value may be in many places."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        if _may_be_deep(text) and _depth(text, loader) > MAX_TEXT_DEPTH:
+            raise UnreadableCrdError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
+        return list(yaml.load_all(text, Loader=loader))
+    # Beside its own errors PyYAML lets through what the constructors of numbers, dates and mappings raise.
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
+        raise UnreadableCrdError(f"it is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether the depth is worth an exact look, which takes as long as half of the reading."""
+    if _SUSPICIOUS_PREFIX.search(text):
+        return True
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket[0] in "[{" else -1
+        deepest = max(deepest, depth)
+        depth = max(depth, 0)
+    return deepest > MAX_TEXT_DEPTH
+
+
+def _depth(text: str, loader: type) -> int:
+    """How deep values are nested, from the parser's events, which come without recursion."""
+    import yaml
+
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        deepest = max(deepest, depth)
+        if deepest > MAX_TEXT_DEPTH:
+            break
+    return deepest
+
+
+# --- Shapes: values of single keywords, such as a bound that is a text, are found when the schema is compiled ---------
+
+MAX_DEPTH: Final = 80
+"""Levels of schemas within schemas; the deepest that is known, of pods in pods, has about thirty."""
+MAX_PARTS: Final = 400_000
+"""Schemas and values in one definition, aliases followed; the largest that is known has some ten thousand."""
+_SHOWN: Final = 100
+
+
+class _Misfit(NamedTuple):
+    """What is wrong at a place, in words that go on from its name."""
+
+    place: Path
+    words: str
+
+
+def _misfits_of_definition(document: Mapping[Any, Any]) -> list[_Misfit]:
+    """What is wrong with a definition around its schemas."""
+    return list(islice(_around(document), _SHOWN))
+
+
+def _misfits_of_schema(schema: object, place: Path) -> list[_Misfit]:
+    """What is wrong with a schema's own form; none, and it is small enough to be gone through again."""
+    return list(islice(_Walk().walk(schema, place, 1), _SHOWN))
+
+
+def _around(document: Mapping[Any, Any]) -> Iterator[_Misfit]:
+    spec = document.get("spec")
+    if not isinstance(spec, dict):
+        yield _wrong(("spec",), "a mapping", spec)
+        return
+    names = spec.get("names")
+    kind = names.get("kind") if isinstance(names, dict) else None
+    if not isinstance(spec.get("group"), str):
+        yield _wrong(("spec", "group"), "text", spec.get("group"))
+    if not isinstance(kind, str):
+        yield _wrong(("spec", "names", "kind"), "text", kind)
+    versions = spec.get("versions")
+    if not isinstance(versions, list) or not versions:
+        yield _wrong(("spec", "versions"), "a list of versions", versions)
+        return
+    for index, version in enumerate(versions):
+        yield from _of_version(version, ("spec", "versions", index))
+
+
+def _of_version(version: object, place: Path) -> Iterator[_Misfit]:
+    if not isinstance(version, dict):
+        yield _wrong(place, "a mapping", version)
+        return
+    if not isinstance(version.get("name"), str):
+        yield _wrong((*place, "name"), "text", version.get("name"))
+    schema = version.get("schema", {})
+    if not isinstance(schema, dict):
+        yield _wrong((*place, "schema"), "a mapping", schema)
+
+
+class _Walk:
+    """Goes through a schema once, and stops where it is too large to be one."""
+
+    def __init__(self) -> None:
+        self._left = MAX_PARTS
+
+    def walk(self, schema: object, place: Path, depth: int) -> Iterator[_Misfit]:
+        self._left -= 1
+        if not isinstance(schema, dict):
+            yield _wrong(place, "a schema", schema)
+        elif depth > MAX_DEPTH:
+            yield _Misfit(place, f"is nested more than {MAX_DEPTH} levels deep")
+            self._left = 0
+        elif self._left < 0:
+            yield _Misfit(place, f"is beyond the first {MAX_PARTS:,} parts of its schema")
+        else:
+            yield from self._in_schema(schema, place, depth)
+
+    def _in_schema(self, schema: Mapping[Any, Any], place: Path, depth: int) -> Iterator[_Misfit]:
+        for keyword, value in schema.items():
+            if self._left < 0:
+                return
+            here = (*place, keyword if isinstance(keyword, str) else str(keyword))
+            match keyword:
+                case "properties":
+                    yield from self._in_properties(value, here, depth)
+                case "items" | "not":
+                    yield from self.walk(value, here, depth + 1)
+                case "additionalProperties" if not isinstance(value, bool):
+                    yield from self.walk(value, here, depth + 1)
+                case "allOf" | "anyOf" | "oneOf":
+                    yield from self._in_list(value, here, depth)
+                case "required":
+                    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+                        yield _wrong(here, "a list of names", value)
+                case "type" if not isinstance(value, str):
+                    yield _wrong(here, "text", value)
+                case "enum":
+                    yield from self._in_values(value, here)
+                case _:
+                    pass
+
+    def _in_properties(self, properties: object, place: Path, depth: int) -> Iterator[_Misfit]:
+        if not isinstance(properties, dict):
+            yield _wrong(place, "a mapping", properties)
+            return
+        for name, schema in properties.items():
+            if self._left < 0:
+                return
+            if isinstance(name, str):
+                yield from self.walk(schema, (*place, name), depth + 1)
+            else:
+                yield _Misfit(place, f"has a field `{name}` whose name is not text")
+
+    def _in_list(self, schemas: object, place: Path, depth: int) -> Iterator[_Misfit]:
+        if not isinstance(schemas, list) or not schemas:
+            yield _wrong(place, "a list of schemas", schemas)
+            return
+        for index, schema in enumerate(schemas):
+            if self._left < 0:
+                return
+            yield from self.walk(schema, (*place, index), depth + 1)
+
+    def _in_values(self, values: object, place: Path) -> Iterator[_Misfit]:
+        """Values of an enumeration may be anything that JSON has, though hardly anything but text is there."""
+        if not isinstance(values, list):
+            yield _wrong(place, "a list of values", values)
+            return
+        waiting = [(value, 1) for value in values]
+        while waiting:
+            value, depth = waiting.pop()
+            self._left -= 1
+            if self._left < 0 or depth > MAX_DEPTH:
+                yield _Misfit(place, "has values that are too large")
+                return
+            if isinstance(value, list | dict):
+                parts = value.values() if isinstance(value, dict) else value
+                waiting += ((part, depth + 1) for part in parts)
+
+
+def _wrong(place: Path, expected: str, value: object) -> _Misfit:
+    match value:
+        case None:
+            found = "nothing"
+        case bool():
+            found = "`true` or `false`"
+        case int() | float():
+            found = "a number"
+        case str():
+            found = "text"
+        case list() | dict():
+            found = ("a " if value else "an empty ") + ("list" if isinstance(value, list) else "mapping")
+        case _:
+            found = "something that JSON does not have"
+    return _Misfit(place, f"should be {expected}, not {found}")
+
+
+# --- JSON Schema ------------------------------------------------------------------------------------------------------
 
 
 def strict_schema(schema: Schema) -> Schema:

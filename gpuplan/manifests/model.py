@@ -46,6 +46,16 @@ def identity_of(body: object) -> Identity:
     return Identity(group, str(found.get("kind", "")), namespace, name)
 
 
+def is_object(body: object) -> bool:
+    """Whether it says of which kind it is, and what it is called."""
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or not isinstance(metadata, Mapping):
+        return False
+    return all(
+        value and isinstance(value, str) for value in (body.get("apiVersion"), body.get("kind"), metadata.get("name"))
+    )
+
+
 class Subject(NamedTuple):
     """What an object is about, in the words of the policy: a document's kind and name; empty for all of the kind."""
 

@@ -10,23 +10,25 @@ from pathlib import Path
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan.changes import ChangeClass, ClusterState, compare_objects, worst
 from gpuplan.changes import checks as step_checks
-from gpuplan.changes import compare as compare_states
+from gpuplan.changes.compare import ClusterState
+from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
+from gpuplan.changes.objects import compare_objects
 from gpuplan.changes.places import is_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
+from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.documents import Ignore, find_folders, read_text
-from gpuplan.manifests import Identity, identity_of
+from gpuplan.manifests import Identity, identity_of, is_object
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree.comparing import compare as compare_files
 from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.patterns import regex
-from gpuplan.pipeline.loading import OVERLAYS, Repository, load
+from gpuplan.pipeline.loading import OUT, OVERLAYS, Repository, load
 from gpuplan.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
 from gpuplan.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.pipeline.revisions import (
@@ -190,12 +192,10 @@ def work_tree(root: Path) -> Side:
     return Side(SideKind.WORK_TREE, WORK_TREE, root)
 
 
-def compare(
-    earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None, *, out: str = "out"
-) -> Diff:
+def compare(earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None) -> Diff:
     """What differs between two sides in the clusters named, or in all of them.
 
-    ``pods`` are those of the one cluster that is compared. ``out`` is the output folder relative to the later root.
+    ``pods`` are those of the one cluster that is compared.
     """
     before, after = read_side(earlier, clusters), read_side(later, clusters)
     _know(clusters, before, after)
@@ -206,7 +206,7 @@ def compare(
             f"choose with `--cluster` among {listing(both)}",
         )
     if earlier.kind is SideKind.OUTPUT:
-        return _compare_with_output(before, after, clusters, out)
+        return _compare_with_output(before, after, clusters)
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
@@ -214,10 +214,10 @@ def compare(
         return diff
     is_broken = bool(before.errors or after.errors)
     if is_broken:
-        states = [[ClusterState.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
+        states = [[ClusterState.of(plan, artifacts(plan)) for plan in side.values()] for side in (old, new)]
     else:
-        rendered = _rendered(before, out), _rendered(after, out)
-        before, after = _with_staleness(before, rendered[0].tree, out), _with_staleness(after, rendered[1].tree, out)
+        rendered = _rendered(before), _rendered(after)
+        before, after = _with_staleness(before, rendered[0].tree), _with_staleness(after, rendered[1].tree)
         states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
     found = compare_states(*states)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
@@ -448,24 +448,24 @@ _Objects = dict[str, dict[tuple[str, Identity], _Body]]
 """Objects by cluster, and by the folder in it that applies them."""
 
 
-def _rendered(platform: Platform, out: str) -> Rendered:
+def _rendered(platform: Platform) -> Rendered:
     plans = platform.report.plans if platform.report else ()
-    return render(plans, platform.side.folder.resolve(), out, None, is_whole=False)
+    return render(plans, platform.side.folder.resolve(), OUT, None, is_whole=False)
 
 
-def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> Platform:
+def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
     """Look at what was built on a side, which is what is applied."""
     side = platform.side
     if side.revision is None:
-        return platform._replace(staleness=compare_written(side.folder, out, tree, scope(platform.clusters)))
-    blobs = find_written(side.folder, side.revision, out)
+        return platform._replace(staleness=compare_written(side.folder, OUT, tree, scope(platform.clusters)))
+    blobs = find_written(side.folder, side.revision, OUT)
     return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 
-def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
+def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str]) -> Diff:
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = compare_files(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
+    found = compare_files(before.side.folder, _rendered(after).tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
     differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
     return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))
@@ -488,15 +488,10 @@ def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:
     text = data.decode(errors="replace")
     documents = read_text(path, text, strict=False)[0] if path.endswith((".yaml", ".yml")) else ()
     bodies = [document.data for document in documents if isinstance(document.data, dict)]
-    if not bodies or not all(_is_object(body) for body in bodies):
+    if not bodies or not all(map(is_object, bodies)):
         yield Identity("", "File", "", basename(path)), {"data": text}
         return
     yield from ((identity_of(body), body) for body in bodies)
-
-
-def _is_object(body: _Body) -> bool:
-    metadata = body.get("metadata")
-    return bool(body.get("apiVersion") and body.get("kind") and isinstance(metadata, dict) and metadata.get("name"))
 
 
 def _written(folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:

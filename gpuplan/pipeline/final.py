@@ -18,7 +18,7 @@ from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Refusal, Scratch
-from gpuplan.manifests import Identity, Manifest, Subject, check_schemas
+from gpuplan.manifests import Identity, Manifest, Subject, check_schemas, is_object
 from gpuplan.patterns import regex
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import Rendered, RenderedCluster
@@ -31,15 +31,14 @@ OFF = "off"
 
 @dataclass(slots=True)
 class Judged:
-    """What was found in the results; ``is_complete`` says that there was a program to get them from.
+    """What was found in the results; ``is_complete`` says that there was a program to get them from, in time.
 
-    ``unchecked_kinds`` are the custom resources that no CRD was given for. ``is_late`` says that a build took too long.
+    ``unchecked_kinds`` are the custom resources that no CRD was given for.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     unchecked_kinds: set[str] = field(default_factory=set)
     is_complete: bool = True
-    is_late: bool = False
 
 
 def judge(
@@ -68,12 +67,10 @@ def judge(
         patched = Patched(cluster.plan, _folders(cluster))
         sound, obstacles = _sound_components(patched, root, is_built=command is not None)
         judged.diagnostics += obstacles
-        if command is None or judged.is_late:
-            continue
-        patched, refusals, judged.is_late = _build(patched, rendered.tree, sound, root, out, command)
-        judged.is_complete = judged.is_complete and not judged.is_late
-        found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, earlier)]
-        judged.diagnostics += _gather(found)
+        if command is not None and judged.is_complete:
+            patched, refusals, judged.is_complete = _build(patched, rendered, sound, root, out, command)
+            found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, earlier)]
+            judged.diagnostics += _gather(found)
     return judged
 
 
@@ -148,18 +145,16 @@ def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
 
 
 def _build(
-    patched: Patched,
-    tree: Mapping[str, bytes],
-    sound: Mapping[str, Needs],
-    root: Path,
-    out: str,
-    command: Sequence[str],
+    patched: Patched, rendered: Rendered, sound: Mapping[str, Needs], root: Path, out: str, command: Sequence[str]
 ) -> tuple[Patched, list[Diagnostic], bool]:
-    """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt, and may be late."""
+    """Build the folders whose Components are all sound; what kustomize refuses stays unbuilt.
+
+    The last of what it returns says that nothing took too long.
+    """
     name = patched.plan.cluster.name
     folders = [item for item in patched.folders if item.components and all(c.folder in sound for c in item.components)]
     inside = tuple(f"{name}/{folder.path}/" for folder in folders)
-    files = {f"{out}/{path}": data for path, data in tree.items() if path.startswith(inside)}
+    files = {f"{out}/{path}": data for path, data in rendered.tree.items() if path.startswith(inside)}
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
     needed = merged([sound[component.folder] for folder in folders for component in folder.components])
@@ -172,14 +167,11 @@ def _build(
             finding = _refusal(patched, folder, replace(result, said=said))
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, finding, clusters=(name,)))
         elif result is not None:
-            built[folder.path] = replace(folder, after=tuple(_made(folder.path, body) for body in result))
-    is_late = any(isinstance(result, Refusal) and result.is_late for result in results.values())
-    return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_late
-
-
-def _made(folder: str, body: Mapping[str, Any]) -> Manifest:
-    """An object as kustomize made it, of ours or of a Component's."""
-    return Manifest(folder, body, is_foreign=True, about=(Subject("Component", folder),))
+            about = (Subject("Component", folder.path),)
+            after = (Manifest(folder.path, body, is_foreign=True, about=about) for body in result)
+            built[folder.path] = replace(folder, after=tuple(after))
+    is_timely = not any(isinstance(result, Refusal) and result.is_late for result in results.values())
+    return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_timely
 
 
 _Bodies = list[Mapping[str, Any]]
@@ -237,18 +229,12 @@ def read_objects(built: str | Refusal) -> list[Mapping[str, Any]] | Refusal:
         return built
     documents, unreadable = read_text("", built, strict=False)
     bodies = [document.data for document in documents]
-    strange = next((body for body in bodies if not _is_object(body)), None)
+    strange = next((body for body in bodies if not is_object(body)), None)
     if unreadable:
         return Refusal("what are no objects")
     if strange is not None:
         return Refusal(f"what is no object: `{json.dumps(strange, default=str)[:60]}`")
     return bodies
-
-
-def _is_object(body: object) -> bool:
-    found = mapping(body)
-    needed = (found.get("apiVersion"), found.get("kind"), mapping(found.get("metadata")).get("name"))
-    return all(isinstance(value, str) and value for value in needed)
 
 
 def _mark(body: Mapping[str, Any]) -> str:
@@ -384,18 +370,14 @@ def _misfits(
 _UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
-def _gather(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _gather(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """One finding for what a Component does alike in several folders."""
     alike: dict[object, list[Diagnostic]] = {}
     for item in diagnostics:
         finding = item.finding
         key = item.code, item.severity, finding.at.locate().sort_key, finding.label, finding.notes, finding.help
         alike.setdefault(key, []).append(item)
-    return [_with_count(items[0], len(items) - 1) for items in alike.values()]
-
-
-def _with_count(item: Diagnostic, others: int) -> Diagnostic:
-    if not others:
-        return item
-    more = f"the same is found {count(others, 'time')} more"
-    return replace(item, finding=replace(item.finding, notes=(*item.finding.notes, more)))
+    for first, *others in alike.values():
+        more = f"the same is found {count(len(others), 'time')} more"
+        notes = (*first.finding.notes, more)
+        yield replace(first, finding=replace(first.finding, notes=notes)) if others else first

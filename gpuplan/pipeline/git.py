@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -49,10 +49,6 @@ def git(root: Path, *arguments: str) -> bytes | None:
 
 def text(printed: bytes | None) -> str:
     return os.fsdecode(printed or b"").removesuffix("\n")
-
-
-def lines(printed: bytes | None) -> Iterable[str]:
-    return text(printed).splitlines()
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -11,7 +11,7 @@ from typing import Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
 from gpuplan.outtree.inventory import INVENTORY
-from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, lines, run, said, text
+from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
 from gpuplan.values import NamedTuple
@@ -83,7 +83,7 @@ def _way_to_revision(root: Path, name: str) -> str:
         return "commit once: there is no commit yet"
     if _is_shallow(root):
         return _DEEPEN
-    near = misspelling(name, ("HEAD", *lines(git(root, "for-each-ref", "--format=%(refname:short)"))))
+    near = misspelling(name, ("HEAD", *text(git(root, "for-each-ref", "--format=%(refname:short)")).splitlines()))
     return f"did you mean `{near}`?" if near else "`git branch --all` and `git tag` list what there is"
 
 

@@ -73,7 +73,7 @@ def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
     """What a namespace may use, sorted; a cap of zero there grants nothing."""
     found = {}
     for quota in tenant.quotas:
-        if quota.caps.get(namespace, 0) != 0:
+        if quota.caps[namespace] != 0:
             resource = quota.unit.asked_as or FRACTION
             found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
     return tuple(found[key] for key in sorted(found))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.placement import place
+from gpuplan.planning.placement.placing import place
 from gpuplan.planning.plan import Layout, LayoutEntry
 from gpuplan.policy.models import Devices
 

@@ -5,7 +5,6 @@ It is that of Glushkov: a position for each character of the unrolled pattern, a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -41,14 +40,8 @@ def characters(text: str) -> Characters:
 
 ANY: Characters = (1 << len(ALPHABET)) - 1
 
-_ESCAPED_CLASSES = {
-    "d": characters(DIGITS),
-    "D": ANY & ~characters(DIGITS),
-    "w": characters(LETTERS + DIGITS),
-    "W": characters("-."),
-    "s": 0,
-    "S": ANY,
-}
+_SMALL_CLASSES = {"d": characters(DIGITS), "w": characters(LETTERS + DIGITS), "s": 0}
+_ESCAPED_CLASSES = _SMALL_CLASSES | {letter.upper(): ANY & ~found for letter, found in _SMALL_CLASSES.items()}
 _NAMED_CLASSES = {
     **dict.fromkeys(("alnum", "word"), characters(LETTERS + DIGITS)),
     **dict.fromkeys(("alpha", "lower"), characters(LETTERS)),
@@ -148,9 +141,8 @@ class _Reader:
         """Skip an anchor where it says nothing new: the whole name must match anyway."""
         start = self.at
         if self.take(mark) and not at_edge:
-            raise _RefusedError(
-                f"`{mark}` inside the pattern", start, "the whole name is matched: leave the anchor out"
-            )
+            why = f"`{mark}` inside the pattern"
+            raise _RefusedError(why, start, "the whole name is matched: leave the anchor out")
 
     def repeated(self) -> Part:
         before = len(self.accepts)
@@ -215,15 +207,13 @@ class _Reader:
             if self.take(mark):
                 return bounds
         match = _REPETITION.match(self.text, self.at)
-        return self.counted(match) if match else None
-
-    def counted(self, match: re.Match[str]) -> tuple[int, int | None]:
+        if match is None:
+            return None
         least = int(match[1])
         most = None if match[2] and not match[3] else int(match[3] or least)
         if max(least, most or 0) > _LARGEST_REPEAT:
-            raise _RefusedError(
-                f"a repetition of more than {_LARGEST_REPEAT}", self.at, "a node name has at most 253 characters"
-            )
+            why = f"a repetition of more than {_LARGEST_REPEAT}"
+            raise _RefusedError(why, self.at, f"a node name has at most {LONGEST_NAME} characters")
         if most is not None and most < least:
             raise _RefusedError("a repetition whose end is below its start", self.at, f"write `{{{most},{least}}}`")
         self.at = match.end()
@@ -232,9 +222,8 @@ class _Reader:
     def atom(self) -> Part:
         character = self.text[self.at]
         if character in "*+?{":
-            raise _RefusedError(
-                f"`{character}` repeats nothing", self.at, rf"write `\{character}` for the character itself"
-            )
+            why = f"`{character}` repeats nothing"
+            raise _RefusedError(why, self.at, rf"write `\{character}` for the character itself")
         if character == "^":
             self.anchor("^", at_edge=False)
         if character == "(":
@@ -277,16 +266,14 @@ class _Reader:
     def bracket_item(self) -> Characters:
         """A character, a range, or a class within brackets."""
         start = self.at
-        found = self.named_class()
-        if found is None:
-            found = self.escaped_class()
-        if found is not None:
-            return found
-        low = self.bracket_character()
+        for read_class in (self.named_class, self.escaped_class):
+            if (found := read_class()) is not None:
+                return found
+        low = self.plain_character()
         if not (self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in ("", "]")):
             return self.literal(low)
         self.at += 1
-        high = self.bracket_character()
+        high = self.plain_character()
         if high < low:
             raise _RefusedError(f"the range `{low}-{high}` is empty", start, f"write `{high}-{low}`")
         return characters("".join(character for character in ALPHABET if low <= character <= high))
@@ -301,20 +288,14 @@ class _Reader:
         found = _NAMED_CLASSES[match[2]]
         return ANY & ~found if match[1] else found
 
-    def bracket_character(self) -> str:
-        character = self.text[self.at]
-        if character == "\\":
-            self.at += 1
-            return self.escaped_character()
+    def plain_character(self) -> str:
         self.at += 1
-        return character
+        character = self.text[self.at - 1]
+        return self.escaped_character() if character == "\\" else character
 
     def escape(self) -> Characters:
-        escaped = self.escaped_class()
-        if escaped is not None:
-            return escaped
-        self.at += 1
-        return self.literal(self.escaped_character())
+        found = self.escaped_class()
+        return self.literal(self.plain_character()) if found is None else found
 
     def escaped_class(self) -> Characters | None:
         if self.text.startswith("\\", self.at):
@@ -328,9 +309,8 @@ class _Reader:
         """The character after a backslash; only punctuation stands for itself."""
         character = self.text[self.at : self.at + 1]
         if not character:
-            raise _RefusedError(
-                "nothing follows the last backslash", self.at - 1, r"write `\\` for the backslash itself"
-            )
+            why = "nothing follows the last backslash"
+            raise _RefusedError(why, self.at - 1, r"write `\\` for the backslash itself")
         if character.isalnum() or not character.isascii():
             raise _refuse_escape(character, self.at - 1)
         self.at += 1

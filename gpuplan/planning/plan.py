@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.placement import Placed, Refusal
+from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models

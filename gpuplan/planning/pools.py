@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.planning.context import Context
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.planning.layouts import entry_of, make_layout
-from gpuplan.planning.placement import Refusal
+from gpuplan.planning.placement.placing import Refusal
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     GPU_RESOURCE,
@@ -59,7 +59,7 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         gpu=gpu,
         nodes=nodes,
         sharing=sharing,
-        units=_allocated(_units(gpu, nodes, sharing), gpu, spec.allocation),
+        units=_units(gpu, nodes, sharing, spec.allocation),
         labels={
             **spec.node_labels,
             **_own_labels(context, name, gpu, sharing, spec.allocation),
@@ -183,7 +183,7 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
         labels[MIG_CONFIG_LABEL] = config_name
     if not _is_configured_alike(pool.sharing, sharing):
         labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
-    units = _allocated(_units(pool.gpu, pool.nodes, sharing), pool.gpu, pool.spec.allocation)
+    units = _units(pool.gpu, pool.nodes, sharing, pool.spec.allocation)
     return pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
 
 
@@ -265,7 +265,14 @@ def _joined(units: Sequence[Unit], others: Sequence[Unit]) -> tuple[Unit, ...]:
 # --- Units -------------------------------------------------------------------------------------------------------
 
 
-def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
+def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing, allocation: Allocation) -> tuple[Unit, ...]:
+    units = _resources(gpu, nodes, sharing)
+    if allocation is Allocation.DEVICE_PLUGIN:
+        return units
+    return tuple(unit._replace(resource=None, device_class=class_name(gpu, unit.name)) for unit in units)
+
+
+def _resources(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
     match sharing:
         case Exclusive():
             return (_whole_gpus("gpu", GPU_RESOURCE, gpu, nodes, 1, Isolation.WHOLE_GPU),)
@@ -279,12 +286,6 @@ def _units(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
             return _mig_units(gpu, nodes, sharing)
         case _:
             assert_never(sharing)
-
-
-def _allocated(units: tuple[Unit, ...], gpu: Gpu, allocation: Allocation) -> tuple[Unit, ...]:
-    if allocation is Allocation.DEVICE_PLUGIN:
-        return units
-    return tuple(unit._replace(resource=None, device_class=class_name(gpu, unit.name)) for unit in units)
 
 
 def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:

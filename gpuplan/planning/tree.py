@@ -15,7 +15,7 @@ _Place = tuple[str, "UnitKey"]
 """A tenant's name, and a unit that it has a quota on."""
 
 
-class Part(NamedTuple):
+class NestedQuota(NamedTuple):
     """A quota that lies within the one of the nearest ancestor that has one on the same unit."""
 
     tenant: Tenant
@@ -117,10 +117,10 @@ class Tree(Value, eq=False):
         return quota
 
     @cached_property
-    def parts(self) -> Sequence[Part]:
+    def nested_quotas(self) -> Sequence[NestedQuota]:
         """Every quota that lies within another, in the order of tenants and of their quotas."""
         return tuple(
-            Part(tenant, quota, *holder)
+            NestedQuota(tenant, quota, *holder)
             for tenant in self.tenants
             if tenant.parent is not None
             for quota in tenant.quotas
@@ -136,7 +136,7 @@ class Tree(Value, eq=False):
     @cached_property
     def outermost(self) -> Sequence[tuple[Tenant, Quota]]:
         """The quotas that lie within no other: what all of them promise is counted once."""
-        within = {id(part.quota) for part in self.parts}
+        within = {id(part.quota) for part in self.nested_quotas}
         return tuple((tenant, quota) for tenant in self.tenants for quota in tenant.quotas if id(quota) not in within)
 
     @cached_property
@@ -162,6 +162,6 @@ class Tree(Value, eq=False):
         for tenant in self.tenants:
             for quota in tenant.quotas:
                 left[tenant.name, quota.key] = left.get((tenant.name, quota.key), 0) + quota.guaranteed
-        for part in self.parts:
+        for part in self.nested_quotas:
             left[part.holder.name, part.quota.key] -= part.quota.guaranteed
         return left

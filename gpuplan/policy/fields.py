@@ -31,11 +31,11 @@ class FieldDoc(Value):
     path: str
     type: str
     required: bool
-    default: str
-    description: str
-    form: str
-    values: tuple[str, ...]
-    children: tuple[FieldDoc, ...]
+    default: str = ""
+    description: str = ""
+    form: str = ""
+    values: tuple[str, ...] = ()
+    children: tuple[FieldDoc, ...] = ()
 
 
 def find_field(path: str) -> FieldDoc | None:
@@ -44,10 +44,8 @@ def find_field(path: str) -> FieldDoc | None:
     An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
     """
     kind, *parts = _INDEX.sub("", path).split(".")
-    model = _find_kind(kind)
-    if model is None:
-        return None
-    doc: FieldDoc | None = _document_kind(model)
+    model = next((model for known, model in KINDS.items() if known.lower() == kind.lower()), None)
+    doc = _document_kind(model) if model else None
     for part in parts:
         doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
     return doc
@@ -80,24 +78,11 @@ def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
             here = next(models_in(field.annotation), None)
 
 
-def _find_kind(name: str) -> type[Model] | None:
-    return next((model for kind, model in KINDS.items() if kind.lower() == name.lower()), None)
-
-
 def _document_kind(model: type[Model]) -> FieldDoc:
     # Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
     model.model_rebuild()
     name = model.__name__
-    return FieldDoc(
-        name,
-        "document",
-        required=True,
-        default="",
-        description=_summary(model),
-        form="",
-        values=(),
-        children=_children(model, name),
-    )
+    return FieldDoc(name, "document", required=True, description=_summary(model), children=_children(model, name))
 
 
 def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
@@ -151,7 +136,8 @@ def _type_text(annotation: object) -> str:
         return f"mapping of {_type_text(arguments[0])} to {_type_text(arguments[1])}"
     if origin is typing.Literal:
         return " or ".join(f"`{item}`" for item in arguments)
-    return _PLAIN_TYPES.get(annotation, "mapping") if not _is_enum(annotation) else "text"
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    return "text" if is_enum else _PLAIN_TYPES.get(annotation, "mapping")
 
 
 _PLAIN_TYPES: dict[object, str] = {
@@ -161,10 +147,6 @@ _PLAIN_TYPES: dict[object, str] = {
     str: "text",
     typing.Any: "any value",
 }
-
-
-def _is_enum(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Enum)
 
 
 def _form(field: FieldInfo) -> str:

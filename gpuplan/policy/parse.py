@@ -100,8 +100,7 @@ def _parse_whole(document: Document) -> Parsed:
 
 
 def _parse_wrong(document: Document, model: type[Policy], error: ValidationError) -> Parsed:
-    from gpuplan.policy.crowds import crowds, describe_crowd
-    from gpuplan.policy.problems import describe, problems_by_place
+    from gpuplan.policy.problems import crowds, describe, describe_crowd, problems_by_place
 
     crowded = crowds(model, document.data)
     found = tuple(describe_crowd(Origin(document, place), unknown) for place, unknown in crowded.items())

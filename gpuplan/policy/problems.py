@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,7 +23,7 @@ from gpuplan.policy.rules import (
     WRONG_TYPE,
 )
 from gpuplan.policy.texts import NOT_A_REFERENCE, form_of
-from gpuplan.wording import closest
+from gpuplan.wording import closest, listing
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -484,3 +484,47 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
 
 def _plain(number: float) -> str:
     return f"{number:.0f}" if float(number).is_integer() else f"{number:g}"
+
+
+# --- Unknown fields by the thousand, which are one mistake and not as many ----------------------------------------
+
+_MOST_UNKNOWN: Final = 200
+"""Unknown fields of one mapping that are findings of their own."""
+
+
+def crowds(model: type[BaseModel], data: Mapping[str, Any]) -> dict[Path, list[str]]:
+    """The unknown fields of each mapping that has too many of them, by its place."""
+    found: dict[Path, list[str]] = {}
+    for place, fields in _large_mappings(data, ()):
+        inner = nested_model(model, place)
+        known = {field.alias or name for name, field in inner.model_fields.items()} if inner else None
+        unknown = [name for name in fields if name not in known] if known is not None else []
+        if len(unknown) > _MOST_UNKNOWN:
+            found[place] = unknown
+    return found
+
+
+def describe_crowd(at: Origin, unknown: list[str]) -> Diagnostic:
+    """One finding for all of them, at the first."""
+    where = f"`{at}`" if at.path else "the document"
+    return UNKNOWN_FIELD.report(
+        Finding(
+            (at / unknown[0]).key,
+            f"{where} has {len(unknown):,} unknown fields: {listing(unknown)}",
+            label="the first of them",
+            help="remove them",
+        )
+    )
+
+
+def _large_mappings(data: object, here: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    if isinstance(data, dict):
+        if len(data) > _MOST_UNKNOWN:
+            yield here, data
+        for key, part in data.items():
+            if isinstance(part, dict | list):
+                yield from _large_mappings(part, (*here, key))
+    elif isinstance(data, list):
+        for index, part in enumerate(data):
+            if isinstance(part, dict | list):
+                yield from _large_mappings(part, (*here, index))

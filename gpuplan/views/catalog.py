@@ -7,7 +7,9 @@ from math import ceil
 from typing import Any, Final
 
 from gpuplan.catalog import Gpu
-from gpuplan.planning.placement import Instance, Placed, maximal_layouts, place
+from gpuplan.planning.placement.arrangement import Instance
+from gpuplan.planning.placement.layouts import maximal_layouts
+from gpuplan.planning.placement.placing import Placed, place
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import Style, Theme, section, table
 from gpuplan.wording import count, listing

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from gpuplan.changes.model import CapacityChange, ChangeClass, GrantChange, NodeImpact, ObjectChange, Subject
+from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS

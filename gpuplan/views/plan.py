@@ -10,7 +10,7 @@ from typing import Final
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
 from gpuplan.policy.models import Inference

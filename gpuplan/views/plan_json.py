@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.planning import plan as parts
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from gpuplan.changes import ChangeClass, Subject
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from tests.changes.platform import Edit, Platform, original
 
 NONE = ChangeClass.NONE

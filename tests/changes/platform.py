@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from gpuplan import changes
-from gpuplan.changes import Comparison, ObjectChange, compare_objects
+from gpuplan.changes.compare import ClusterState, compare
+from gpuplan.changes.model import Comparison, ObjectChange
+from gpuplan.changes.objects import compare_objects
 from gpuplan.manifests import Identity
 from gpuplan.pipeline import validate
 from gpuplan.pipeline.rendering import Rendered, render
@@ -113,8 +114,8 @@ class State:
         return self.rendered.tree
 
     @cached_property
-    def clusters(self) -> tuple[changes.ClusterState, ...]:
-        return tuple(changes.ClusterState.of(item.plan, item.artifacts) for item in self.rendered.clusters)
+    def clusters(self) -> tuple[ClusterState, ...]:
+        return tuple(ClusterState.of(item.plan, item.artifacts) for item in self.rendered.clusters)
 
 
 @cache
@@ -143,7 +144,7 @@ def load(texts: Mapping[str, str]) -> State:
 
 
 def between(before: State, after: State) -> Comparison:
-    return changes.compare(before.clusters, after.clusters)
+    return compare(before.clusters, after.clusters)
 
 
 def between_trees(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[ObjectChange, ...]:

@@ -6,8 +6,9 @@ from functools import cache
 
 import pytest
 
-from gpuplan.changes import ChangeClass, Comparison, worst
+from gpuplan.changes.model import Comparison
 from gpuplan.delivery import TOOLS
+from gpuplan.disturbance import ChangeClass, worst
 from tests.changes.edits import CASES, Case
 from tests.changes.platform import State, between, between_trees, loaded, original, state
 

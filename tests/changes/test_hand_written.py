@@ -6,7 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from gpuplan.changes import Change, ChangeClass, Comparison, Subject
+from gpuplan.changes.model import Change, Comparison
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from tests.changes.platform import Edit, Platform, between, original, state
 
 FOLDER = "overlays/prod/kustomize"

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.changes import ChangeClass, ClusterState, compare
-from gpuplan.changes.checks import Step, run
+from gpuplan.changes.checks import run
+from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.changes.meanwhile import halves, published
 from gpuplan.changes.nodes import Transition, impact
+from gpuplan.changes.step import Step
+from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import ChangeClass, ObjectChange, compare_objects, priorities
+from gpuplan.changes import tenants
 from gpuplan.changes.kinds import JUDGES
+from gpuplan.changes.model import ObjectChange
+from gpuplan.changes.objects import compare_objects
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Judgement
 from tests.changes import edits
@@ -56,6 +59,16 @@ GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
 KAI_QUEUE = "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: x}, spec: {resources: {gpu: {%s}}}}"
+APPLICATION = "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: x%s}, spec: {%s}}"
+CHART = "sources: [{chart: gpu-operator, targetRevision: %s, helm: {a: %s}}]"
+KUSTOMIZATION = "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: x%s}, spec: {%s}}"
+FINALIZER = ", finalizers: [resources-finalizer.argocd.argoproj.io]"
+OWN_NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: gpuplan-system}}"
+SELECTED = "namespaceSelector: {matchExpressions: [{key: a, operator: In, values: [%s]}]}"
+ANY = "{apiVersion: example.com/v1, kind: Other, metadata: {name: x}, spec: {%s}}"
+METRICS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-dcgm-metrics-0}, data: {a: %s}}"
+GUARD = "{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-guard-x}, data: {a: %s}}"
+FILES = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: %s}}"
 MIG = "nvidia.com/mig.config"
 KEY = "nvidia.com/device-plugin.config"
 
@@ -152,6 +165,43 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
         ("workloads/x", CLAIM % "resources: 1", CLAIM % "resources: 2", "quota"),
         ("workloads/x", CLAIM % "storageClassName: a", CLAIM % "storageClassName: b", "recreate"),
+        ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v2", "b")), "plugin-restart"),
+        ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v1", "c")), "metadata"),
+        ("argocd", APPLICATION % ("", "sources: [{path: a}]"), APPLICATION % ("", "sources: [{path: b}]"), "metadata"),
+        ("argocd", APPLICATION % ("", "destination: a"), APPLICATION % ("", "destination: b"), "destructive"),
+        ("argocd", APPLICATION % ("", "a: b"), APPLICATION % ("", "a: c"), "metadata"),
+        ("argocd", APPLICATION % ("", "a: b"), "", "metadata"),
+        ("argocd", APPLICATION % (FINALIZER, "a: b"), "", "destructive"),
+        ("flux", KUSTOMIZATION % ("", "prune: false"), "", "metadata"),
+        ("flux", KUSTOMIZATION % ("", "prune: true"), "", "destructive"),
+        ("flux", "", KUSTOMIZATION % ("", "prune: true"), "metadata"),
+        ("scheduling", OWN_NAMESPACE, "", "admission"),
+        ("scheduling", QUEUE % (SELECTED % "a"), QUEUE % (SELECTED % "a, b"), "quota"),
+        ("scheduling", QUEUE % (SELECTED % "a, b"), QUEUE % (SELECTED % "a"), "admission"),
+        ("scheduling", QUEUE % (SELECTED % "a"), QUEUE % (SELECTED % "b"), "admission"),
+        ("namespaces/x", NAMESPACE % "gpuplan.dev/tenant: a", NAMESPACE % "gpuplan.dev/tenant: b", "admission"),
+        ("namespaces/x", GRANTS % "a", GRANTS % "b", "admission"),
+        ("namespaces/x", GRANTS % "a", GRANTS.replace("grants:", "pools:") % "a", "admission"),
+        ("gpu-operator", METRICS % "b", METRICS % "c", "metadata"),
+        ("gpu-operator", METRICS % "b", "", "metadata"),
+        ("gpu-operator", FILES % "b", FILES % "c", "plugin-restart"),
+        ("partitions/x", GUARD % "b", GUARD % "c", "metadata"),
+        ("partitions/x", FILES % "b", FILES % "c", "repartition"),
+        ("scheduling", FILES % "b", FILES % "c", "admission"),
+        ("gpu-operator", ANY % "a: b", ANY % "a: c", "plugin-restart"),
+        ("partitions/x", ANY % "a: b", ANY % "a: c", "repartition"),
+        ("scheduling", ANY % "a: b", ANY % "a: c", "admission"),
+        ("queues/x", ANY % "a: b", ANY % "a: c", "preemption-order"),
+        ("namespaces/x", ANY % "a: b", ANY % "a: c", "admission"),
+        ("monitoring", ANY % "a: b", ANY % "a: c", "metadata"),
+        ("workloads/x", ANY % "a: b", ANY % "a: c", "recreate"),
+        ("flux", ANY % "a: b", ANY % "a: c", "metadata"),
+        ("workloads/x", "", ANY % "a: b", "quota"),
+        ("monitoring", "", ANY % "a: b", "metadata"),
+        ("queues/x", "", ANY % "a: b", "admission"),
+        ("partitions/x", "", ANY % "a: b", "admission"),
+        ("monitoring", ANY % "a: b", "", "metadata"),
+        ("namespaces/x", ANY % "a: b", "", "destructive"),
     ],
 )
 def test_class_of_an_object(folder: str, before: str, after: str, change_class: str) -> None:
@@ -184,7 +234,7 @@ def test_an_object_whose_name_has_a_hash_is_one_that_changed() -> None:
 
 def test_what_disturbs_more_than_its_explanation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The description of a class is told of, and its value is not: the object is shown as it is."""
-    monkeypatch.setattr(priorities, "_fixed", lambda *_: [])
+    monkeypatch.setattr(tenants, "_fixed", lambda *_: [])
 
     def edit(platform: Platform) -> None:
         edits.change_a_description(platform)

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from gpuplan.changes.capacity import pods_on
-from gpuplan.changes.model import CapacityChange, Change, ChangeClass, NodeImpact, Subject
+from gpuplan.changes.checks import places as running
+from gpuplan.changes.model import CapacityChange, Change, NodeImpact
 from gpuplan.changes.pods import Holder, Pod, find_holders, read_pods
+from gpuplan.changes.step import Step
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 
@@ -282,3 +286,48 @@ def test_a_gpu_that_is_divided_may_have_a_pod_for_each_hundredth() -> None:
     plan = a_plan(FRACTIONS)
 
     assert pods_on(plan, plan.pools[0], 1) == 250
+
+
+# --- Nodes that leave ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodes", "number"),
+    [
+        (None, 3),
+        (NodeImpact(1, ("mig-a",), None), 2),
+        (NodeImpact(1, ("mig-b",), None), 1),
+        (NodeImpact(2, ("mig-a", "mig-b"), None), 3),
+        (NodeImpact(2, ("mig-a",), "mig-.*"), 3),
+        (NodeImpact(2, (), None), 3),
+    ],
+)
+def test_pods_count_on_the_nodes_that_are_known_by_name(plan: Plan, nodes: NodeImpact | None, number: int) -> None:
+    share = {"containers": [asking(1, SHARE)]}
+    pods = listed(an_item("a"), an_item("b"), an_item("c", "mig-b"), an_item("d", "shared-1", spec=share))
+    shared, mig = sorted(plan.pools, key=lambda pool: pool.name, reverse=True)
+
+    assert running.pods_on(Step(plan, plan, pods), mig, nodes) == number
+    assert running.pods_on(Step(plan, plan, pods), shared) == 1
+    assert running.pods_on(Step(plan, plan), mig, nodes) is None
+
+
+def test_pods_of_a_tenant_are_those_in_its_namespaces(plan: Plan) -> None:
+    pods = listed(an_item("a"), an_item("b", namespace="lab-two"), an_item("c", namespace="other"))
+    (tenant,) = plan.tenants
+
+    assert running.pods_of(Step(plan, plan, pods), tenant) == 2
+    assert running.pods_of(Step(plan, plan), tenant) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "notes"),
+    [
+        (None, ()),
+        (0, ("0 pods hold GPUs there now",)),
+        (1, ("1 pod holds GPUs there now",)),
+        (2, ("2 pods hold GPUs there now",)),
+    ],
+)
+def test_how_many_hold_gpus_is_said_where_it_is_known(number: int | None, notes: tuple[str, ...]) -> None:
+    assert running.pods_note(number) == notes

@@ -7,7 +7,8 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.changes import ChangeClass, Comparison
+from gpuplan.changes.model import Comparison
+from gpuplan.disturbance import ChangeClass
 from tests.changes.edits import INDEPENDENT
 from tests.changes.platform import Edit, between, loaded, original, state
 

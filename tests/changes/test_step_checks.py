@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from gpuplan.changes import ChangeClass
-from gpuplan.changes.checks import Step, run
+from gpuplan.changes.checks import run
 from gpuplan.changes.kinds import locked_fields
+from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import known_kinds
 from tests.changes.edits import Case

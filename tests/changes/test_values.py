@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.changes import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, Subject
+from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpact
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, between, original, state
 
@@ -242,3 +244,17 @@ def test_a_layout_that_keeps_its_content_under_another_name_needs_no_drain() -> 
     found = change(original, edits.rename_a_layout, "Pool", "a100-production")
     assert found.what == "layout `two-large` is called `halves`"
     assert (found.needs_drain, found.pods) == (False, 0)
+
+
+def test_what_becomes_of_queues_is_the_schedulers_way() -> None:
+    """Kueue keeps a queue that holds work; KAI-Scheduler lets it go, and what waits in it has none."""
+
+    def kai(platform: Platform) -> None:
+        platform.cluster("prod")["scheduler"] = {"kind": "kai"}
+
+    kept, gone = (
+        change(before, edits.rename_a_tenant, "Tenant", "assistants").effect.split(", and what queues")[0]
+        for before in (original, kai)
+    )
+    assert kept == "its queues are others: the old ones stay while work is in them"
+    assert gone == "its queues are others: the old ones go, and what waits in them is never placed"

@@ -102,6 +102,13 @@ def test_a_text_that_is_no_yaml_holds_no_patch(text: str) -> None:
     assert read(plan).objects == ()
 
 
+def test_what_one_check_has_read_the_next_one_takes() -> None:
+    plan = a_patch("/spec/hard/limits.cpu")
+    assert read(plan) is read(plan)
+    assert read(plan).plan is plan
+    assert read(replace(plan)) is not read(plan)
+
+
 NAMES = st.sampled_from(
     """
     kind apiVersion metadata name annotations spec hard limits max data patches patch path target resources op value

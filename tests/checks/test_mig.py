@@ -10,8 +10,9 @@ from gpuplan import catalog
 from gpuplan.checks import mig, profiles
 from gpuplan.checks.registry import checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.placement import fits
+from gpuplan.planning.placement.placing import fits
 from tests.plans import a_plan
+from tests.platforms import pool
 
 MODELS = [gpu for gpu in catalog.load().all() if gpu.profiles]
 
@@ -195,3 +196,22 @@ def test_layout_for_another_model_names_the_ones_for_this_model() -> None:
         + a_pool("a", "layout", gpu="H100-80GB")
     )
     assert the_finding(text).finding.help == "layouts for H100-80GB: `h100-small`"
+
+
+# --- GPUs in words -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("1, 2, 3, 4, 5, 6, 7", "does not say what GPU 0 becomes"),
+        ("2, 3, 4, 5, 6, 7", "does not say what GPUs 0 and 1 become"),
+        ("3, 4, 5, 6, 7", "does not say what GPUs 0 to 2 become"),
+        ("0, 2, 4, 5, 6, 7", "does not say what GPUs 1 and 3 become"),
+        ("0, 3, 5, 6, 7", "does not say what GPUs 1, 2 and 4 become"),
+        ("0", "does not say what GPUs 1 to 7 become"),
+    ],
+)
+def test_gpus_that_nothing_is_said_of(named: str, message: str) -> None:
+    found = the_finding(pool("p", f"mig: {{devices: [{{gpus: [{named}], instances: {{1g.10gb: 7}}}}]}}"))
+    assert message in found.finding.message

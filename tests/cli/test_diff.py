@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gpuplan.changes.model import ChangeClass
 from gpuplan.cli.diff import CLASSES
+from gpuplan.disturbance import ChangeClass
 from gpuplan.views.schemas import schema
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, run, spawn

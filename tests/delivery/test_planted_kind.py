@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuplan.changes import ChangeClass
 from gpuplan.changes.kinds import Pair, class_of, locked_fields
 from gpuplan.delivery.annotations import annotate
+from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import Care, Immutable, Kind, Removal, known_kinds
 from gpuplan.manifests.kinds.data import kubernetes

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpuplan import pipeline
-from gpuplan.changes.model import ChangeClass, Subject
 from gpuplan.delivery.appliers import Applier
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Subject
 from gpuplan.pipeline.comparing import Diff, Impact, Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.policy.models import Approval
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_parted
-from gpuplan.changes import ChangeClass, ClusterState, compare
+from gpuplan.changes.compare import ClusterState, compare
+from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
 from gpuplan.pipeline.retaining import Keeper, keepers
 from gpuplan.planning.plan import Plan

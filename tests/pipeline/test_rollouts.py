@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.changes import ChangeClass
 from gpuplan.changes.rollout import Refusal, RolloutPlan, StepKind
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import Side, SideKind, choose_sides, compare, work_tree
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.changes.checks import Step, run
+from gpuplan.changes.checks import run
+from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.pipeline import build, validate
 from gpuplan.pipeline.comparing import choose_sides, compare

@@ -8,9 +8,8 @@ from itertools import product
 import pytest
 
 from gpuplan.checks.losses import losses
-from gpuplan.planning.evictions import evicts_within, may_evict, pairs_within
 from gpuplan.planning.plan import Plan, PriorityClass, Tenant
-from gpuplan.planning.preemption import Mechanism, Party, evictions
+from gpuplan.planning.preemption import Mechanism, Party, evictions, evicts_within, may_evict, pairs_within
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.plans import a_cluster, a_plan
 

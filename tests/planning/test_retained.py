@@ -6,7 +6,7 @@ from json import dumps
 
 import pytest
 
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Retained, RetainedDevicePluginConfig, RetainedLayout, RetainedObject
 from tests.platforms import a_platform, document, tenant
 

@@ -55,8 +55,8 @@ def test_a_guarantee_lies_within_that_of_the_nearest_who_has_one(tenants: tuple[
         if (holder := _nearest_holder(tenants, tenant, quota.key))
     ]
     tree = Tree(tenants)
-    assert [(part.tenant.name, part.quota.key, part.holder.name) for part in tree.parts] == expected
-    assert all(part.whole in part.holder.quotas and part.whole.key == part.quota.key for part in tree.parts)
+    assert [(part.tenant.name, part.quota.key, part.holder.name) for part in tree.nested_quotas] == expected
+    assert all(part.whole in part.holder.quotas and part.whole.key == part.quota.key for part in tree.nested_quotas)
 
 
 @given(forests())
@@ -116,7 +116,7 @@ def test_a_circle_ends_where_it_began() -> None:
     one, other = a_tenant("one", "other", 3), a_tenant("other", "one", 2)
     tree = Tree((one, other))
     assert [above.name for above in tree.above(one)] == ["other"]
-    assert [(part.tenant.name, part.holder.name) for part in tree.parts] == [("one", "other"), ("other", "one")]
+    assert [(part.tenant.name, part.holder.name) for part in tree.nested_quotas] == [("one", "other"), ("other", "one")]
     assert (tree.outermost, tree.downward, tree.together) == ((), [], {})
 
 
@@ -128,7 +128,7 @@ def test_levels_are_many_and_only_the_nearest_counts() -> None:
     ]
     leaf = a_tenant("leaf", names[-1], 2, 4)
     tree = Tree((*tenants, leaf))
-    assert [(part.tenant.name, part.holder.name) for part in tree.parts] == [
+    assert [(part.tenant.name, part.holder.name) for part in tree.nested_quotas] == [
         ("level1000", "level0"),
         ("leaf", "level1000"),
     ]

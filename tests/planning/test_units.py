@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpuplan.planning.placement import Placed
+from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Isolation, Mig, Pool, Unit
 from tests.plans import a_plan
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +38,11 @@ def recording(mutations: ModuleType) -> ModuleType:
 @pytest.fixture(scope="module")
 def covering(mutations: ModuleType) -> ModuleType:
     return importlib.import_module("covering")
+
+
+@pytest.fixture(scope="module")
+def warm(mutations: ModuleType) -> ModuleType:
+    return importlib.import_module("warm")
 
 
 @pytest.fixture
@@ -225,3 +232,47 @@ def test_tests_of_a_change(
     covering: ModuleType, recording: ModuleType, mutations: ModuleType, source: Path, ran: Any, found: list[str]
 ) -> None:
     assert covering_tests(covering, recording, mutations, source, ran) == found
+
+
+def test_a_function_that_was_read_gets_the_changed_code(warm: ModuleType, mutations: ModuleType, source: Path) -> None:
+    source.write_text("def f(x):\n    return [y + 1 for y in x]\n\ndef g():\n    return 2\n")
+    found: dict[str, Any] = {}
+    exec(compile(source.read_text(), str(source), "exec"), found)
+    [change] = [item for item in changes(mutations) if item.change == "y + 1 -> y - 1"]
+
+    warm.put(change, {"module.py": [found["f"], found["g"]]})
+
+    assert (found["f"]([5]), found["g"]()) == ([4], 2)
+
+
+def test_two_functions_of_one_line_are_left_to_a_new_process(
+    warm: ModuleType, mutations: ModuleType, source: Path
+) -> None:
+    source.write_text("f, g = (lambda: 1), (lambda: 2)\n")
+    found: dict[str, Any] = {}
+    exec(compile(source.read_text(), str(source), "exec"), found)
+    [change] = [item for item in changes(mutations) if item.change == "1 -> 0"]
+
+    warm.put(change, {"module.py": [found["f"], found["g"]]})
+
+    assert (found["f"](), found["g"]()) == (1, 2)
+
+
+def test_nobody_answers_where_no_process_is(warm: ModuleType, tmp_path: Path) -> None:
+    assert warm.ask(str(tmp_path / "socket"), None, ["test_a.py::test_a"]) is None
+
+
+def test_tests_that_were_read_are_run_when_they_are_asked_for(warm: ModuleType, tmp_path: Path) -> None:
+    tests = tmp_path / "test_two.py"
+    tests.write_text("def test_good():\n    pass\n\ndef test_bad():\n    assert False\n")
+    address = str(tmp_path / "socket")
+    pid = warm.serve(tmp_path, [str(tests)], address)
+    try:
+        good = warm.ask(address, None, ["test_two.py::test_good"])
+        both = warm.ask(address, None, ["test_two.py::test_good", "test_two.py::test_bad"])
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+    assert good == (False, "", 1)
+    assert both == (True, "test_two.py::test_bad", 2)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpuplan.changes.model import CapacityChange, Change, ChangeClass, GrantChange, NodeImpact, ObjectChange, Subject
+from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery.appliers import Applier
-from gpuplan.manifests import Identity
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Identity, Subject
 from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
 from gpuplan.policy.models import Approval, Window

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.catalog import Gpu, load
-from gpuplan.planning.placement import Placed, maximal_layouts, place
+from gpuplan.planning.placement.layouts import maximal_layouts
+from gpuplan.planning.placement.placing import Placed, place
 from gpuplan.views.catalog import boxes, strip
 
 

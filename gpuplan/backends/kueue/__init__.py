@@ -19,10 +19,10 @@ from gpuplan.manifests import HEADER, File, Manifest, admission_policy, quantity
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.evictions import evicts_within
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Amount, Plan, Pool, Stage, Tenant
+from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree

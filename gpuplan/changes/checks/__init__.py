@@ -13,6 +13,3 @@ CHECKS: tuple[Check[Step], ...] = checks_in(fixed, nodes, repartitions, tenants)
 def run(step: Step) -> tuple[Diagnostic, ...]:
     """Every finding of every check on one cluster's step."""
     return run_all(CHECKS, step)
-
-
-__all__ = ["CHECKS", "Step", "run"]

@@ -9,8 +9,8 @@ from gpuplan.changes.capacity import quotas
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
 from gpuplan.changes.pods import held
-from gpuplan.changes.priorities import users_of
 from gpuplan.changes.step import Step
+from gpuplan.changes.tenants import users_of
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number
 from gpuplan.diagnostics import Family, Finding, Origin, Severity

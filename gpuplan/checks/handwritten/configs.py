@@ -20,7 +20,7 @@ from gpuplan.checks.handwritten.reading import (
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.placement import fits
+from gpuplan.planning.placement.placing import fits
 from gpuplan.policy.models import ClusterMigStrategy
 from gpuplan.values import Value
 

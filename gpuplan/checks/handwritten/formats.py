@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.checks.handwritten.reading import mapping, text, value_at
 from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Finding, Origin, Path
 from gpuplan.values import NamedTuple
@@ -45,8 +45,8 @@ def find_problems(name: str, value: object) -> tuple[Problem, ...]:
         return ()
     found: dict[Path, Problem] = {}
     for error in errors:
-        for route, part in _blamed(schema, error, _route(plain, tuple(error.instance_path))):
-            found.setdefault(route, _problem(route, part["problem"], plain))
+        for route, texts in _blamed(schema, error, _route(plain, tuple(error.instance_path))):
+            found.setdefault(route, _problem(route, texts, plain))
     return tuple(found.values())
 
 
@@ -73,41 +73,26 @@ def _format(name: str) -> tuple[Mapping[str, Any], Draft202012Validator]:
     return schema, Draft202012Validator(schema, pattern_options=RegexOptions())
 
 
-def _blamed(schema: Mapping[str, Any], error: ValidationError, route: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The places of an error, with the parts of the schema that have something to say of them."""
+def _blamed(schema: object, error: ValidationError, route: Path) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """The places of an error, with what the innermost part of the schema that has something to say says of them."""
     kind: Any = error.kind
     part = tuple(error.schema_path)[:-1]
-    match type(kind).__name__:
-        case "AdditionalProperties":
-            yield from (((*route, name), _at(schema, part)) for name in kind.unexpected)
-        case "Required":
-            yield _nearest(schema, (*route, kind.property), (*part, "properties", kind.property))
-        case _:
-            yield _nearest(schema, route, part)
-
-
-def _nearest(schema: Mapping[str, Any], route: Path, part: Path) -> tuple[Path, Mapping[str, Any]]:
-    """The innermost part of the schema around a place that has something to say, and the place that it is about."""
-    while "problem" not in _at(schema, part):
+    places = [route]
+    if type(kind).__name__ == "AdditionalProperties":
+        places = [(*route, name) for name in kind.unexpected]
+    elif type(kind).__name__ == "Required":
+        places, part = [(*route, kind.property)], (*part, "properties", kind.property)
+    while (texts := value_at(schema, (*part, "problem"))) is None:
         if part[-1] in _STEPS:
-            route = route[:-1]
+            places = [place[:-1] for place in places]
         part = part[:-1]
-    return route, _at(schema, part)
-
-
-def _at(schema: Mapping[str, Any], way: Path) -> Mapping[str, Any]:
-    part: Any = schema
-    for step in way:
-        part = part[step]
-    return cast("Mapping[str, Any]", part)
+    yield from ((place, cast("Mapping[str, str]", texts)) for place in places)
 
 
 def _problem(route: Path, texts: Mapping[str, str], plain: object) -> Problem:
-    beside: Any = plain
-    for step in route[:-1]:
-        beside = beside[step]
-    is_there = not route or isinstance(beside, list) or route[-1] in beside
-    value = beside[route[-1]] if route and is_there else None
+    beside = value_at(plain, route[:-1])
+    is_there = not route or isinstance(beside, list) or route[-1] in mapping(beside)
+    value = value_at(plain, route) if route else None
     key = next((part for part in reversed(route) if isinstance(part, str)), "")
     words = {
         "path": (*route, "", ""),

@@ -11,7 +11,7 @@ from gpuplan.values import Value
 
 
 class Evicts(StrEnum):
-    """Whose pods a scheduler evicts for whose; `gpuplan.planning.evictions` says it pod by pod."""
+    """Whose pods a scheduler evicts for whose; `gpuplan.planning.preemption` says it pod by pod."""
 
     BY_PRIORITY = "by-priority"
     """Those of a lower priority class, whoever's they are."""

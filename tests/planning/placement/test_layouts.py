@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 
 from gpuplan.catalog import Gpu, load
-from gpuplan.planning.placement import fits, maximal_layouts, nearest_layouts, room_left, valid_layouts
+from gpuplan.planning.placement.layouts import maximal_layouts, nearest_layouts, room_left, valid_layouts
+from gpuplan.planning.placement.placing import fits
 from tests.planning.placement.oracle import board, valid_vectors
 from tests.planning.placement.test_placing import MIG_GPUS, SEVEN_SLICE_GPUS, each_mig_gpu, requests
 

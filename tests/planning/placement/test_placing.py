@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.catalog import Gpu, load
-from gpuplan.planning.placement import Placed, Refusal, RefusedBy, arrangements, fits, place
+from gpuplan.planning.placement.arrangement import arrangements
+from gpuplan.planning.placement.placing import Placed, Refusal, RefusedBy, fits, place
 from tests.planning.placement.oracle import all_vectors, board, sets_of_placements, valid_vectors
 
 KNOWN = yaml.safe_load((Path(__file__).parents[2] / "catalog" / "known_good_layouts.yaml").read_text())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from gpuplan.catalog import Gpu, load
-from gpuplan.planning.placement import Placed, Refusal, RefusedBy, fits, place
+from gpuplan.planning.placement.placing import Placed, Refusal, RefusedBy, fits, place
 from tests.planning.placement.oracle import all_vectors, board, valid_vectors
 from tests.planning.placement.test_placing import MIG_GPUS, requests
 

@@ -76,13 +76,16 @@ def shortfalls(grants: Sequence[Grant], capacity: int) -> Iterator[Shortfall]:
             yield Shortfall(grant, left)
 
 
-def is_bounded(plan: Plan, quota: Quota) -> bool:
-    """Whether the cap keeps the tenant from a part of the pool; a cap on the whole pool tells no part from another."""
-    cap = cap_of(plan, quota)
-    return cap is not None and cap < quota.unit.capacity
+def shared_caps(plan: Plan) -> Iterator[tuple[Tenant, str, tuple[Quota, ...]]]:
+    """Each tenant with several pools that a cap cannot tell apart, though it keeps the tenant from a part of one."""
+    for tenant in plan.tenants:
+        for resource, quotas in _granted_together(tenant):
+            caps = [(cap_of(plan, quota), quota.unit.capacity) for quota in quotas]
+            if any(cap is not None and cap < capacity for cap, capacity in caps):
+                yield tenant, resource, quotas
 
 
-def granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
+def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
     """The quotas on one resource or DeviceClass in several pools that some namespace may use; each set once."""
     if len({quota.unit.asked_as for quota in tenant.quotas}) == len(tenant.quotas):
         return

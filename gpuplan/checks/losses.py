@@ -11,9 +11,8 @@ from gpuplan.checks.caps import (
     cap_of,
     each_quota,
     envelopes,
-    granted_together,
     grants_by_unit,
-    is_bounded,
+    shared_caps,
     shortfalls,
 )
 from gpuplan.checks.wording import add, number
@@ -152,11 +151,11 @@ def _exceeded_parents(plan: Plan) -> Uses:
     A parent that has namespaces uses its cap itself. Where the children's guarantees alone are too much, or parents
     form a circle, that is reported for itself.
     """
-    for parent, quota, children in envelopes(plan):
+    for envelope in envelopes(plan):
+        parent, quota, children = envelope
         bound = cap_of(plan, quota)
-        promised = add([part.guaranteed for _, part in children])
         is_in_circle = any(above.parent == parent.name for above in plan.tree.above(parent))
-        if bound is None or is_in_circle or promised > quota.guaranteed:
+        if bound is None or is_in_circle or envelope.promised > quota.guaranteed:
             continue
         own = [bound] if parent.spec.namespaces else []
         caps = [*own, *(cap_of(plan, part) for _, part in children)]
@@ -263,11 +262,9 @@ def _mixed_units(tenant: Tenant) -> Uses:
 
 def _shared_caps(plan: Plan) -> Uses:
     """Pools of one tenant that a ResourceQuota cannot tell apart."""
-    for tenant in plan.tenants:
-        for resource, quotas in granted_together(tenant):
-            if any(is_bounded(plan, quota) for quota in quotas):
-                names = listing([quota.pool.name for quota in quotas])
-                yield Use(quotas[1].at / "pool", f"`{resource}` is what `{tenant.name}` has of {names}")
+    for tenant, resource, quotas in shared_caps(plan):
+        names = listing([quota.pool.name for quota in quotas])
+        yield Use(quotas[1].at / "pool", f"`{resource}` is what `{tenant.name}` has of {names}")
 
 
 def _short_guarantees(plan: Plan) -> Uses:

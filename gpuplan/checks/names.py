@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from string import ascii_lowercase, digits
 
 from gpuplan.checks.registry import check
@@ -160,15 +159,9 @@ def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
 
     Places cost time, so they are for those that something is said of.
     """
-    named: tuple[Sequence[_Named], ...] = (
-        (plan.cluster,),
-        plan.pools,
-        plan.priority_classes,
-        plan.tenants,
-        plan.workloads,
-        plan.retained,
-    )
-    for part in chain.from_iterable(named):
+    of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.priority_classes)
+    found = (*of_cluster, *plan.tenants, *plan.workloads, *plan.retained)
+    for part in found:
         yield part, Name(naming_of(subject_of(part).kind), part.name, ())
         yield from ((part, name) for name in names_in(part.spec))
     yield from ((layout, Name(LAYOUT, layout.name, ())) for layout in plan.layouts)

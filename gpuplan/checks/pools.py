@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.checks.registry import check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
 from gpuplan.policy.models import Window
@@ -203,14 +204,9 @@ def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[st
             related=(Label((tenant.at / "quotas").key, f"quotas on {listing(used)}"),),
             help=f"add a quota on `{pools[0]}`, or add `{kind}` to the `workloadTypes` of `{used[0]}`",
         )
-    close = misspelling(kind, serving)
-    return Finding(
-        at,
-        f"no pool serves workload type `{kind}`",
-        label=f"did you mean `{close}`" if close else "named by no pool",
-        notes=(f"pools serve {listing(sorted(serving))}",) if serving else (),
-        help=f"write `{close}`" if close else f"add `{kind}` to the `workloadTypes` of a pool",
-    )
+    message, instead = f"no pool serves workload type `{kind}`", f"add `{kind}` to the `workloadTypes` of a pool"
+    notes = (f"pools serve {listing(sorted(serving))}",) if serving else ()
+    return mistyped(at, message, misspelling(kind, serving), "named by no pool", instead, *notes)
 
 
 # --- Size and disruption -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from gpuplan.catalog import Gpu, Profile, load, parse_profile
 from gpuplan.catalog.names import ProfileName
 from gpuplan.checks.mig import instances_at, nearest_that_fit, partitioned, positive, refused
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits, place
@@ -108,12 +109,14 @@ def unreadable_profile(plan: Plan) -> Iterator[Finding]:
     for line in _lines(plan):
         if line.parsed is None:
             better = _respell(line.gpu, line.name)
-            yield Finding(
+            yield mistyped(
                 line.at.key,
                 f"`{line.name}` is not a MIG profile",
-                label=f"did you mean `{better}`" if better else "not `<slices>g.<memory>gb`",
-                notes=(_profiles_of(line.gpu),),
-                help=line.write(better) if better else line.catalog,
+                better,
+                "not `<slices>g.<memory>gb`",
+                line.catalog,
+                _profiles_of(line.gpu),
+                write=line.write(better or ""),
             )
 
 

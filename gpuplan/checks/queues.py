@@ -13,7 +13,7 @@ from gpuplan.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
-from gpuplan.planning.plan import Fraction, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.planning.schedulers.kueue import KUEUE
@@ -267,7 +267,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
         Label(quota.at / "limit", f"`{tenant.name}` may have {_most(quota)} `{quota.unit.name}`")
         for tenant, quota in each_quota(plan)
         if tenant.spec.namespaces
-        and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction)
+        and quota.unit.asked_as
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
     ]

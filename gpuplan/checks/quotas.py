@@ -14,16 +14,15 @@ from gpuplan.checks.caps import (
     cap_of,
     each_quota,
     envelopes,
-    granted_together,
     grants_by_unit,
-    is_bounded,
+    shared_caps,
     shortfalls,
 )
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.placement.placing import Refusal
-from gpuplan.planning.plan import Amount, Fraction, Mig, Plan, Pool, Quota, Tenant, Total
+from gpuplan.planning.plan import Amount, Mig, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.schedulers import keepers
 from gpuplan.policy.models import Cap, MigStrategy
 from gpuplan.wording import SHOWN, count, joined, listing
@@ -232,7 +231,7 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
     """
     for tenant, quota in each_quota(plan):
         for path, amount in _amounts(quota):
-            if isinstance(amount, Decimal) and not isinstance(quota.pool.part_with(quota.unit).sharing, Fraction):
+            if isinstance(amount, Decimal) and quota.unit.asked_as:
                 yield Finding(
                     quota.at / path,
                     f"{number(amount)} {units(quota)} is not a whole number of units",
@@ -345,10 +344,8 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
     is an error.
     """
-    for tenant in plan.tenants if not plan.scheduler.counts_tenants else ():
-        for resource, quotas in granted_together(tenant):
-            if any(is_bounded(plan, quota) for quota in quotas):
-                yield _shared_resource(plan, tenant, resource, quotas)
+    if not plan.scheduler.counts_tenants:
+        yield from (_shared_resource(plan, *found) for found in shared_caps(plan))
 
 
 def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:

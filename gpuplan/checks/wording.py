@@ -11,7 +11,7 @@ from typing import TypeVar
 from gpuplan.diagnostics import Finding, Origin, Severity
 from gpuplan.planning.plan import Amount, Plan, Quota, Total, Workload
 from gpuplan.policy.models import OnLoss
-from gpuplan.wording import SHOWN
+from gpuplan.wording import SHOWN, listing
 
 T = TypeVar("T")
 
@@ -52,6 +52,11 @@ def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[
 def units(part: Quota | Workload | Total) -> str:
     """What is handed out, and by which pool."""
     return f"`{part.unit.name}` of pool `{part.pool.name}`"
+
+
+def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
+    """What may be named instead, as a note."""
+    return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()
 
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:

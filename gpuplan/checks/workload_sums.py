@@ -10,7 +10,7 @@ from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
+from gpuplan.planning.plan import Amount, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict
 from gpuplan.policy.models import Cap, Training
 from gpuplan.values import NamedTuple
@@ -141,7 +141,7 @@ def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bou
         raised = f"raise `{field}` to {number(load.total)}{also}"
         told = f"tenant `{holder.name}` may use {number(quota.limit)}"
         yield load.workloads, _Bound(quota.limit, told, quota.at / field, raised)
-    if not isinstance(pool.part_with(quota.unit).sharing, Fraction) or quota.split:
+    if quota.unit.asked_as or quota.split:
         field = _written_cap(plan, quota)
         for namespace, cap in quota.caps.items():
             inside = [workload for workload in load.workloads if workload.namespace == namespace]
@@ -405,17 +405,13 @@ def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> I
 def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
     """Whether ``other`` is evicted for ``workload``, of the same tenant and pool, where GPUs are divided."""
     mine, its = workload.priority_class, other.priority_class
-    is_shared = _is_divided(other) and workload.tenant is other.tenant
+    is_shared = not other.unit.asked_as and workload.tenant is other.tenant
     return bool(is_shared and mine and its and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec))
-
-
-def _is_divided(workload: Workload) -> bool:
-    return isinstance(workload.pool.part_with(workload.unit).sharing, Fraction)
 
 
 def _counted_together(plan: Plan, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
     """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class."""
-    if not any(_is_divided(workload) for workload in workloads):
+    if all(workload.unit.asked_as for workload in workloads):
         yield workloads
         return
     highest: dict[str, PriorityClass] = {}

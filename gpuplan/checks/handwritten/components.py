@@ -9,7 +9,7 @@ from dataclasses import replace
 from gpuplan.checks.handwritten.reading import Kustomization, Object, mapping, read, text, value_at
 from gpuplan.checks.handwritten.references import Files, charts, references, texts
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import mistyped, name_of
+from gpuplan.checks.wording import mistyped, name_of, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
@@ -143,7 +143,7 @@ def are_parts_unsure(plan: Plan, stage: Stage) -> bool:
 
 
 def _homeless(at: Origin, message: str, name: str, known: list[str]) -> Finding:
-    notes, help_ = (f"there are {listing(known, 8)}",) if known else (), "move it into the folder that it belongs to"
+    notes, help_ = those_there_are(known), "move it into the folder that it belongs to"
     meant = misspelling(name, known)
     return mistyped(at, message, meant, "belongs to nothing", help_, *notes, write="rename the folder to `{}`")
 

@@ -17,7 +17,7 @@ from gpuplan.checks.handwritten.reading import (
 )
 from gpuplan.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import mistyped
+from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Tenant
@@ -229,7 +229,7 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
                         _with_another_hash(value, known) or misspelling(value, known),
                         "does not exist",
                         "remove the label: gpuplan writes it for the nodes of pools",
-                        *((f"there are {listing(sorted(known), 8)}",) if known else ()),
+                        *those_there_are(sorted(known)),
                     )
 
 
@@ -343,7 +343,7 @@ def _not_handed_out(ask: _Ask, tenant: Tenant | None, granted: list[str]) -> Fin
         f"{ask.of.title} asks for `{ask.resource}`, which {who}",
         label="never scheduled" if tenant is None else "refused by admission",
         related=() if tenant is None else (Label((tenant.at / "quotas").key, "its quotas"),),
-        notes=(f"there are {listing(granted, 8)}",) if granted else (),
+        notes=those_there_are(granted),
         help=f"ask for {listing(granted, 3, 'or')}" if granted else "remove it: there are no GPUs for this namespace",
         severity=None if tenant is None else Severity.ERROR,
     )

@@ -49,7 +49,8 @@ class Coverage:
         by_share = sorted(found, key=lambda test: (-here[test] / self._size[test], test))
         by_number = sorted(found, key=lambda test: (-here[test], self._size[test], test))
         in_turn = dict.fromkeys(chain.from_iterable(zip(by_share, by_number, strict=True)))
-        beside = chain.from_iterable(self._beside[module_of(test)] for test in in_turn)
+        modules = dict.fromkeys(map(module_of, in_turn))
+        beside = chain.from_iterable(self._beside[module] for module in modules)
         return self._slow_last(test for test in (*in_turn, *beside) if "::" in test)
 
     def _slow_last(self, tests: Iterable[str]) -> list[str]:

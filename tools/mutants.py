@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="PATH", help="packages or modules")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at a time")
     parser.add_argument("--suites", nargs="+", default=SUITES, metavar="SUITE", help="folders of tests")
-    parser.add_argument("--quick", action="store_true", help="only as far as tests see that are read once for all")
+    parser.add_argument("--quick", action="store_true", help="ask only tests that are known and read once for all")
     parser.add_argument("--anew", action="store_true", help="run all tests again to see which runs what")
     options = parser.parse_args(arguments)
     for name in options.packages:
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     if options.anew:
         RECORDED.unlink(missing_ok=True)
     chosen = sample(options.packages, options.seed, options.count)
-    recorded = measured(options.suites)
+    recorded = measured(options.suites, is_quick=options.quick)
     if not Soundness("").holds(Ran(Outcome.CAUGHT, next(iter(recorded.seconds)))):
         sys.exit("tests fail without a change, too: make test")
     with warmed(recorded) as address:
@@ -125,12 +125,12 @@ def changes(packages: Sequence[str]) -> list[tuple[str, int, int]]:
 # --- Which tests ---------------------------------------------------------------------------------------------------
 
 
-def measured(suites: Sequence[str]) -> Recorded:
+def measured(suites: Sequence[str], *, is_quick: bool) -> Recorded:
     """What each test runs. Tests that are new or have changed are run now: the first time, all of them."""
     kept = Recorded.read(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else Recorded({}, {}, {}, {})
     tests = {path.relative_to(ROOT).as_posix(): _digest_of_tests(path) for path in _modules_of_tests(suites)}
     new = [test for test, hashed in tests.items() if kept.tests.get(test) != hashed]
-    if not new:
+    if not new or (is_quick and kept.tests):
         return kept
     print(f"running {len(new)} modules of tests: which comes by what? ...", file=sys.stderr, flush=True)  # noqa: T201 - a script
     found = _recorded(new)
@@ -366,7 +366,8 @@ def equivalents() -> frozenset[tuple[str, str, str]]:
 
 
 def _tell(number: int, of: int, mutant: Mutation, ran: Ran) -> None:
-    line = f"{number:>4}/{of} {ran.outcome:<11} {mutant.file}:{mutant.line} {ran.test}"
+    change = "" if ran.outcome is Outcome.CAUGHT else f"{mutant.change}  {mutant.text}"
+    line = f"{number:>4}/{of} {ran.outcome:<11} {mutant.file}:{mutant.line} {ran.test or change}"
     print(line.rstrip(), file=sys.stderr, flush=True)  # noqa: T201 - a script
 
 

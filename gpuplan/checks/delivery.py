@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from gpuplan.checks.node_labels import key_fault, label_faults
 from gpuplan.checks.registry import check
-from gpuplan.checks.windows import duration_seconds
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Path, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.projects import seconds
 from gpuplan.planning.sync_names import namespace_name, sync_name
 from gpuplan.policy.models import Approval, Destination, Install
 
@@ -395,14 +395,13 @@ def flux_interval_too_short(plan: Plan) -> Iterator[Finding]:
     Write `10m`, or a minute at least.
     """
     flux = plan.cluster.flux
-    seconds = duration_seconds(flux.spec.interval) if flux else _SHORTEST
-    if flux and seconds < _SHORTEST:
+    if flux and (interval := seconds(flux.spec.interval)) < _SHORTEST:
         yield Finding(
             flux.at / "interval",
             f"an interval of `{flux.spec.interval}` is too short",
-            label="a minute at least" if seconds else "never again",
+            label="a minute at least" if interval else "never again",
             help="write `10m`",
-            severity=None if seconds else Severity.ERROR,
+            severity=None if interval else Severity.ERROR,
         )
 
 

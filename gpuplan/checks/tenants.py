@@ -202,8 +202,10 @@ def _uneven(plan: Plan, fault: Callable[[Amount, Amount], str]) -> Iterator[Find
     That is reported for itself.
     """
     for tenant, quota in each_quota(plan):
+        if not quota.split:
+            continue
         names, cap, part = tenant.spec.namespaces, cap_of(plan, quota), add(list(quota.split.values()))
-        if quota.split and cap is not None and quota.split.keys() <= set(names) and (label := fault(part, cap)):
+        if cap is not None and quota.split.keys() <= set(names) and (label := fault(part, cap)):
             left_out = [name for name in names if name not in quota.split]
             yield Finding(
                 quota.at / "split",

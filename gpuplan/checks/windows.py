@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuplan.patterns import regex
+from gpuplan.planning.projects import seconds
 from gpuplan.values import Value
 from gpuplan.wording import closest
 
@@ -33,7 +34,7 @@ class _Field(Value):
     def number(self, text: str) -> int | None:
         if text.lower() in self.words:
             return self.words.index(text.lower()) + self.least
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+        return _whole(text)
 
 
 _DAY = _Field("day of month", 1, 31)
@@ -67,7 +68,7 @@ def find_schedule_fault(schedule: str) -> Fault | None:
 
 def _read(field: _Field, text: str) -> range:
     span, slash, step_text = text.partition("/")
-    step = _Field("step", 1, field.most).number(step_text) if slash else 1
+    step = _whole(step_text) if slash else 1
     if not step:
         raise _FaultError(f"`{text}`: the step is not a number above 0", "write a step such as `*/15`")
     low_text, dash, high_text = span.partition("-")
@@ -87,6 +88,10 @@ def _read(field: _Field, text: str) -> range:
     return range(low, (field.most if slash and not dash else high) + 1, step)
 
 
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
 def _range_of(field: _Field) -> str:
     names = f", or {field.words[0]} to {field.words[-1]}" if field.words else ""
     return f"write {field.least} to {field.most}{names}"
@@ -94,17 +99,10 @@ def _range_of(field: _Field) -> str:
 
 # --- Durations ---------------------------------------------------------------------------------------------------
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-def duration_seconds(duration: str) -> int:
-    """The seconds of a duration such as `1h30m`."""
-    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", duration))
-
 
 def find_duration_fault(duration: str) -> Fault | None:
     """Why no window is of this duration, or None."""
-    return None if duration_seconds(duration) else Fault("the window never opens", "write hours, such as `4h`")
+    return None if seconds(duration) else Fault("the window never opens", "write hours, such as `4h`")
 
 
 # --- Time zones --------------------------------------------------------------------------------------------------

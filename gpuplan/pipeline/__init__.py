@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
-from gpuplan.pipeline.loading import Repository, load
+from gpuplan.pipeline.loading import OUT, Repository, load
 from gpuplan.pipeline.printing import print_stream
 from gpuplan.planning.plan import Plan
 from gpuplan.values import Value
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gpuplan.pipeline.comparing import Diff
 
 __all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "rules", "validate"]
-
-_OUT = "out"
 
 
 class Report(Value):
@@ -83,8 +81,8 @@ def validate(
     from gpuplan.pipeline.final import judge
     from gpuplan.pipeline.rendering import render
 
-    rendered = render(patched, root.resolve(), _OUT, None, is_whole=False)
-    judged = judge(rendered, found, root=root.resolve(), out=_OUT, program=kustomize)
+    rendered = render(patched, root.resolve(), OUT, None, is_whole=False)
+    judged = judge(rendered, found, root=root.resolve(), out=OUT, program=kustomize)
     found += (*rendered.diagnostics, *judged.diagnostics)
     return _with_output(
         _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
@@ -95,7 +93,7 @@ def build(
     root: str | PathLike[str],
     clusters: Sequence[str] = (),
     *,
-    out: str = _OUT,
+    out: str = OUT,
     crds: str | PathLike[str] | None = None,
     kustomize: str = "",
 ) -> Build:
@@ -151,11 +149,11 @@ def report_on(repository: Repository) -> Report:
 
 def _with_output(report: Report, repository: Repository, root: Path) -> Report:
     """Findings on the output come after findings on the policies, and not beside an error."""
-    if not report.is_valid or not os.path.lexists(root / _OUT):
+    if not report.is_valid or not os.path.lexists(root / OUT):
         return report
     from gpuplan.pipeline.output import judge_output
 
-    return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, _OUT)))
+    return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, OUT)))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:

@@ -28,7 +28,7 @@ from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.outtree.comparing import compare as compare_files
 from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.patterns import regex
-from gpuplan.pipeline.loading import OVERLAYS, Repository, load
+from gpuplan.pipeline.loading import OUT, OVERLAYS, Repository, load
 from gpuplan.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
 from gpuplan.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.pipeline.revisions import (
@@ -192,12 +192,10 @@ def work_tree(root: Path) -> Side:
     return Side(SideKind.WORK_TREE, WORK_TREE, root)
 
 
-def compare(
-    earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None, *, out: str = "out"
-) -> Diff:
+def compare(earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None) -> Diff:
     """What differs between two sides in the clusters named, or in all of them.
 
-    ``pods`` are those of the one cluster that is compared. ``out`` is the output folder relative to the later root.
+    ``pods`` are those of the one cluster that is compared.
     """
     before, after = read_side(earlier, clusters), read_side(later, clusters)
     _know(clusters, before, after)
@@ -208,7 +206,7 @@ def compare(
             f"choose with `--cluster` among {listing(both)}",
         )
     if earlier.kind is SideKind.OUTPUT:
-        return _compare_with_output(before, after, clusters, out)
+        return _compare_with_output(before, after, clusters)
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
@@ -216,10 +214,10 @@ def compare(
         return diff
     is_broken = bool(before.errors or after.errors)
     if is_broken:
-        states = [[ClusterState.of(plan, artifacts(plan, out)) for plan in side.values()] for side in (old, new)]
+        states = [[ClusterState.of(plan, artifacts(plan)) for plan in side.values()] for side in (old, new)]
     else:
-        rendered = _rendered(before, out), _rendered(after, out)
-        before, after = _with_staleness(before, rendered[0].tree, out), _with_staleness(after, rendered[1].tree, out)
+        rendered = _rendered(before), _rendered(after)
+        before, after = _with_staleness(before, rendered[0].tree), _with_staleness(after, rendered[1].tree)
         states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
     found = compare_states(*states)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
@@ -450,24 +448,24 @@ _Objects = dict[str, dict[tuple[str, Identity], _Body]]
 """Objects by cluster, and by the folder in it that applies them."""
 
 
-def _rendered(platform: Platform, out: str) -> Rendered:
+def _rendered(platform: Platform) -> Rendered:
     plans = platform.report.plans if platform.report else ()
-    return render(plans, platform.side.folder.resolve(), out, None, is_whole=False)
+    return render(plans, platform.side.folder.resolve(), OUT, None, is_whole=False)
 
 
-def _with_staleness(platform: Platform, tree: Mapping[str, bytes], out: str) -> Platform:
+def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
     """Look at what was built on a side, which is what is applied."""
     side = platform.side
     if side.revision is None:
-        return platform._replace(staleness=compare_written(side.folder, out, tree, scope(platform.clusters)))
-    blobs = find_written(side.folder, side.revision, out)
+        return platform._replace(staleness=compare_written(side.folder, OUT, tree, scope(platform.clusters)))
+    blobs = find_written(side.folder, side.revision, OUT)
     return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 
-def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str], out: str) -> Diff:
+def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str]) -> Diff:
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = compare_files(before.side.folder, _rendered(after, out).tree, scope=scope(clusters) or None)
+    found = compare_files(before.side.folder, _rendered(after).tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
     differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
     return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))

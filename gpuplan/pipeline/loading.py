@@ -36,6 +36,8 @@ from gpuplan.wording import listing, misspelling
 
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
+OUT = "out"
+"""The output folder, from the root, where nobody says otherwise."""
 DEFAULT_BASES = ("policies",)
 COMPONENT_KIND = "Component"
 _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)

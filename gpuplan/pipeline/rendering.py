@@ -15,7 +15,7 @@ from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, identity_of, render_index, render_tree
-from gpuplan.pipeline.loading import COMPONENT_KIND
+from gpuplan.pipeline.loading import COMPONENT_KIND, OUT
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.values import NamedTuple
@@ -103,7 +103,7 @@ def render(
     return rendered
 
 
-def artifacts(plan: Plan, out: str = "out") -> Iterator[tuple[str, Manifest | File]]:
+def artifacts(plan: Plan, out: str = OUT) -> Iterator[tuple[str, Manifest | File]]:
     """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
     return _cluster(plan, out).artifacts
 

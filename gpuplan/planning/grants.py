@@ -97,9 +97,7 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
     match pool.part_with(unit).sharing:
         case Mps():
             return True
-        case TimeSlicing() as slicing:
-            return slicing.spec.fail_requests_greater_than_one
-        case Mig(time_slicing=TimeSlicing() as slicing):
+        case (TimeSlicing() as slicing) | Mig(time_slicing=TimeSlicing() as slicing):
             return slicing.spec.fail_requests_greater_than_one
         case _:
             return False

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
+from posixpath import normpath
 from typing import TypeVar
 
 from gpuplan.catalog import Catalog
-from gpuplan.diagnostics import Diagnostic, Origin
-from gpuplan.planning.clusters import resolve_cluster
+from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.planning.context import Context
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
     UNREAD,
+    Argocd,
     Broken,
+    Cluster,
     Component,
+    Dashboards,
+    Flux,
+    FractionRequest,
+    GpuOperator,
     HandWritten,
     Layout,
+    Monitoring,
     Plan,
     Pool,
     PriorityClass,
@@ -25,18 +33,21 @@ from gpuplan.planning.plan import (
     RetainedDevicePluginConfig,
     RetainedLayout,
     RetainedObject,
+    Scheduler,
     Stage,
     Tenant,
     Total,
     Unit,
     UnitKey,
+    Workload,
 )
 from gpuplan.planning.pools import resolve_pool
-from gpuplan.planning.tenants import limit_depth, resolve_tenant
+from gpuplan.planning.rules import NAMESPACE_NEEDED
+from gpuplan.planning.tenants import limit_depth, resolve_tenant, resolve_unit
 from gpuplan.planning.tree import Tree
-from gpuplan.planning.workloads import resolve_workload
 from gpuplan.policy import Parsed, models
 from gpuplan.values import Value
+from gpuplan.wording import listing
 
 Policy = TypeVar("Policy", bound=models.Document)
 Part = TypeVar("Part")
@@ -69,7 +80,7 @@ def resolve(
     context = Context(catalog, _names(parsed), removed or {}, is_partial, cluster.policy.spec.scheduler)
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))
-    settings = resolve_cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
+    settings = _cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
     context.classes = _resolved(parsed, models.PriorityClass, _priority_class)
     for pool in context.pools.values():
         if pool.spec.fallback is not None:
@@ -80,7 +91,7 @@ def resolve(
             context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants)
     limit_depth(context, tenants)
     context.tenants = tenants
-    workloads = _resolved(parsed, models.Workload, partial(resolve_workload, context))
+    workloads = _resolved(parsed, models.Workload, partial(_workload, context))
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -153,6 +164,94 @@ def _priority_class(at: Origin, policy: models.PriorityClass) -> PriorityClass:
     return PriorityClass(at, policy.metadata.name, policy.spec)
 
 
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+
+def _cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:
+    """The settings of a cluster; ``at`` is its `spec`."""
+    spec, name = cluster.spec, cluster.metadata.name
+    flux, release = spec.flux, (spec.scheduler.version or "").removeprefix("v")
+    approval = _operator_approval(pools)
+    operator = _gpu_operator(at / "gpuOperator", spec)
+    return Cluster(
+        at=at,
+        name=name,
+        spec=spec,
+        gpu_operator=operator,
+        scheduler=Scheduler(at / "scheduler", spec.scheduler, f"v{release}" if release else ""),
+        argocd=_argocd(at / "argocd", name, spec, approval),
+        flux=Flux(at / "flux", flux, normpath(flux.path), flux.operator_approval or approval) if flux else None,
+        monitoring=_monitoring(at / "monitoring", spec, operator),
+    )
+
+
+def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
+    operator = spec.gpu_operator
+    # NVIDIA's OpenShift documentation and bundle use these names; the Helm chart's CR is `cluster-policy`.
+    is_openshift = spec.platform is models.Platform.OPENSHIFT or operator.install is models.Install.OLM
+    return GpuOperator(
+        at=at,
+        spec=operator,
+        version=f"v{operator.version.removeprefix('v')}",
+        namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
+        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
+    )
+
+
+def _operator_approval(pools: Iterable[Pool]) -> models.Approval:
+    """Whether a person starts a sync of the GPU Operator, where the policy does not say it.
+
+    With MPS it ends what runs. There is one ConfigMap for the device plugins of a cluster, its name changes with any
+    pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
+    `handleDevicePluginConfig` in `controllers/object_controls.go` of NVIDIA/gpu-operator). A daemon that is told to end
+    quits the MPS server that all CUDA processes of its GPUs go through (`Stop` in
+    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
+    """
+    return models.Approval.MANUAL if any(pool.runs_mps for pool in pools) else models.Approval.AUTOMATIC
+
+
+def _argocd(at: Origin, cluster: str, spec: models.ClusterSpec, approval: models.Approval) -> Argocd | None:
+    # OpenShift GitOps runs its default instance in `openshift-gitops`.
+    usual = "openshift-gitops" if spec.platform is models.Platform.OPENSHIFT else "argocd"
+    argocd = spec.argocd
+    if argocd is None:
+        return None
+    return Argocd(
+        at=at,
+        spec=argocd,
+        path=normpath(argocd.path),
+        namespace=argocd.namespace or usual,
+        project=argocd.project or f"gpuplan-{cluster}",
+        operator_approval=argocd.operator_approval or approval,
+    )
+
+
+# OpenShift's console shows dashboards of this namespace with these labels; its Prometheus reads the rules of namespaces
+# that have the label `openshift.io/cluster-monitoring`, as the GPU Operator's has.
+_CONSOLE_NAMESPACE = "openshift-config-managed"
+_CONSOLE_LABELS = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
+
+
+def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> Monitoring | None:
+    monitoring, is_openshift = spec.monitoring, spec.platform is models.Platform.OPENSHIFT
+    if monitoring is None:
+        return None
+    namespace = monitoring.namespace or (operator.namespace if is_openshift else "monitoring")
+    dashboards = monitoring.dashboards
+    labels = _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}
+    return Monitoring(
+        at=at,
+        spec=monitoring,
+        namespace=namespace,
+        dashboards=Dashboards(
+            at=at / "dashboards",
+            spec=dashboards,
+            namespace=dashboards.namespace or (_CONSOLE_NAMESPACE if is_openshift else namespace),
+            labels=labels if dashboards.labels is None else dashboards.labels,
+        ),
+    )
+
+
 # --- Retained ----------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +286,74 @@ def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
     if any(namespace in tenant.spec.namespaces for tenant in tenants):
         return f"{Stage.NAMESPACES.value}/{namespace}"
     return Stage.SCHEDULING.value
+
+
+# --- Workloads ---------------------------------------------------------------------------------------------------
+
+
+def _workload(context: Context, at: Origin, workload: models.Workload) -> Workload | None:
+    """The workload, or None when what it refers to cannot be found; each that cannot is a finding."""
+    spec = workload.spec
+    tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants)
+    pool = context.refer("Pool", spec.pool, at / "pool", context.pools)
+    priority = _class_of(context, at, spec, tenant)
+    namespace = _namespace(context, at, spec, tenant) if tenant else None
+    unit = resolve_unit(context, at, spec.unit, pool, "workload") if pool else None
+    if tenant is None or pool is None or unit is None or namespace is None:
+        return None
+    if priority is None and spec.priority_class is not None:
+        return None
+    return Workload(
+        at=at,
+        name=workload.metadata.name,
+        spec=spec,
+        tenant=tenant,
+        namespace=namespace,
+        pool=pool,
+        unit=unit,
+        fraction=_fraction(at / "fraction", spec.fraction),
+        priority_class=priority,
+    )
+
+
+def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant) -> str | None:
+    """The namespace that is named, or the tenant's only one; whether it is the tenant's is a check's business."""
+    if spec.namespace is not None:
+        return spec.namespace
+    if len(tenant.spec.namespaces) == 1:
+        return tenant.spec.namespaces[0]
+    if tenant.spec.namespaces:
+        names = listing(tenant.spec.namespaces, 8)
+        finding = Finding(
+            at / "tenant",
+            f"tenant `{tenant.name}` has several namespaces",
+            label="which one does it run in",
+            notes=(f"it has {names}",),
+            help=f"add `namespace: {tenant.spec.namespaces[0]}`",
+        )
+    else:
+        finding = Finding(
+            at / "tenant",
+            f"tenant `{tenant.name}` has no namespace to run in",
+            label="is only a parent of others",
+            help="name a tenant that has namespaces",
+        )
+    context.report(NAMESPACE_NEEDED, finding)
+    return None
+
+
+def _class_of(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant | None) -> PriorityClass | None:
+    """The class that is named, or the tenant's only one."""
+    if spec.priority_class is not None:
+        return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", context.classes)
+    return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
+
+
+def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> FractionRequest | None:
+    if fraction is None:
+        return None
+    least, most = (fraction.min, fraction.max) if isinstance(fraction, models.FractionRange) else (fraction, fraction)
+    return FractionRequest(at, Decimal(str(least)), Decimal(str(most)))
 
 
 # --- Totals ------------------------------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ def test_cpu_and_memory_are_no_devices() -> None:
 
 def test_numbers_are_written_as_the_api_server_does() -> None:
     assert requests(containers=[asking("1k")]) == {SMALL: 1000}
+    assert requests(containers=[asking("2M")]) == {SMALL: 2_000_000}
+    assert requests(containers=[asking("007")]) == {SMALL: 7}
 
 
 @pytest.mark.parametrize("number", ["9" * 19, "9" * 5000, "9" * 17 + "M"])

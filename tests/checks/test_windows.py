@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.checks.windows import find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,59 @@ def test_schedule_is_refused(schedule: str, reason: str, instead: str) -> None:
     assert fault is not None
     assert fault.reason.startswith(reason)
     assert instead in fault.instead
+
+
+@pytest.mark.parametrize(
+    ("last", "beyond"),
+    [
+        ("59 0 1 1 *", "60 0 1 1 *"),
+        ("0 23 1 1 *", "0 24 1 1 *"),
+        ("0 0 31 1 *", "0 0 32 1 *"),
+        ("0 0 1 12 *", "0 0 1 13 *"),
+        ("0 0 1 1 6", "0 0 1 1 7"),
+        ("0 0 1 1 *", "0 0 0 1 *"),
+        ("0 0 1 1 *", "0 0 1 0 *"),
+        ("0 0 1 dec *", "0 0 1 dez *"),
+        ("0 0 1 1 sat", "0 0 1 1 sam"),
+        ("0-59 0 1 1 *", "0-60 0 1 1 *"),
+        ("5-5 0 1 1 *", "5-4 0 1 1 *"),
+        ("*/1 0 1 1 *", "*/0 0 1 1 *"),
+        ("00000059 0 1 1 *", "000000059 0 1 1 *"),
+    ],
+)
+def test_each_field_has_its_first_and_last(last: str, beyond: str) -> None:
+    assert find_schedule_fault(last) is None
+    assert find_schedule_fault(beyond) is not None
+
+
+@pytest.mark.parametrize(
+    ("month", "days"),
+    list(zip(range(1, 13), (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), strict=True)),
+)
+def test_a_window_opens_on_the_last_day_of_a_month_and_on_none_beyond(month: int, days: int) -> None:
+    assert find_schedule_fault(f"0 0 {days} {month} *") is None
+    assert find_schedule_fault(f"0 0 {days + 1} {month} *") is not None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "opens"),
+    [
+        ("0 0 28/3 2 *", True),
+        ("0 0 30/3 2 *", False),
+        ("0 0 30-31 2 *", False),
+        ("0 0 30,1 2 *", True),
+        ("0 0 30 feb,mar *", True),
+        ("0 0 31 feb-apr/2 *", False),
+        ("0 0 31 feb/2 *", True),
+    ],
+)
+def test_of_several_days_and_months_one_is_enough(schedule: str, opens: bool) -> None:
+    assert (find_schedule_fault(schedule) is None) is opens
+
+
+@pytest.mark.parametrize(("duration", "opens"), [("1s", True), ("0h1m", True), ("0s", False), ("0h0m0s", False)])
+def test_a_window_is_of_some_duration(duration: str, opens: bool) -> None:
+    assert (find_duration_fault(duration) is None) is opens
 
 
 @given(st.text("0123456789*/-,? jansun", max_size=20))

@@ -49,6 +49,34 @@ def test_a_resource_stands_for_the_unit_that_is_published_so(unit: str, sharing:
     assert quota_on(unit, sharing).help == f"write `unit: {meant}`"
 
 
+MIXED = "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}"
+ADD = "add `{}` to the layout of pool `a`, or count another unit, in numbers of its own"
+ANOTHER = "count a unit that pool `a` hands out, in numbers of its own, or name another pool"
+
+
+@pytest.mark.parametrize(
+    ("unit", "sharing", "smallest", "help_"),
+    [
+        ("1g.10gb", MIXED, "2g.20gb", ADD.format("1g.10gb")),
+        ("1g.20gb", MIXED, "2g.20gb", ADD.format("1g.20gb")),
+        ("4g.40gb", MIXED, "3g.40gb", ADD.format("4g.40gb")),
+        ("7g.80gb", MIXED, None, ADD.format("7g.80gb")),
+        ("1g.5gb", MIXED, None, ANOTHER),
+        ("gpu", MIXED, None, ANOTHER),
+        ("3g.40gb", "{exclusive: {}}", "gpu", ANOTHER),
+        ("3g.40gb", "{timeSlicing: {replicas: 2}}", "shared", ANOTHER),
+        ("3g.40gb", "{timeSlicing: {replicas: 3}}", None, ANOTHER),
+    ],
+)
+def test_a_unit_that_is_not_handed_out_is_told_what_is_large_enough(
+    unit: str, sharing: str, smallest: str | None, help_: str
+) -> None:
+    found = quota_on(unit, sharing)
+    said = [note for note in found.notes if "the smallest of them" in note]
+    assert said == ([] if smallest is None else [f"the smallest of them with the memory of `{unit}` is `{smallest}`"])
+    assert found.help == help_
+
+
 @pytest.mark.parametrize(
     ("gpu", "help_"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted, openshift
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import Body, section, without
@@ -146,7 +146,9 @@ def _causes(step: Step, told: _Told) -> Iterator[_Cause]:
     yield from _causes_in_files(step)
     if keys := told.settings:
         is_plugin = not set(keys) <= {"migManager"}
-        yield _Cause(f"settings of {names(keys)} change", at, is_plugin, not _APART_FROM_MPS.issuperset(keys))
+        tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
+        place = next(tainted, at) if _OF_POOLS.issuperset(keys) else at
+        yield _Cause(f"settings of {names(keys)} change", place, is_plugin, not _APART_FROM_MPS.issuperset(keys))
 
 
 _APART_FROM_MPS: Final = frozenset(
@@ -302,13 +304,13 @@ def _settings(plan: Plan) -> Body:
     unnamed = ConfigMapNames("")
     match plan.cluster.gpu_operator.spec.install:
         case Install.HELM:
-            return helm.values(plan, unnamed)
+            return settings.helm_values(plan, unnamed)
         case Install.EXTERNAL:
-            return section(cluster_policy.patch(plan, unnamed), "spec")
+            return section(settings.policy_patch(plan, unnamed), "spec")
         case Install.OLM:
-            bodies = openshift.olm_objects(plan)
+            bodies = settings.olm_objects(plan)
             told = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
-            return {**section(cluster_policy.whole(plan, unnamed), "spec"), **told}
+            return {**section(settings.whole_policy(plan, unnamed), "spec"), **told}
 
 
 def _quietly(step: Step, told: _Told) -> Iterator[Change]:

@@ -38,7 +38,7 @@ def command(terminal: Terminal, folder: Path, cluster: str) -> None:
       gpuplan init .
       gpuplan init platform --cluster prod
     """
-    from gpuplan.views.scaffold import EDITOR, GIT_ATTRIBUTES, scaffold
+    from gpuplan.views.schemas import EDITOR, GIT_ATTRIBUTES, scaffold
 
     target = terminal.root / folder
     _refuse_existing(target)

@@ -80,7 +80,7 @@ def escape_property(text: str) -> str:
     return escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# --- GitLab --------------------------------------------------------------------------------------------------------
+# --- GitLab ------------------------------------------------------------------------------------------------------
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 
@@ -105,7 +105,7 @@ def _issue(diagnostic: Diagnostic, fingerprint: str, theme: Theme) -> dict[str, 
     }
 
 
-# --- SARIF ---------------------------------------------------------------------------------------------------------
+# --- SARIF -------------------------------------------------------------------------------------------------------
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
@@ -224,7 +224,7 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": f"file://{uri}"} if path.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
 
 
-# --- The same in the next run --------------------------------------------------------------------------------------
+# --- The same in the next run ------------------------------------------------------------------------------------
 
 _NAMED = regex("`([^`]*)`")
 
@@ -255,7 +255,7 @@ def _identity(diagnostic: Diagnostic) -> tuple[str, ...]:
     return diagnostic.code, location.file.path, field, marked.strip(), *_NAMED.findall(finding.message)
 
 
-# --- JUnit ---------------------------------------------------------------------------------------------------------
+# --- JUnit -------------------------------------------------------------------------------------------------------
 
 
 def junit(report: Report, theme: Theme, rules: Sequence[Rule] = ()) -> str:

@@ -31,10 +31,8 @@ from gpuplan.views.plan_json import Published, as_data
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 from gpuplan.wording import count, joined, listing
 
-MOST_PODS: Final = 10
-"""How many pods are named for one change; JSON has all of them."""
 MOST_LINES: Final = 10
-"""How many grants, and how many objects, are named."""
+"""How many pods and grants are named for one change, and how many objects; JSON has all of them."""
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
@@ -180,7 +178,7 @@ def _pod_lines(impact: Impact) -> Iterator[str]:
         return
     if impact.change.pods or impact.holders:
         yield str(len(impact.holders)) if impact.holders else "none holds what goes"
-    yield from _shortened([_holder(holder) for holder in impact.holders], MOST_PODS)
+    yield from _shortened([_holder(holder) for holder in impact.holders])
 
 
 def _holder(holder: Holder) -> str:
@@ -236,13 +234,13 @@ def window_text(window: Window) -> str:
     return f"`{window.schedule}` for {window.duration}, {window.time_zone}"
 
 
-def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> tuple[str, ...]:
-    if len(lines) <= most:
+def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) <= MOST_LINES:
         return tuple(lines)
-    return (*lines[: most - 1], f"{len(lines) - most + 1} more")
+    return (*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more")
 
 
-# --- For a terminal -------------------------------------------------------------------------------------------------
+# --- For a terminal ----------------------------------------------------------------------------------------------
 
 
 def diff_page(diff: Diff, theme: Theme) -> str:
@@ -306,7 +304,7 @@ def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
 
 
-# --- For a merge request --------------------------------------------------------------------------------------------
+# --- For a merge request -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 60_000
 """Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""
@@ -395,14 +393,14 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
     yield from findings_table(rows, len(found))
 
 
-# --- For programs ---------------------------------------------------------------------------------------------------
+# --- For programs ------------------------------------------------------------------------------------------------
 
 FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 
 def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
-    """Everything that is known, with clusters by name and changes worst first."""
+    """Everything that is known, with clusters by name and changes worst first: a contract, `diff.schema.json`."""
     return {
         "format_version": FORMAT_VERSION,
         "class": diff.worst.value,

@@ -9,24 +9,9 @@ from typing import Final
 
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
+from gpuplan.planning import plan as planned
 from gpuplan.planning.placement.placing import Placed
-from gpuplan.planning.plan import (
-    Amount,
-    Exclusive,
-    Fraction,
-    LayoutEntry,
-    Mig,
-    Mps,
-    Plan,
-    Pool,
-    Quota,
-    Sharing,
-    Tenant,
-    TimeSlicing,
-    Total,
-    Unit,
-    Workload,
-)
+from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
 from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import boxes, spell
@@ -165,18 +150,18 @@ def sharing_of(pool: Pool) -> str:
     return "; ".join(f"{sharing_text(part.sharing)} on {part.nodes.count}" for part in pool.parts)
 
 
-def sharing_text(sharing: Sharing) -> str:
+def sharing_text(sharing: planned.Sharing) -> str:
     """How GPUs are shared, in a few words."""
     match sharing:
-        case Exclusive():
+        case planned.Exclusive():
             return "exclusive"
-        case Fraction():
+        case planned.Fraction():
             return "fraction"
-        case TimeSlicing(spec=spec):
+        case planned.TimeSlicing(spec=spec):
             return f"time-slicing, {spec.replicas} shares"
-        case Mps(spec=spec):
+        case planned.Mps(spec=spec):
             return f"MPS, {spec.replicas} shares"
-        case Mig(spec=spec, layout=layout, time_slicing=sliced):
+        case planned.Mig(spec=spec, layout=layout, time_slicing=sliced):
             shares = f", {sliced.spec.replicas} shares each" if sliced else ""
             return f"MIG {layout.name} ({spec.strategy}){shares}"
 
@@ -215,7 +200,7 @@ def _per_gpu(counts: Sequence[int]) -> str:
 
 def _layouts(plan: Plan) -> Iterator[str]:
     for layout in plan.mig_layouts:
-        parts = [part for part in plan.parts if isinstance(part.sharing, Mig) and part.sharing.layout is layout]
+        parts = [part for part in plan.parts if isinstance(part.sharing, planned.Mig) and part.sharing.layout is layout]
         users = dict.fromkeys(part.name for part in parts)
         used = f"used by {', '.join(users)}" if users else "used by no pool"
         heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
@@ -223,20 +208,20 @@ def _layouts(plan: Plan) -> Iterator[str]:
         yield indent(table_of_entries(layout.entries))
 
 
-def table_of_entries(entries: Iterable[LayoutEntry]) -> str:
+def table_of_entries(entries: Iterable[planned.LayoutEntry]) -> str:
     """What each group of GPUs becomes, drawn on the axis of memory slices."""
     lines = [(_gpus(entry), _drawing(entry)) for entry in entries]
     width = max((len(gpus) for gpus, _ in lines), default=0)
     return "".join(f"{gpus:<{width}}  {drawing}\n" for gpus, drawing in lines)
 
 
-def _gpus(entry: LayoutEntry) -> str:
+def _gpus(entry: planned.LayoutEntry) -> str:
     if entry.gpus is None:
         return "all GPUs"
     return f"GPU{'s' if len(entry.gpus) > 1 else ''} {', '.join(map(str, entry.gpus))}"
 
 
-def _drawing(entry: LayoutEntry) -> str:
+def _drawing(entry: planned.LayoutEntry) -> str:
     if not entry.mig_enabled:
         return "MIG off"
     if isinstance(entry.placed, Placed):
@@ -281,7 +266,7 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
         yield *(head if index == 0 else ("", "")), *_quota_cells(quota), classes if index == 0 else ""
 
 
-def _quota_cells(quota: Quota) -> tuple[str, ...]:
+def _quota_cells(quota: planned.Quota) -> tuple[str, ...]:
     return (
         quota.pool.name,
         quota.unit.name,

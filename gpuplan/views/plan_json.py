@@ -112,7 +112,7 @@ def _plain(value: Any, contract: Mapping[type, Published]) -> Any:  # noqa: ANN4
             return as_data(value, contract)
 
 
-# --- What is published otherwise -----------------------------------------------------------------------------------
+# --- What is published otherwise ---------------------------------------------------------------------------------
 
 
 class Published(NamedTuple):
@@ -229,7 +229,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
 }
 
 
-# --- The contract --------------------------------------------------------------------------------------------------
+# --- The contract ------------------------------------------------------------------------------------------------
 
 
 def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""The JSON Schemas that gpuplan publishes: of what it reads, and of what it writes."""
+"""The JSON Schemas of what gpuplan reads and writes, and the starter platform in which editors find them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.views.json_findings import json_text
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from gpuplan.policy.models import Vocabulary
 
 KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
@@ -97,3 +99,49 @@ def _shipped(name: str) -> dict[str, Any]:
     from gpuplan.views.plan_json import with_new_fields
 
     return with_new_fields(body)
+
+
+# --- The starter platform that `gpuplan init` writes ---------------------------------------------------------------
+
+CLUSTER_FOLDER: Final = "overlays/cluster/"
+GIT_ATTRIBUTES: Final = ".gitattributes"
+NO_LINE_ENDS: Final = "# What gpuplan wrote stays as it is, also where Git changes line ends.\nout/** -text\n"
+SCHEMA_FILES: Final = {"policy": ".gpuplan/policy.schema.json", "overlay": ".gpuplan/overlay.schema.json"}
+EDITOR: Final = ".vscode/settings.json"
+"""Where VS Code, and editors that follow it, look for settings of a folder."""
+FILES: Final = {
+    "policy": ("policies/**/*.yaml", "policies/**/*.yml"),
+    "overlay": ("overlays/**/*.yaml", "overlays/**/*.yml", "!overlays/*/kustomize/**"),
+}
+"""The files that each schema is for; what is hand-written for kustomize is no policy."""
+
+
+def scaffold(cluster: str) -> dict[str, str]:
+    """The files by path, with one cluster of that name."""
+    from importlib import resources
+
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - not HTML
+    files = {
+        path.replace(CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(cluster=cluster)
+        for path, text in _templates(resources.files("gpuplan.views") / "scaffold", "")
+    }
+    schemas = {path: schema_text(name) for name, path in SCHEMA_FILES.items()}
+    return files | {GIT_ATTRIBUTES: NO_LINE_ENDS} | schemas | {EDITOR: editor_settings(SCHEMA_FILES)}
+
+
+def editor_settings(schemas: Mapping[str, str]) -> str:
+    """Which schema is for which files, as the YAML language server reads it from the settings of an editor.
+
+    A line `# yaml-language-server: $schema=` is for one document and not for those after it.
+    """
+    return json_text({"yaml.schemas": {path: [*FILES[name]] for name, path in schemas.items()}})
+
+
+def _templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        if item.is_dir():
+            yield from _templates(item, f"{path}{item.name}/")
+        else:
+            yield f"{path}{item.name}", item.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from jsonschema import Draft7Validator
 
 from gpuplan.policy.models import KINDS
 from gpuplan.policy.schema import overlay_schema, schema_of
-from gpuplan.views.scaffold import editor_settings
+from gpuplan.views.schemas import editor_settings
 
 REPOSITORY = Path(__file__).parents[2]
 POOL: dict[str, Any] = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuplan.backends.gpu_operator import cluster_policy, device_plugin, helm, mig_parted
-from gpuplan.backends.gpu_operator.openshift import olm_objects, privileged_namespace
-from gpuplan.backends.gpu_operator.settings import ConfigMapNames, metrics
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
+from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import config_map
 from gpuplan.planning.plan import Plan, Stage
@@ -26,7 +25,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
-        body = privileged_namespace(operator.namespace, plan.cluster.spec.platform)
+        body = settings.privileged_namespace(operator.namespace, plan.cluster.spec.platform)
         yield Manifest(_FOLDER, body, about=about(plan.cluster))
     config_maps = _config_maps(plan)
     everything = (*about(plan.cluster), *RESOURCES)
@@ -34,17 +33,17 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     names = _names(config_maps)
     match operator.spec.install:
         case Install.HELM:
-            yield File(f"{_FOLDER}/{helm.FILE_NAME}", helm.render_values(plan, names), about=everything)
+            yield File(f"{_FOLDER}/{settings.VALUES_FILE}", settings.helm_file(plan, names), about=everything)
         case Install.OLM:
-            yield from (Manifest(_FOLDER, body, about=everything) for body in olm_objects(plan))
-            yield Manifest(_FOLDER, cluster_policy.whole(plan, names), about=everything)
+            yield from (Manifest(_FOLDER, body, about=everything) for body in settings.olm_objects(plan))
+            yield Manifest(_FOLDER, settings.whole_policy(plan, names), about=everything)
         case Install.EXTERNAL:
-            yield Manifest(_FOLDER, cluster_policy.patch(plan, names), is_partial=True, about=everything)
+            yield Manifest(_FOLDER, settings.policy_patch(plan, names), is_partial=True, about=everything)
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:
     """The values that `render` writes into a file, for who hands them to Helm in some other way."""
-    return helm.values(plan, config_map_names(plan))
+    return settings.helm_values(plan, config_map_names(plan))
 
 
 def config_map_names(plan: Plan) -> ConfigMapNames:
@@ -59,7 +58,7 @@ def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
     if plan.pools or plan.retained_plugin_configs:
         found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
     if plan.cluster.monitoring:
-        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, metrics())
+        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, settings.metrics())
     return found
 
 

@@ -1,16 +1,32 @@
-"""What the operator is told, in Helm values and ClusterPolicies alike."""
+"""What the operator is told: in Helm values, in a ClusterPolicy, or in a patch for one that somebody else owns.
+
+The chart has no schema of its own: it ignores what it does not know. A list in a values file replaces the chart's, so
+lists that the plan adds to are written whole. On OpenShift, OLM installs the operator, and Node Feature Discovery
+before it: the GPU Operator takes a node for a GPU node by the labels that NFD makes from its PCI devices. With
+`nodeLabels: nfd` the same NFD puts the pools' labels and taints on nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gpuplan.catalog.operators import is_tolerated
-from gpuplan.manifests.bodies import given
+from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
+from gpuplan.catalog.operators import (
+    NFD_WORKER_TOLERATIONS,
+    OPERAND_TOLERATIONS,
+    Toleration,
+    is_tolerated,
+    nearest_line,
+)
+from gpuplan.manifests import HEADER, to_yaml
+from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import Monitoring, Plan
+from gpuplan.planning.plan import GpuOperator, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 from gpuplan.values import NamedTuple
 
 Values = Mapping[str, Any]
@@ -118,3 +134,249 @@ def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str,
         if not is_tolerated(present, taint.key, taint.value, taint.effect)
     }
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in sorted(wanted)]
+
+
+# --- Helm --------------------------------------------------------------------------------------------------------
+
+VALUES_FILE: Final = "values.yaml"
+
+_NFD: Final = "node-feature-discovery"
+
+
+def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
+    about = f"# Values for the chart gpu-operator, {plan.cluster.gpu_operator.version}.\n"
+    return (HEADER + about + to_yaml(helm_values(plan, names))).encode()
+
+
+def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
+    user = plan.cluster.gpu_operator.spec.values
+    merged: dict[str, Any] = {}
+    for layer in (
+        _defaults(plan),
+        user,
+        _chart_decided(plan),
+        operands(plan, names),
+        _NOT_MADE,
+        _completed_lists(plan, user),
+    ):
+        merged = merge(merged, layer)
+    return _sorted(merged)
+
+
+def _defaults(plan: Plan) -> dict[str, Any]:
+    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too.
+
+    And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
+    of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
+    """
+    nfd = {_NFD: {"postDeleteCleanup": False}} if plan.cluster.gpu_operator.spec.nfd else {}
+    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}
+
+
+def _chart_decided(plan: Plan) -> dict[str, Any]:
+    """Whatever is in `gpuplan.catalog.operators.decided_values`, and not the operands'.
+
+    An empty strategy: the chart's template then leaves the field out, which its default `single` would not.
+    """
+    spec = plan.cluster.gpu_operator.spec
+    is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    decided: dict[str, Any] = {
+        "mig": {"strategy": "" if is_pools_own else spec.mig_strategy.value},
+        "driver": given(enabled=spec.driver.enabled, version=spec.driver.version),
+    }
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
+        decided["platform"] = {"openshift": True}
+    if plan.cluster.monitoring:
+        decided["dcgmExporter"] = {"enabled": True, "config": {"create": False}}
+    if not spec.nfd:
+        decided["nfd"] = {"enabled": False}
+    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
+        decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
+    return decided
+
+
+_NOT_MADE: Final = {"devicePlugin": {"config": {"create": False}}, "migManager": {"config": {"create": False}}}
+"""ConfigMaps that are gpuplan's, and not the chart's."""
+
+
+# --- Lists -------------------------------------------------------------------------------------------------------
+
+
+def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
+    operands = _tolerations(plan, _find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    lists: dict[str, Any] = {
+        "migManager": {"env": _environment(plan, user)},
+        "daemonsets": given(tolerations=operands),
+        _NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
+    }
+    if plan.cluster.monitoring:
+        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}}
+    return given(**lists)
+
+
+def _relabelings(user: Values) -> list[Any]:
+    """The policy's own come first, so that none of them takes the label `node` away."""
+    own = _find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
+
+
+def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    workers = _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+    lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
+    if plan.cluster.spec.node_labels is NodeLabels.NFD:
+        listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
+        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
+    return lists
+
+
+def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
+    """The whole list, empty where the one that holds anyway is enough."""
+    present: Sequence[Any] = chart if user is None else user
+    needed = missing_tolerations(plan, present)
+    return [*present, *needed] if needed else []
+
+
+def _environment(plan: Plan, user: Values) -> list[Any]:
+    own = reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
+    listed = _find_list(user, "migManager", "env") or ()
+    return [*(item for item in listed if not (isinstance(item, Mapping) and item.get("name") == own["name"])), own]
+
+
+def _find_list(values: object, *route: str) -> Sequence[Any] | None:
+    for key in route:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values if isinstance(values, list | tuple) else None
+
+
+def _sorted(values: Values) -> dict[str, Any]:
+    return {key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(values.items())}
+
+
+# --- ClusterPolicy -----------------------------------------------------------------------------------------------
+
+_POLICY_FILE: Final = Path(__file__).with_name("cluster-policy.yaml")
+
+
+def policy_patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
+
+    Its owner must not write them, nor `mig.strategy` where that is up to each pool. Tolerations are not here, since
+    server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing. Where the
+    cluster is watched, what the DCGM exporter collects and how it is scraped are the plan's too.
+    """
+    return _cluster_policy(plan.cluster.gpu_operator, _policy_decided(plan, names))
+
+
+def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A ClusterPolicy that nobody else owns.
+
+    The operator's own metrics are there to be scraped even where gpuplan writes nothing that reads them.
+    """
+    operator = plan.cluster.gpu_operator
+    line = nearest_line(operator.version)
+    own: dict[str, Any] = {
+        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
+        "cdi": dict(line.cdi),
+        "driver": {**_driver(operator), **line.driver_fields},
+        "dcgmExporter": {} if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}},
+    }
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
+        own["operator"] = {"defaultRuntime": "crio", "use_ocp_driver_toolkit": True}
+    return _cluster_policy(operator, merge(merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+
+
+def _driver(operator: GpuOperator) -> dict[str, Any]:
+    """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
+    version = operator.spec.driver.version
+    image = {"repository": "nvcr.io/nvidia", "image": "driver", "version": version} if version else {}
+    upgrades = {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"}
+    return {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": upgrades}
+
+
+def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """No strategy for `perPool`: the CRD takes no empty one, and one that is set overrides every pool's own."""
+    spec = plan.cluster.gpu_operator.spec
+    is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **operands(plan, names)}
+    return merge(decided, {"migManager": {"env": [reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
+
+
+def _cluster_policy(operator: GpuOperator, spec: dict[str, Any]) -> dict[str, Any]:
+    return new_object("nvidia.com/v1", "ClusterPolicy", operator.cluster_policy, spec=given(**spec))
+
+
+# --- OLM ---------------------------------------------------------------------------------------------------------
+
+_PACKAGE: Final = "gpu-operator-certified"
+
+_WORKER: Final = {
+    "sources": {
+        "pci": {
+            # Network and display controllers, by the first digits of their class. The vendor alone makes the labels
+            # `feature.node.kubernetes.io/pci-10de.present` (NVIDIA) and `pci-15b3.present` (for GPUDirect RDMA).
+            "deviceClassWhitelist": ["02", "03"],
+            "deviceLabelFields": ["vendor"],
+        }
+    }
+}
+
+
+def privileged_namespace(name: str, platform: Platform) -> dict[str, Any]:
+    """A namespace of pods that use the host. On OpenShift the cluster's own Prometheus scrapes them."""
+    watched = {"openshift.io/cluster-monitoring": "true"} if platform is Platform.OPENSHIFT else {}
+    return new_object("v1", "Namespace", name, labels={**watched, "pod-security.kubernetes.io/enforce": "privileged"})
+
+
+def olm_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
+    operator = plan.cluster.gpu_operator
+    csv = f"{_PACKAGE}.{operator.version}"
+    channel = operator.version.rpartition(".")[0]
+    yield _operator_group(_PACKAGE, operator.namespace)
+    yield _subscription(_PACKAGE, operator.namespace, channel, "certified-operators", csv)
+    if operator.spec.nfd:
+        yield privileged_namespace(NFD_NAMESPACE, Platform.OPENSHIFT)
+        yield _operator_group(NFD_NAMESPACE, NFD_NAMESPACE)
+        yield _subscription("nfd", NFD_NAMESPACE, "stable", "redhat-operators")
+        yield _node_feature_discovery(plan)
+
+
+def _operator_group(name: str, namespace: str) -> dict[str, Any]:
+    """The operators of a namespace watch that namespace. With two groups in it OLM installs nothing there."""
+    spec = {"targetNamespaces": [namespace]}
+    return new_object("operators.coreos.com/v1", "OperatorGroup", name, namespace, spec=spec)
+
+
+def _subscription(package: str, namespace: str, channel: str, source: str, starting_csv: str = "") -> dict[str, Any]:
+    """A Subscription whose upgrades nobody has to approve.
+
+    With `Manual`, the first installation waits for a person, and so does everything after it at each new release: Argo
+    CD calls a Subscription with a pending InstallPlan `Progressing`, and no later wave begins
+    (`resource_customizations/operators.coreos.com/Subscription/health.lua`).
+    """
+    spec = given(
+        channel=channel,
+        installPlanApproval="Automatic",
+        name=package,
+        source=source,
+        sourceNamespace="openshift-marketplace",
+        startingCSV=starting_csv,
+    )
+    return new_object("operators.coreos.com/v1alpha1", "Subscription", package, namespace, spec=spec)
+
+
+def _node_feature_discovery(plan: Plan) -> dict[str, Any]:
+    """The one instance. It prunes nothing when it is deleted: nodes would lose their partitions with their labels."""
+    operator = nfd_operator(plan.cluster.spec.kubernetes)
+    tolerations = missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
+    labels_nodes = plan.cluster.spec.node_labels is NodeLabels.NFD
+    has_taints = any(pool.spec.taints for pool in plan.pools)
+    spec = given(
+        operand=given(image=operator.image, workerTolerations=tolerations),
+        extraLabelNs=label_namespaces(plan) if labels_nodes else None,
+        enableTaints=(labels_nodes and operator.sets_taints and has_taints) or None,
+        workerConfig={"configData": to_yaml(_WORKER)},
+    )
+    return new_object("nfd.openshift.io/v1", "NodeFeatureDiscovery", "nfd-instance", NFD_NAMESPACE, spec=spec)

@@ -1,39 +1,33 @@
 """The back end of Kueue: what it shares out, to whom, and in what order.
 
+The tree of tenants is a tree of cohorts. Below one root, for whoever has idle units may lend them to anybody, each
+parent has a cohort and each tenant with namespaces a queue.
+
 The objects of the cluster are in the stage `scheduling`, a LocalQueue in the folder of each namespace. What they mean
 was read in Kueue 0.19; `kueue.x-k8s.io/v1beta2` is served since 0.15.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
-from gpuplan.backends.kueue.quotas import (
-    NOTHING,
-    UNBOUNDED,
-    Cells,
-    free_cells,
-    own_cells,
-    resource_groups,
-    rest_cells,
-    shared_cells,
-)
 from gpuplan.manifests import HEADER, File, Manifest, admission_policy, quantity, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool, Stage, Tenant
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Amount, Plan, Pool, Stage, Tenant
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Training
+from gpuplan.values import NamedTuple
 
 _FOLDER: Final = Stage.SCHEDULING.value
 
@@ -232,3 +226,142 @@ def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
         for unit in pool.units
     }
     return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]
+
+
+# --- Quotas ------------------------------------------------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    """A number of units with its bounds; ``borrowing`` and ``lending`` are None where there is none.
+
+    Kueue counts in cells, one for each flavor and resource of a queue. What the numbers mean is in
+    `pkg/cache/scheduler/resource_node.go` of Kueue:
+
+    - A queue may use its nominal quota and what it borrows. What it may lend is all of the nominal quota or, with a
+      lending limit, as much as that; the rest is for itself alone.
+    - A cohort has what its members lend it and a nominal quota of its own on top. Its borrowing limit bounds what all
+      its members together take from above, its lending limit what others get from them.
+    - A member can use only what it has a cell for, and a cohort without a cell for something lets it through unbounded.
+    """
+
+    nominal: Amount
+    borrowing: Amount | None = None
+    lending: Amount | None = None
+
+
+Key = tuple[str, str]
+"""A pool and a resource that it hands out."""
+
+Cells = Mapping[Key, Cell]
+
+NOTHING = Cell(0, 0)
+"""What a queue may use of a resource that it has no quota on in that pool: nothing, borrowed units included."""
+
+UNBOUNDED = Cell(0)
+"""What a cohort says about a resource that it has no quota on: nothing."""
+
+
+class _Grant(NamedTuple):
+    """A tenant's quotas on one resource of one pool; ``left`` is what its children leave of the guarantee."""
+
+    guaranteed: Amount
+    limit: Amount | None
+    lendable: Amount
+    left: Amount
+
+    @property
+    def beyond(self) -> Amount | None:
+        return None if self.limit is None else max(self.limit - self.guaranteed, 0)
+
+    @property
+    def lent(self) -> Amount | None:
+        return None if self.lendable >= self.guaranteed else self.lendable
+
+
+def own_cells(tree: Tree, tenant: Tenant) -> Cells:
+    """The quotas of a tenant that divides nothing."""
+    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tree, tenant).items()}
+
+
+def rest_cells(tree: Tree, tenant: Tenant) -> Cells:
+    """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
+    return {key: Cell(grant.left) for key, grant in _grants(tree, tenant).items()}
+
+
+def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
+    """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
+    return {
+        key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
+        for key, grant in _grants(tree, tenant).items()
+    }
+
+
+def free_cells(plan: Plan) -> Cells:
+    """What nobody has a guarantee on, for everybody to borrow."""
+    free: dict[Key, Amount] = {}
+    for total in plan.totals:
+        resource = counted_resource(total.pool, total.unit)
+        if resource is not None and total.free > 0:
+            key = total.pool.name, resource
+            free[key] = free.get(key, 0) + total.free
+    return {key: Cell(amount) for key, amount in free.items()}
+
+
+def _grants(tree: Tree, tenant: Tenant) -> Mapping[Key, _Grant]:
+    """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
+    found: dict[Key, _Grant] = {}
+    for quota in tenant.quotas:
+        resource = counted_resource(quota.pool, quota.unit)
+        if resource is not None:
+            key = quota.pool.name, resource
+            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, tree.left_over(tenant, quota.key))
+            found[key] = _add(found[key], grant) if key in found else grant
+    return found
+
+
+def _add(one: _Grant, other: _Grant) -> _Grant:
+    return _Grant(
+        one.guaranteed + other.guaranteed,
+        None if one.limit is None or other.limit is None else one.limit + other.limit,
+        one.lendable + other.lendable,
+        one.left + other.left,
+    )
+
+
+def resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
+    """One group of all, or none where there is nothing to count.
+
+    Pods may ask for two resources, and what they get of a group is of one flavor. A group is a rectangle whose flavors
+    list every resource, in the same order, so that ``empty`` fills the gaps; flavors are tried in their order, which is
+    that of the policy.
+    """
+    if not cells:
+        return []
+    resources = sorted({resource for _, resource in cells})
+    pools = dict.fromkeys(pool for pool, _ in cells)
+    return [
+        {
+            "coveredResources": resources,
+            "flavors": [
+                {
+                    "name": pool,
+                    "resources": [_quota(resource, cells.get((pool, resource), empty)) for resource in resources],
+                }
+                for pool in pools
+            ],
+        }
+    ]
+
+
+def _quota(resource: str, cell: Cell) -> dict[str, str]:
+    body = {"name": resource, "nominalQuota": _whole(cell.nominal)}
+    if cell.borrowing is not None:
+        body["borrowingLimit"] = _whole(cell.borrowing)
+    if cell.lending is not None:
+        body["lendingLimit"] = _whole(cell.lending)
+    return body
+
+
+def _whole(amount: Amount) -> str:
+    """Part of a device is none."""
+    return quantity(int(amount))

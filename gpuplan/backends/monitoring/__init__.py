@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
-from gpuplan.backends.monitoring import dashboards, metrics
-from gpuplan.backends.monitoring.rules import Group, observed_groups, pool_group, tenant_groups
+from gpuplan.backends.monitoring import dashboards
+from gpuplan.backends.monitoring.rules import NODE_LABELS, Group, observed_groups, pool_group, tenant_groups
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.plan import Monitoring, Plan, Stage
@@ -34,10 +34,10 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     for group in groups(plan, monitoring):
-        spec = {"groups": [group.body(monitoring)]}
+        spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=cluster)
-        text = HEADER + text_of("rule-files", node_labels=",".join(metrics.NODE_LABELS)) + to_yaml(spec)
+        text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
         yield File(f"{_FOLDER}/rules/{group.name}.yaml", text.encode(), about=cluster)
     yield from (Manifest(_FOLDER, body, about=cluster) for body in _service_monitors(plan, labels))
     yield from dashboards.render(plan)

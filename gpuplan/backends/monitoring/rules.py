@@ -1,34 +1,28 @@
 """Groups of Prometheus rules: what the plan says, what is there, how busy it is, and alerts.
 
-Those that hold the plan's own numbers are made here, those that are the same for all plans are in `rules.yaml`.
+Those that hold the plan's own numbers are made here, those that are the same for all plans are in `rules.yaml`. It says
+of its recorded series what labels they have, and what those mean; of those that are made here, it is said here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from gpuplan.backends.monitoring import metrics
-from gpuplan.backends.monitoring.metrics import (
-    MIG_STATE_LABEL,
-    NODE_LABELS,
-    node_label,
-    one_of,
-    published,
-    quoted,
-    sanitized,
-    series,
-    workload_labels,
-)
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.templates import filled, read_rows, rows_for
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Amount,
+    Cluster,
     Mig,
     Monitoring,
     Plan,
@@ -38,58 +32,161 @@ from gpuplan.planning.plan import (
     Tenant,
 )
 from gpuplan.planning.sync_names import sync_name
-from gpuplan.policy.models import MigStrategy, Platform
+from gpuplan.policy.models import Allocation, MigStrategy, Platform
 from gpuplan.values import NamedTuple
+
+# --- Recorded series ---------------------------------------------------------------------------------------------
+
+NODE_POOL: Final = "node:gpuplan_pool:info"
+"""{node, pool}: 1 for each node that carries the label of a pool."""
+NAMESPACE_TENANT: Final = "namespace:gpuplan_tenant:info"
+"""{namespace, tenant}: 1 for each namespace of a tenant."""
+POOL_MIG_CONFIG: Final = "pool:gpuplan_mig_config:info"
+"""{pool, mig_config}: 1 for the value of `nvidia.com/mig.config` by the plan; pools without that label have none."""
+
+POOL_PLANNED_NODES: Final = "pool:gpuplan_planned_nodes:sum"
+"""{pool}: nodes by the plan."""
+POOL_PLANNED_UNITS: Final = "pool:gpuplan_planned_units:sum"
+"""{pool, unit, resource}: the pool's capacity by the plan."""
+NODE_PLANNED_UNITS: Final = "node:gpuplan_planned_units:sum"
+"""{node, pool, unit, resource}: what each node that is there has to publish by the plan."""
+TENANT_GUARANTEED_UNITS: Final = "tenant:gpuplan_guaranteed_units:sum"
+"""{tenant, pool, unit, resource}: what the tenant is guaranteed."""
+TENANT_LIMIT_UNITS: Final = "tenant:gpuplan_limit_units:sum"
+"""{tenant, pool, unit, resource}: what the tenant may have at most; absent where unbounded."""
+
+
+# --- Units as resources ------------------------------------------------------------------------------------------
+
+
+class Published(NamedTuple):
+    """An extended resource of a pool's nodes, with the units that it stands for; ``capacity`` is the pool's."""
+
+    resource: str
+    units: tuple[str, ...]
+    per_node: int
+    capacity: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels `resource` and `unit`."""
+        return {"resource": sanitized(self.resource), "unit": "/".join(self.units)}
+
+
+def published(pool: Pool) -> tuple[Published, ...]:
+    """What a pool's nodes publish, in the order of its units.
+
+    Fractions are cut from GPUs that the nodes publish whole, and counted in GPUs. Claimed devices are not among a
+    node's resources, and kube-state-metrics does not count them.
+    """
+    found: dict[str, Published] = {}
+    for unit in pool.units if pool.spec.allocation is Allocation.DEVICE_PLUGIN else ():
+        resource = unit.resource or GPU_RESOURCE
+        units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
+        found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)
+    return tuple(found.values())
+
+
+def sanitized(name: str) -> str:
+    """A resource's name as kube-state-metrics writes it (`SanitizeLabelName` in internal/store/utils.go).
+
+    That is so for nodes and pods; the resources of `kube_resourcequota` keep their names (internal/store/
+    resourcequota.go).
+    """
+    return re.sub(r"[^a-zA-Z0-9_]", "_", name)
+
+
+# --- Labels of nodes ---------------------------------------------------------------------------------------------
+
+MIG_STATE_LABEL: Final = f"{MIG_CONFIG_LABEL}.state"
+"""mig-manager's word on its last attempt: pending, rebooting, success or failed."""
+
+NODE_LABELS: Final = (POOL_LABEL, MIG_CONFIG_LABEL, MIG_STATE_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+"""The node labels that kube-state-metrics has to show: `--metric-labels-allowlist=nodes=[...]`."""
+
+
+def node_label(key: str) -> str:
+    """A label of `kube_node_labels`: sanitised, and in snake case (`labelName` in internal/store/utils.go)."""
+    return "label_" + re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", sanitized(key)).lower()
+
+
+# --- Labels of workloads -----------------------------------------------------------------------------------------
+
+
+class WorkloadLabels(NamedTuple):
+    """The labels by which the DCGM exporter's series name the pod that has a device.
+
+    ``is_set`` are matchers that leave series without a workload out.
+    """
+
+    namespace: str
+    pod: str
+    is_set: str
+
+
+def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
+    """Prometheus puts `exported_` before labels that the target has too, unless it honours those of the series.
+
+    Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
+    """
+    if monitoring.spec.honor_labels:
+        is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
+        return WorkloadLabels("namespace", "pod", is_set)
+    return WorkloadLabels("exported_namespace", "exported_pod", matchers(exported_pod__ne=""))
+
+
+# --- Text --------------------------------------------------------------------------------------------------------
+
+_OPERATORS: Final = {"": "=", "ne": "!=", "re": "=~", "nre": "!~"}
+
+
+def matchers(**values: str) -> str:
+    """Label matchers without braces: ``matchers(pool="a", profile__ne="")`` is `pool="a",profile!=""`.
+
+    A suffix names the operator: `__ne` is `!=`, `__re` is `=~`, `__nre` is `!~`.
+    """
+    parts = []
+    for key, value in values.items():
+        label, _, operator = key.partition("__")
+        parts.append(f"{label}{_OPERATORS[operator]}{quoted(value)}")
+    return ",".join(parts)
+
+
+def series(metric: str, **values: str) -> str:
+    """A selector, such as `pool:gpuplan_planned_units:sum{pool="a"}`."""
+    return f"{metric}{{{matchers(**values)}}}" if values else metric
+
+
+def quoted(text: str) -> str:
+    """A string of PromQL."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def one_of(values: Iterable[str]) -> str:
+    """A regular expression for these values and no others; Prometheus ties it to both ends."""
+    return "|".join(re.sub(r"[!-,./:-@\[-^`{-~]", r"\\\g<0>", value) for value in values)
+
+
+# --- Groups ------------------------------------------------------------------------------------------------------
 
 _FILE: Final = Path(__file__).with_name("rules.yaml")
 _RUNBOOK: Final = "docs/how-to/monitor-pools.md"
 
 
-class Recording(NamedTuple):
-    """A recording rule. ``labels`` are added to every series of the result."""
-
-    record: str
-    expr: str
-    labels: Mapping[str, str] = {}
-
-    def body(self) -> dict[str, Any]:
-        return given(record=self.record, expr=self.expr, labels=dict(self.labels))
-
-
-class Alert(NamedTuple):
-    """An alerting rule: ``duration`` is how long the expression must hold; ``meaning`` and ``action`` are sentences."""
-
-    name: AlertName
-    expr: str
-    duration: str
-    severity: str
-    summary: str
-    meaning: str
-    action: str
-
-    def body(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        return {
-            "alert": self.name.value,
-            "expr": self.expr,
-            "for": self.duration,
-            "labels": {"severity": self.severity, **labels},
-            "annotations": {
-                "summary": self.summary,
-                "description": f"{self.meaning} {self.action} See {_RUNBOOK}#{self.name.lower()}.",
-            },
-        }
+Rule = dict[str, Any]
+"""A rule as Prometheus reads it."""
 
 
 class Group(NamedTuple):
     """Rules that are evaluated in their order, each seeing the results of those before it."""
 
     name: str
-    rules: tuple[Recording | Alert, ...]
+    rules: tuple[Rule, ...]
 
-    def body(self, monitoring: Monitoring) -> dict[str, Any]:
-        alert_labels = dict(sorted(monitoring.spec.alert_labels.items()))
-        rules = [rule.body(alert_labels) if isinstance(rule, Alert) else rule.body() for rule in self.rules]
-        return {"name": self.name, "rules": rules}
+
+def _recording(record: str, expression: str, labels: Mapping[str, str] | None = None) -> Rule:
+    """A recording rule; the labels are added to every series of the result."""
+    return given(record=record, expr=expression, labels=labels)
 
 
 # --- By the plan -------------------------------------------------------------------------------------------------
@@ -109,24 +206,24 @@ def tenant_groups(plan: Plan) -> Iterator[Group]:
         yield Group(f"gpuplan-tenants{f'-{number}' if number > 1 else ''}", rules[start : start + _MOST_RULES])
 
 
-def _pool_rules(pool: Pool) -> Iterator[Recording]:
+def _pool_rules(pool: Pool) -> Iterator[Rule]:
     here = {"pool": pool.name}
-    yield _constant(metrics.POOL_PLANNED_NODES, pool.nodes.count, **here)
+    yield _constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
     for resource in published(pool):
-        yield _constant(metrics.POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
+        yield _constant(POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
     for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
         if config is not None:
-            yield _constant(metrics.POOL_MIG_CONFIG, 1, mig_config=config, **here)
+            yield _constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
 
 
-def _tenant_rules(tenant: Tenant) -> Iterator[Recording]:
+def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
     for namespace in tenant.spec.namespaces:
-        yield _constant(metrics.NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
+        yield _constant(NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
     for quota in tenant.quotas:
         labels = {"tenant": tenant.name, "pool": quota.pool.name, **_unit_labels(quota)}
-        yield _constant(metrics.TENANT_GUARANTEED_UNITS, quota.guaranteed, **labels)
+        yield _constant(TENANT_GUARANTEED_UNITS, quota.guaranteed, **labels)
         if quota.limit is not None:
-            yield _constant(metrics.TENANT_LIMIT_UNITS, quota.limit, **labels)
+            yield _constant(TENANT_LIMIT_UNITS, quota.limit, **labels)
 
 
 def _unit_labels(quota: Quota) -> dict[str, str]:
@@ -135,9 +232,9 @@ def _unit_labels(quota: Quota) -> dict[str, str]:
     return ({} if found is None else found.labels) | {"unit": quota.unit.name}
 
 
-def _constant(record: str, amount: Amount, **labels: str) -> Recording:
+def _constant(record: str, amount: Amount, **labels: str) -> Rule:
     number = amount if isinstance(amount, int) else f"{amount:f}"
-    return Recording(record, f"vector({number})", dict(sorted(labels.items())))
+    return _recording(record, f"vector({number})", dict(sorted(labels.items())))
 
 
 # --- As it is ----------------------------------------------------------------------------------------------------
@@ -151,11 +248,11 @@ def observed_groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     units = texts.recordings("units") if has_units else ()
     yield Group("gpuplan-pools", (*texts.recordings("nodes"), *planned, *units))
     yield Group("gpuplan-utilization", tuple(texts.recordings("utilization")))
-    alerts = sorted(texts.alerts(), key=lambda alert: alert.name)
-    yield Group("gpuplan-alerts", tuple(alert for alert in alerts if alert.name not in monitoring.spec.disabled_alerts))
+    alerts = sorted(texts.alerts(monitoring), key=lambda alert: str(alert["alert"]))
+    yield Group("gpuplan-alerts", tuple(alerts))
 
 
-def _node_planned(pool: Pool) -> Iterator[Recording]:
+def _node_planned(pool: Pool) -> Iterator[Rule]:
     for resource in published(pool):
         nodes = [
             f"{_nodes(pool, part)} * {item.per_node}"
@@ -166,16 +263,16 @@ def _node_planned(pool: Pool) -> Iterator[Recording]:
         if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
-            yield Recording(metrics.NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
+            yield _recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
 
 
 def _nodes(pool: Pool, part: Pool) -> str:
     """The nodes of a part of a pool: all, or those that a rollout has moved, or all but those."""
     if pool.rollout is None or part.nodes.count == pool.nodes.count:
-        return series(metrics.NODE_POOL, pool=pool.name)
+        return series(NODE_POOL, pool=pool.name)
     names = one_of(sorted(pool.rollout.moved.nodes.names))
     is_moved = part is pool.rollout.moved
-    return series(metrics.NODE_POOL, pool=pool.name, **{"node__re" if is_moved else "node__nre": names})
+    return series(NODE_POOL, pool=pool.name, **{"node__re" if is_moved else "node__nre": names})
 
 
 # --- What stands in `rules.yaml` ---------------------------------------------------------------------------------
@@ -204,17 +301,26 @@ class _Texts:
             "partitioned_pools": quoted(one_of(partitioned)),
         }
 
-    def recordings(self, group: str) -> Iterator[Recording]:
+    def recordings(self, group: str) -> Iterator[Rule]:
         """The recording rules of a group, in the order in which they need each other."""
         for row in rows_for(self._facts, read_rows(_FILE)[group]):
             for record, metric in (row.get("records") or {row["record"]: ""}).items():
-                yield Recording(record, filled(row["expr"], {**self._values, "metric": metric}))
+                yield _recording(record, filled(row["expr"], {**self._values, "metric": metric}))
 
-    def alerts(self) -> Iterator[Alert]:
+    def alerts(self, monitoring: Monitoring) -> Iterator[Rule]:
+        """The alerting rules that the policy leaves on."""
+        labels = dict(sorted(monitoring.spec.alert_labels.items()))
         for row in rows_for(self._facts, read_rows(_FILE)["alerts"]):
-            texts = (filled(row[key], self._values) for key in ("summary", "meaning", "action"))
-            expression = filled(row["expr"], self._values)
-            yield Alert(AlertName(row["name"]), expression, row["for"], row["severity"], *texts)
+            if (name := AlertName(row["name"])) not in monitoring.spec.disabled_alerts:
+                summary, meaning, action = (filled(row[key], self._values) for key in ("summary", "meaning", "action"))
+                description = f"{meaning} {action} See {_RUNBOOK}#{name.lower()}."
+                yield {
+                    "alert": name.value,
+                    "expr": filled(row["expr"], self._values),
+                    "for": row["for"],
+                    "labels": {"severity": row["severity"], **labels},
+                    "annotations": {"summary": summary, "description": description},
+                }
 
 
 def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:

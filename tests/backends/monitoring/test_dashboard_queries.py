@@ -10,7 +10,7 @@ import promql_parser
 import pytest
 
 from gpuplan.backends.gpu_operator.settings import metrics
-from gpuplan.backends.monitoring.metrics import NODE_LABELS, node_label
+from gpuplan.backends.monitoring.rules import NODE_LABELS, node_label
 from tests.backends.monitoring.boards import Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.watched import (
     ALLOCATABLE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.backends.monitoring.rules import Group, Recording, observed_groups, pool_group
+from gpuplan.backends.monitoring.rules import Group, observed_groups, pool_group
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_plan
 
@@ -26,8 +26,8 @@ MIXED = "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}"
 
 
 def recorded(group: Group, metric: str) -> list[tuple[str, str]]:
-    rules = [rule for rule in group.rules if isinstance(rule, Recording) and rule.record == metric]
-    return [(rule.labels.get("unit", rule.labels.get("mig_config", "")), rule.expr) for rule in rules]
+    rules = [(rule.get("labels", {}), rule["expr"]) for rule in group.rules if rule.get("record") == metric]
+    return [(labels.get("unit", labels.get("mig_config", "")), expression) for labels, expression in rules]
 
 
 def node_units(plan: Plan) -> list[tuple[str, str]]:

@@ -1,0 +1,450 @@
+"""The back end of the stage `workloads`: what teams run, one folder for each namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, assert_never
+
+from gpuplan.manifests import Manifest, Subject, quantity
+from gpuplan.manifests.bodies import digest, given, new_object
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.kai import queue_name
+from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
+from gpuplan.planning.schedulers import kai, kueue, runai
+from gpuplan.planning.subjects import about
+from gpuplan.policy.models import (
+    Allocation,
+    Autoscaling,
+    Download,
+    Inference,
+    ModelVolume,
+    PodSecurity,
+    SchedulerKind,
+    Training,
+)
+from gpuplan.values import NamedTuple
+
+_BEFORE, _AFTER = 0, 1
+"""What pods need, and what runs them. Whoever waits until what comes first is healthy waits for downloads and for no
+service or training. A volume without a download may wait for its first pod, so it comes with the pods."""
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The objects of all workloads."""
+    for workload in plan.workloads:
+        folder = f"{Stage.WORKLOADS}/{workload.namespace}"
+        subjects = (*about(workload), *_classes(plan, workload))
+        for order, body in _objects(plan, workload):
+            yield Manifest(folder, body, order=order, about=subjects)
+
+
+def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
+    """The class, where a label of the work says whether it may be evicted."""
+    named = workload.priority_class
+    return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
+
+
+def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:
+    if workload.spec.config:
+        name, data = _config_name(workload), dict(workload.spec.config)
+        yield _BEFORE, _workload_object("v1", "ConfigMap", name, workload, immutable=True, data=data)
+    if workload.spec.model:
+        yield _BEFORE if workload.spec.model.download else _AFTER, _claim(workload, workload.spec.model)
+        if workload.spec.model.download:
+            yield _BEFORE, _download_job(workload, workload.spec.model.download)
+    if isinstance(workload.work, Inference):
+        yield _AFTER, _deployment(plan, workload, workload.work)
+        yield _AFTER, _service(workload, workload.work)
+        if workload.work.autoscaling:
+            yield _AFTER, _autoscaler(workload, workload.work.autoscaling)
+    else:
+        yield _AFTER, _job(plan, workload, workload.work)
+
+
+# --- Services ----------------------------------------------------------------------------------------------------
+
+_PORT: Final = "http"
+
+_STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+"""A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
+
+
+def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
+    """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
+    asked = _terms(plan, workload)
+    container = {
+        "ports": [{"name": _PORT, "containerPort": inference.port}],
+        # Until then it may still be loading the model.
+        "readinessProbe": {"tcpSocket": {"port": _PORT}},
+    }
+    spec = {
+        **({} if inference.autoscaling else {"replicas": inference.replicas}),
+        "selector": {"matchLabels": _selector(workload)},
+        "strategy": _STRATEGY,
+        "template": _pod_template(workload, asked, {}, container),
+    }
+    return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
+
+
+def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
+    ports = [{"name": _PORT, "port": inference.port, "targetPort": _PORT}]
+    spec = {"selector": _selector(workload), "ports": ports}
+    return _workload_object("v1", "Service", workload.name, workload, spec=spec)
+
+
+def _selector(workload: Workload) -> dict[str, str]:
+    """It can never be changed, so it is what never changes; no other pods of the namespace have the label."""
+    return {WORKLOAD_LABEL: workload.name}
+
+
+def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
+    """So many pods that each has at most its number of requests; the metric comes from an adapter."""
+    target = {"type": "AverageValue", "averageValue": quantity(scaling.requests_per_second)}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
+        "minReplicas": scaling.min_replicas,
+        "maxReplicas": scaling.max_replicas,
+        "metrics": [{"type": "Pods", "pods": {"metric": {"name": scaling.metric}, "target": target}}],
+    }
+    return _workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
+
+
+# --- Work that ends ----------------------------------------------------------------------------------------------
+
+_EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+"""A pod that has to make way, for another or for a node's maintenance, has not failed."""
+
+
+def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
+    """All pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
+
+    It stays when it has ended: were it deleted after a time, it would be missed and run again. Kueue takes no Job in
+    that runs already (`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go` there), so that the labels
+    are part of what the Job is.
+    """
+    asked = _terms(plan, workload)
+    spec = {
+        "parallelism": training.pods,
+        "completions": training.pods,
+        "completionMode": "Indexed",
+        "backoffLimit": training.backoff_limit,
+        "podFailurePolicy": {"rules": [_EVICTED]},
+        "template": _pod_template(workload, asked, {"restartPolicy": "Never"}, {}),
+    }
+    name = _job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
+    return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
+
+
+# --- Models ------------------------------------------------------------------------------------------------------
+
+
+def _claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:
+    """Of a claim only the size can be changed."""
+    spec = given(
+        accessModes=[model.access_mode],
+        storageClassName=model.storage_class,
+        resources={"requests": {"storage": model.size}},
+    )
+    return _workload_object("v1", "PersistentVolumeClaim", _claim_name(workload), workload, spec=spec)
+
+
+def _download_job(workload: Workload, download: Download) -> dict[str, Any]:
+    """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
+
+    It asks for no GPU and names no class, so that it takes nobody's place. Without the workload's label its pod is none
+    of the Service's.
+    """
+    container = given(
+        name="download",
+        image=download.image,
+        command=list(download.command),
+        args=list(download.args),
+        securityContext=_container_security(workload.tenant),
+        volumeMounts=_model_mount(workload, is_filled=False),
+    )
+    pod = {
+        "restartPolicy": "OnFailure",
+        **_placement(workload),
+        **_pod_security(workload.tenant),
+        "containers": [container],
+        "volumes": _model_volume(workload),
+    }
+    spec = {"template": {"metadata": {"labels": {TENANT_LABEL: workload.tenant.name}}, "spec": pod}}
+    return _workload_object("batch/v1", "Job", _job_name(f"{workload.name}-download", spec), workload, spec=spec)
+
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+_CONFIG_PATH: Final = "/etc/workload"
+
+_LONGEST: Final = 63
+
+
+def _workload_object(
+    api_version: str, kind: str, name: str, workload: Workload, terms: _Terms | None = None, **body: object
+) -> dict[str, Any]:
+    """An object of a workload, with what its scheduler reads there."""
+    asked = terms or _Terms()
+    labels, annotations = {**_labels_of(workload), **asked.labels}, dict(asked.annotations)
+    return new_object(api_version, kind, name, workload.namespace, labels=labels, annotations=annotations, **body)
+
+
+def _labels_of(workload: Workload) -> dict[str, str]:
+    return {TENANT_LABEL: workload.tenant.name, WORKLOAD_LABEL: workload.name}
+
+
+def _claim_name(workload: Workload) -> str:
+    return f"{workload.name}-model"
+
+
+def _config_name(workload: Workload) -> str:
+    return f"{workload.name}-{digest(workload.spec.config)}"
+
+
+def _job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
+    """The name, cut where need be, and a digest of what the Job is.
+
+    A Job's pods cannot be changed, and pods do not look at a ConfigMap again after they have started. Both have names
+    that change with their content, so that a change is a new object: Argo CD's other way, `Replace=true,Force=true`,
+    deletes and creates again, and makes no difference to what runs (`docs/user-guide/sync-options.md` there).
+
+    A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
+    last pod would have a longer one (`ValidateJob` in `pkg/apis/batch/validation/validation.go` of
+    kubernetes/kubernetes).
+    """
+    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}")
+    return f"{name[:room].rstrip('-')}-{digest(content)}"
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+def _pod_template(
+    workload: Workload, terms: _Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A pod with one container; ``spec`` and ``container`` are what only some workloads need."""
+    metadata = given(labels={**_labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
+    priority = workload.priority_class
+    more = given(
+        schedulerName=terms.scheduler,
+        priorityClassName=priority.name if priority else None,
+        **_placement(workload),
+        **_pod_security(workload.tenant),
+        resourceClaims=_resource_claims(workload),
+        containers=[_container(workload, container)],
+        volumes=[*_config_volume(workload), *_model_volume(workload)],
+    )
+    return {"metadata": metadata, "spec": {**spec, **more}}
+
+
+def _placement(workload: Workload) -> dict[str, Any]:
+    """The pool, also under Kueue, which adds to what it admits the labels and tolerations of the flavor.
+
+    It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
+    Git; and a selector for one pool keeps it out of all others.
+    """
+    return given(nodeSelector={POOL_LABEL: workload.pool.name}, tolerations=workload.pool.tolerations)
+
+
+def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:
+    spec = workload.spec
+    return given(
+        name="main",
+        image=spec.image,
+        command=list(spec.command),
+        args=list(spec.args),
+        env=[{"name": name, "value": value} for name, value in spec.env.items()],
+        **more,
+        resources=_resources(workload),
+        securityContext=_container_security(workload.tenant),
+        volumeMounts=[*_config_mount(workload), *_model_mount(workload)],
+    )
+
+
+# --- Devices -----------------------------------------------------------------------------------------------------
+
+
+def _resources(workload: Workload) -> dict[str, Any]:
+    """The container's resources. Limits equal requests, so that a pod has what it asks for and no more."""
+    amounts = {"cpu": workload.spec.cpu, "memory": workload.spec.memory, **_units(workload)}
+    asked = {name: amount for name, amount in amounts.items() if amount}
+    claims = [{"name": claim["name"]} for claim in _resource_claims(workload)]
+    return given(limits=asked, requests=dict(asked), claims=claims)
+
+
+def _units(workload: Workload) -> dict[str, str]:
+    if workload.fraction or workload.unit.resource is None or workload.pool.spec.allocation is Allocation.DRA:
+        return {}
+    return {workload.unit.resource: str(workload.spec.count)}
+
+
+def _resource_claims(workload: Workload) -> list[dict[str, str]]:
+    """The pod's claims, one for each device."""
+    if workload.pool.spec.allocation is not Allocation.DRA:
+        return []
+    template = device_class_name(workload.pool, workload.unit)
+    return [{"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.spec.count)]
+
+
+# --- Security ----------------------------------------------------------------------------------------------------
+
+
+def _pod_security(tenant: Tenant) -> dict[str, Any]:
+    """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
+
+    Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
+    """
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
+    return {
+        "automountServiceAccountToken": False,
+        # A Service `vllm` would give the pods beside it `VLLM_PORT=tcp://...`, which vLLM reads as its own.
+        "enableServiceLinks": False,
+        "securityContext": {
+            **({"runAsNonRoot": True} if is_restricted else {}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
+def _container_security(tenant: Tenant) -> dict[str, Any]:
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
+    return {
+        "allowPrivilegeEscalation": False,
+        **({"capabilities": {"drop": ["ALL"]}} if is_restricted else {}),
+    }
+
+
+# --- Volumes -----------------------------------------------------------------------------------------------------
+
+
+def _config_volume(workload: Workload) -> list[dict[str, Any]]:
+    return [{"name": "config", "configMap": {"name": _config_name(workload)}}] if workload.spec.config else []
+
+
+def _config_mount(workload: Workload) -> list[dict[str, Any]]:
+    return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
+
+
+def _model_volume(workload: Workload) -> list[dict[str, Any]]:
+    claim = {"name": "model", "persistentVolumeClaim": {"claimName": _claim_name(workload)}}
+    return [claim] if workload.spec.model else []
+
+
+def _model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
+    """A service only reads a model that a Job has downloaded; training may write into the volume.
+
+    ``is_filled`` is false for the Job.
+    """
+    if workload.spec.model is None:
+        return []
+    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
+    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
+    return [{**mount, "readOnly": True} if is_read else mount]
+
+
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+_GANG: Final = "kai.scheduler/batch-min-member"
+_TOPOLOGY: Final = "kai.scheduler/topology"
+_PREFERRED_TOPOLOGY: Final = "kai.scheduler/topology-preferred-placement"
+_FRACTION: Final = "gpu-fraction"
+_FRACTION_LIMIT: Final = "gpu-fraction-limit"
+
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+class _Terms(NamedTuple):
+    """Labels and annotations of the Deployment or Job and of its pods; no scheduler is the default one."""
+
+    scheduler: str = ""
+    labels: Mapping[str, str] = _NOTHING
+    annotations: Mapping[str, str] = _NOTHING
+    pod_labels: Mapping[str, str] = _NOTHING
+    pod_annotations: Mapping[str, str] = _NOTHING
+
+
+def _terms(plan: Plan, workload: Workload) -> _Terms:
+    match plan.scheduler.kind:
+        case SchedulerKind.KUBERNETES:
+            return _Terms()
+        case SchedulerKind.KUEUE:
+            return _kueue(workload)
+        case SchedulerKind.KAI:
+            return _kai(workload)
+        case SchedulerKind.RUNAI:
+            return _runai(workload)
+        case unknown:
+            assert_never(unknown)
+
+
+def _kueue(workload: Workload) -> _Terms:
+    """The queue by name, though Kueue would find it by itself.
+
+    A Job is queued as a whole, and its pods must not name the queue: they would be queued once more. Of a Deployment
+    the pods are queued, one by one; Kueue's webhook hands them the queue's name and nothing else in older releases
+    (`pkg/controller/jobs/deployment/deployment_webhook.go` there).
+
+    `suspend` is not stated, nor is a Job's least number of pods: both are Kueue's to write, and whoever restores what
+    is in Git would stop every Job that Kueue has started.
+    """
+    labels = {kueue.QUEUE_LABEL: DEFAULT_QUEUE}
+    if workload.priority_class:
+        labels[kueue.PRIORITY_LABEL] = workload.priority_class.name
+    annotations = _kueue_topology(workload)
+    if isinstance(workload.work, Inference):
+        return _Terms(labels=labels, pod_labels=labels, pod_annotations=annotations)
+    return _Terms(labels=labels, pod_annotations=annotations)
+
+
+def _kueue_topology(workload: Workload) -> dict[str, str]:
+    """Where in the pool's Topology the pods should be; an annotation is needed even where it does not matter."""
+    if not workload.pool.spec.topology:
+        return {}
+    level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""
+    return {PREFERRED_TOPOLOGY: level} if level else {ANY_TOPOLOGY: "true"}
+
+
+def _kai(workload: Workload) -> _Terms:
+    """The queue, the shard and whether the pods may be evicted, on the pods themselves.
+
+    What holds for all pods of a Job together is read from the Job (`plugins/job` and `plugins/defaultgrouper` below
+    `pkg/podgrouper/podgrouper` of KAI-Scheduler): without a number there any of its pods may start alone.
+    """
+    labels = {
+        kai.QUEUE_LABEL: queue_name(workload.tenant.name, workload.pool.name),
+        kai.NODE_POOL_LABEL: workload.pool.name,
+    }
+    if workload.priority_class:
+        is_preemptible = workload.priority_class.spec.preemptible
+        labels[kai.PREEMPTIBILITY_LABEL] = "preemptible" if is_preemptible else "non-preemptible"
+    annotations = _gang(workload)
+    if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):
+        annotations |= {_TOPOLOGY: workload.pool.name, _PREFERRED_TOPOLOGY: level}
+    return _Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload))
+
+
+def _runai(workload: Workload) -> _Terms:
+    """The node pool; the project is that of the namespace. Gangs are as in KAI-Scheduler, which is its open part.
+
+    Topology is the node pool's there, and its objects have other names than the policy's.
+    """
+    annotations = _fraction(workload)
+    if workload.fraction and workload.fraction.most > workload.fraction.least:
+        annotations[_FRACTION_LIMIT] = f"{workload.fraction.most:f}"
+    return _Terms(runai.SCHEDULER_NAME, {}, _gang(workload), {runai.NODE_POOL_LABEL: workload.pool.name}, annotations)
+
+
+def _fraction(workload: Workload) -> dict[str, str]:
+    """In place of a resource: KAI-Scheduler refuses pods that ask for both."""
+    return {_FRACTION: f"{workload.fraction.least:f}"} if workload.fraction else {}
+
+
+def _gang(workload: Workload) -> dict[str, str]:
+    work = workload.work
+    return {_GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
+
+
+def _level(workload: Workload, training: Training) -> str:
+    """Where a gang's pods should be together: as near as can be, and where that is full, one level up and so on."""
+    return workload.pool.spec.topology[-1] if training.gang and workload.pool.spec.topology else ""

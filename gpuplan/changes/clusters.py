@@ -162,43 +162,31 @@ def home(tool: Argocd | Flux) -> tuple[object, ...]:
 
 def _delivery(step: Step) -> Iterator[Change]:
     for tool, key, old, new in syncers(step):
-        if old is not None and new is not None:
-            yield from _synced_otherwise(step, tool, key, old, new)
-        elif old is not None:
-            yield Change(
-                *of(step.after, step.after.cluster, old.at),
-                ChangeClass.DESTRUCTIVE,
-                f"{tool} no longer syncs the cluster",
-                "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no",
-                "reverting syncs everything again, partitions included",
-                stages=(key, *Stage),
-            )
-        elif new is not None:
-            yield Change(
-                *of(step.after, step.after.cluster, new.at),
-                ChangeClass.METADATA,
-                f"{tool} syncs the cluster",
-                f"it applies what is in the folders; {NOTHING_RUNS}",
-                "reverting takes it away again, which is destructive",
-                stages=(key, *Stage),
-            )
+        place = new or old
+        if place is not None and not means_same(old, new):
+            change_class, what, effect, undo = _synced(old, new)
+            stages = (key,) if old is not None and new is not None else (key, *Stage)
+            whose = of(step.after, step.after.cluster, place.at)
+            yield Change(*whose, change_class, f"{tool} {what}", effect, undo, stages=stages)
 
 
-def _synced_otherwise(step: Step, tool: str, key: str, old: Argocd | Flux, new: Argocd | Flux) -> Iterator[Change]:
-    place = of(step.after, step.after.cluster, new.at)
-    if home(old) != home(new):
-        yield Change(
-            *place,
-            ChangeClass.DESTRUCTIVE,
-            f"{tool} syncs another cluster, or from another namespace",
-            "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a "
-            "person says no",
-            _OTHER_WAY_ROUND,
-            stages=(key,),
-        )
-    elif not means_same(old, new):
-        what, effect = f"{tool} syncs in another way", "the same folders are synced"
-        yield Change(*place, ChangeClass.METADATA, what, effect, stages=(key,))
+def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[ChangeClass, str, str, str]:
+    """What it is that a tool comes, goes or syncs in another way, what comes of it, and what reverting does."""
+    if new is None:
+        effect = "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no"
+        undo = "reverting syncs everything again, partitions included"
+        return ChangeClass.DESTRUCTIVE, "no longer syncs the cluster", effect, undo
+    if old is None:
+        effect = f"it applies what is in the folders; {NOTHING_RUNS}"
+        undo = "reverting takes it away again, which is destructive"
+        return ChangeClass.METADATA, "syncs the cluster", effect, undo
+    if home(old) == home(new):
+        return ChangeClass.METADATA, "syncs in another way", "the same folders are synced", REVERT
+    effect = (
+        "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
+        "says no"
+    )
+    return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, _OTHER_WAY_ROUND
 
 
 def _monitoring(step: Step) -> Iterator[Change]:

@@ -67,7 +67,7 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
     if before is not None and after is not None and changes:
         edits = Edits(before.plan, after.plan)
-        changes = [change._replace(at=edits.cause(change.at, _documents(change, found))) for change in changes]
+        changes = [change._replace(at=edits.cause(change.at)) for change in changes]
     return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
 
 
@@ -144,11 +144,6 @@ def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
     """A change explains what is about it up to its own class: what disturbs more has another cause."""
     follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
     return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
-
-
-def _documents(change: Change, found: Sequence[ObjectChange]) -> set[Subject]:
-    """All that what differs is about, where it is about a change."""
-    return {subject for item in found if _is_about(change, item) for subject in item.about}
 
 
 def _is_about(change: Change, item: ObjectChange) -> bool:

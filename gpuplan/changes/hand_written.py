@@ -103,7 +103,10 @@ def retained_changes(step: Step) -> Iterator[Change]:
         if place is not None and not means_same(old and old.what, new and new.what):
             found = _class_of_retained(old, new)
             verb = "is retained" if old is None else "is retained otherwise" if new else "is no longer retained"
-            effect = _effect_on_needs(found, old, new)
+            is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
+            effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
+            if old is not None and new is None:  # only the cluster knows whether something still needs it
+                effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
 
 
@@ -113,10 +116,3 @@ def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClas
     one, other = (item and item.spec.manifest for item in objects)
     classes = [class_of(Pair(folder, identity_of(other or one), one, other)) for folder in folders]
     return worst((ChangeClass.METADATA, *classes)) if folders else ChangeClass.PLUGIN_RESTART
-
-
-def _effect_on_needs(found: ChangeClass, old: Retained | None, new: Retained | None) -> str:
-    """Only the cluster knows whether something still needs what goes."""
-    if old is not None and new is None:
-        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
-    return NOTHING_RUNS if found.rank <= ChangeClass.PLUGIN_RESTART.rank else "whatever needs it finds something else"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.catalog import resource_suffix
-from gpuplan.changes.bodies import items, section
+from gpuplan.changes.bodies import mappings, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
@@ -90,8 +90,10 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
     found = list(_devices(divided, strategy))
     if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:
         return Published({})  # the plugin does not start
-    replicas = {str(item["name"]): item["replicas"] for item in _shares(config) if {"name", "replicas"} <= item.keys()}
-    suffix = ".shared" if any(method.get("renameByDefault") for method in _methods(config)) else ""
+    methods = [section(config, "sharing", name) for name in ("timeSlicing", "mps")]
+    shares = (item for method in methods for item in mappings(method.get("resources")))
+    replicas = {str(item["name"]): item["replicas"] for item in shares if {"name", "replicas"} <= item.keys()}
+    suffix = ".shared" if any(method.get("renameByDefault") for method in methods) else ""
     units: Counter[tuple[str, str]] = Counter()
     for resource, device in found:
         is_shared = resource in replicas
@@ -104,14 +106,6 @@ def _strategy(plan: Plan, config: Mapping[str, Any]) -> str:
     cluster = plan.cluster.gpu_operator.spec.mig_strategy
     own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
     return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
-
-
-def _methods(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [section(section(config, "sharing"), name) for name in ("timeSlicing", "mps")]
-
-
-def _shares(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [item for method in _methods(config) for item in items(method.get("resources")) if isinstance(item, Mapping)]
 
 
 def _devices(divided: Pool, strategy: str) -> Iterator[tuple[str, str]]:

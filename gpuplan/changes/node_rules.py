@@ -124,10 +124,8 @@ def _classes(
             yield class_of_labels(old.labels, new.labels)
             yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
-    for new in come:
-        if not _are_covered(new, all_gone):
-            yield class_of_arrival(new.labels)
-            yield class_of_taints((), new.taints)
+    arriving = [new for new in come if not _are_covered(new, all_gone)]
+    yield from (worst((class_of_arrival(new.labels), class_of_taints((), new.taints))) for new in arriving)
 
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:

@@ -146,7 +146,9 @@ def _causes(step: Step, told: _Told) -> Iterator[_Cause]:
     yield from _causes_in_files(step)
     if keys := told.settings:
         is_plugin = not set(keys) <= {"migManager"}
-        yield _Cause(f"settings of {names(keys)} change", at, is_plugin, not _APART_FROM_MPS.issuperset(keys))
+        tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
+        place = next(tainted, at) if _OF_POOLS.issuperset(keys) else at
+        yield _Cause(f"settings of {names(keys)} change", place, is_plugin, not _APART_FROM_MPS.issuperset(keys))
 
 
 _APART_FROM_MPS: Final = frozenset(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from itertools import chain
+from dataclasses import fields, is_dataclass
 
+from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.documents import Difference, Document, Layer, differences
 from gpuplan.planning.plan import Plan
@@ -30,22 +31,36 @@ class Edits:
         old, new = documents_of(before), documents_of(after)
         removed: dict[_Key, Origin] = dict((*before.removed.items(), *after.removed.items()))
         known = ((key, tuple(_edits(old.get(key), new.get(key), removed.get(key)))) for key in {**new, **old})
-        self._found = {key: found for key, found in known if found}
+        self._found: Mapping[_Key, tuple[Edit, ...]] = {key: found for key, found in known if found}
+        self._plans = before, after
 
-    def cause(self, at: Origin, about: AbstractSet[tuple[str, ...]]) -> Origin:
+    def cause(self, at: Origin) -> Origin:
         """The edit that a change of what is ``at`` a place comes of; the place itself where none is known.
 
-        It is the first one there; else the first in that document, in one that what differs is ``about`` as well, or in
-        any. What is generated for a whole cluster follows from many documents, so its own comes last.
+        It is the first one there; else the first in that document, in one that it refers to, or in any. What is
+        generated for a whole cluster follows from many documents, so its own comes last.
         """
-        document = document_of(at)
-        if document is None:
+        if not self._found or (document := document_of(at)) is None:
             return at
         own = _key(document)
-        there = (edit.at for edit in self._found.get(own, ()) if edit.route[: len(at.path)] == at.path)
-        others = sorted((key for key in self._found if key != own), key=lambda key: key not in about)
-        order = (*others, own) if document.kind == "Cluster" else (own, *others)
-        return next(chain(there, (self._found[key][0].at for key in order if key in self._found)), at)
+        for edit in self._found.get(own, ()):
+            if edit.route[: len(at.path)] == at.path:
+                return edit.at
+        return next((self._found[key][0].at for key in self._order(own) if key in self._found), at)
+
+    def _order(self, own: _Key) -> Iterator[_Key]:
+        is_cluster = own[0] == "Cluster"
+        if not is_cluster:
+            yield own
+            yield from self._referred(own)
+        yield from (key for key in self._found if key != own)
+        yield own
+
+    def _referred(self, own: _Key) -> Iterator[_Key]:
+        for plan in reversed(self._plans):
+            for origin, part in _parts(plan):
+                if (document := document_of(origin)) and _key(document) == own:
+                    yield from (_key(found) for found in map(document_of, _origins(part)) if found)
 
 
 def is_of(plan: Plan, at: Origin) -> bool:
@@ -56,10 +71,7 @@ def is_of(plan: Plan, at: Origin) -> bool:
 
 def documents_of(plan: Plan) -> Mapping[_Key, Document]:
     """The documents that a plan is made of."""
-    places = [plan.cluster.at, *(item.at for item in plan.hand_written), *(item.at for item in plan.components)]
-    for parts in (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.retained):
-        places += (part.at for part in parts)
-    found = (document_of(at) for at in places if at is not None)
+    found = (document_of(origin) for origin, _ in _parts(plan))
     return {_key(document): document for document in found if document is not None}
 
 
@@ -70,6 +82,33 @@ def _key(document: Document) -> _Key:
     metadata = document.data.get("metadata") if isinstance(document.data, dict) else None
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else ""
     return document.kind, document.name, str(namespace), document.file.path
+
+
+def _parts(plan: Plan) -> Iterator[tuple[Origin, object]]:
+    yield plan.cluster.at, plan.cluster
+    for parts in (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.retained):
+        yield from ((part.at, part) for part in parts)
+    yield from ((item.at, item) for item in plan.hand_written)
+    yield from ((item.at, item) for item in plan.components if item.at is not None)
+
+
+def _origins(part: object) -> Iterator[Origin]:
+    """All places of a part of a plan and of what it refers to, the nearest first."""
+    seen: set[int] = set()
+    left = deque([part])
+    while left:
+        value = left.popleft()
+        if id(value) in seen or isinstance(value, Gpu):
+            continue
+        seen.add(id(value))
+        if isinstance(value, Origin):
+            yield value
+        elif isinstance(value, tuple):
+            left.extend(value)
+        elif isinstance(value, Mapping):
+            left.extend(value.values())
+        elif is_dataclass(value):
+            left.extend(getattr(value, field.name) for field in fields(value))
 
 
 # --- One document ------------------------------------------------------------------------------------------------

@@ -258,3 +258,16 @@ def test_what_becomes_of_queues_is_the_schedulers_way() -> None:
     )
     assert kept == "its queues are others: the old ones stay while work is in them"
     assert gone == "its queues are others: the old ones go, and what waits in them is never placed"
+
+
+def test_what_follows_from_one_pool_is_not_said_of_an_edit_of_another() -> None:
+    def edit(platform: Platform) -> None:
+        edits.change_an_approval(platform)
+        platform.spec("Pool", "h100-training")["taints"] = [{"key": "example.com/a", "effect": "NoSchedule"}]
+
+    restarts = change(original, edit, "Cluster", "prod")
+    recreates = change(original, edit, "Workload", "support-tuning")
+
+    assert restarts.what == "settings of `daemonsets` and `node-feature-discovery` change"
+    assert restarts.at.locate().file.path == "policies/pools/shared.yaml"
+    assert recreates.at.locate().file.path == "policies/pools/shared.yaml"

@@ -126,8 +126,12 @@ def changes(packages: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def measured(suites: Sequence[str], *, is_quick: bool) -> Recorded:
-    """What each test runs. Tests that are new or have changed are run now: the first time, all of them."""
-    kept = Recorded.read(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else Recorded({}, {}, {}, {})
+    """What each test runs. Tests that are new or have changed are run now; where there is a new module, all of them."""
+    nothing = Recorded({}, {}, {}, {})
+    kept = Recorded.read(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else nothing
+    files = {file.relative_to(SOURCES).as_posix(): file for file in SOURCES.rglob("*.py")}
+    if not is_quick and not files.keys() <= kept.sources.keys():
+        kept = nothing
     tests = {path.relative_to(ROOT).as_posix(): _digest_of_tests(path) for path in _modules_of_tests(suites)}
     new = [test for test, hashed in tests.items() if kept.tests.get(test) != hashed]
     if not new or (is_quick and kept.tests):
@@ -136,7 +140,7 @@ def measured(suites: Sequence[str], *, is_quick: bool) -> Recorded:
     found = _recorded(new)
     ran = {test: files for test, files in kept.ran.items() if module_of(test) not in new}
     seconds = {test: time for test, time in kept.seconds.items() if module_of(test) not in new}
-    sources = kept.sources or {file.relative_to(SOURCES).as_posix(): digest(file) for file in SOURCES.rglob("*.py")}
+    sources = kept.sources or {name: digest(file) for name, file in files.items()}
     hashes = {**kept.tests, **{test: tests[test] for test in new}}
     whole = Recorded({**ran, **found.ran}, {**seconds, **found.seconds}, sources, hashes)
     RECORDED.write_text(whole.text(), encoding="utf-8")

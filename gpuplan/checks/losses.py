@@ -249,10 +249,11 @@ def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Uses:
     for quota in tenant.quotas:
         by_pool.setdefault(quota.pool.name, []).append(quota)
     for pool, quotas in by_pool.items():
-        units = [quota.unit.name for quota in quotas]
-        is_wanted = not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
-        if len(set(units)) > 1 and is_wanted:
-            yield Use(quotas[0].at, f"`{tenant.name}` has {listing(units)} of `{pool}`")
+        names = [quota.unit.name for quota in quotas]
+        if len(set(names)) > 1 and (
+            not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
+        ):
+            yield Use(quotas[0].at, f"`{tenant.name}` has {listing(names)} of `{pool}`")
 
 
 def _mixed_units(tenant: Tenant) -> Uses:
@@ -380,8 +381,9 @@ def calm_evictors(plan: Plan) -> Iterator[tuple[Tenant, PriorityClass, list[str]
     """The classes of each tenant that are to evict nobody, and do: with the names of those whose pods go."""
     for tenant in plan.tenants:
         below: dict[str, list[str]] = {}
-        has_units = any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
-        for higher, lower in pairs_within(plan.scheduler, tenant) if has_units else ():
+        is_asked = any(not found.spec.preempts for found in tenant.priority_classes)
+        may_run = is_asked and any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
+        for higher, lower in pairs_within(plan.scheduler, tenant) if may_run else ():
             if not higher.spec.preempts:
                 below.setdefault(higher.name, []).append(lower.name)
         yield from ((tenant, found, below[found.name]) for found in tenant.priority_classes if found.name in below)

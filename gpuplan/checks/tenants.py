@@ -11,7 +11,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import refuses_more_than_one
-from gpuplan.planning.plan import Amount, Plan, Quota, with_places
+from gpuplan.planning.plan import Amount, Plan, Quota
 from gpuplan.wording import listing
 
 
@@ -73,14 +73,13 @@ def namespace_twice(plan: Plan) -> Iterator[Finding]:
     Remove or correct one of them.
     """
     for tenant in plan.tenants:
-        for (again, namespace), (first, _) in repeats(
-            with_places(tenant.at / "namespaces", tenant.spec.namespaces), itemgetter(1)
-        ):
+        at = tenant.at / "namespaces"
+        for (again, namespace), (first, _) in repeats(enumerate(tenant.spec.namespaces), itemgetter(1)):
             yield Finding(
-                again,
+                at / again,
                 f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
                 label="again",
-                related=(Label(first, "first listed here"),),
+                related=(Label(at / first, "first listed here"),),
                 help="remove one of them",
             )
 

@@ -66,10 +66,12 @@ class Coverage:
         return self._slow_last(mixed) or self.tests_of(file, self._known(file))
 
     def _running(self, file: str, block: str) -> list[str]:
+        """The tests that run a block; where the module has changed since, what else may run it comes after them."""
         tests = self.tests_of(file, {block})
-        if tests or self._recorded.sources.get(file) == digest(SOURCES / file):
+        if self._recorded.sources.get(file) == digest(SOURCES / file):
             return tests
-        return self._running_one_of(file, {function_of(block)}) or self.tests_of(file, self._known(file))
+        others = self._running_one_of(file, {function_of(block)}), self.tests_of(file, self._known(file))
+        return self._slow_last(chain(tests, *others))
 
     def _running_one_of(self, file: str, functions: frozenset[str] | set[str]) -> list[str]:
         """The tests that run one of these functions; where it has moved, those that run one of its name."""

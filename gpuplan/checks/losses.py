@@ -19,7 +19,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Fraction, Mig, Plan, Pool, PriorityClass, Quota, Tenant, Unit, UnitKey, Workload
-from gpuplan.planning.preemption import Condition, evictions, pairs_within
+from gpuplan.planning.preemption import evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
@@ -249,10 +249,11 @@ def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Uses:
     for quota in tenant.quotas:
         by_pool.setdefault(quota.pool.name, []).append(quota)
     for pool, quotas in by_pool.items():
-        units = [quota.unit.name for quota in quotas]
-        is_wanted = not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
-        if len(set(units)) > 1 and is_wanted:
-            yield Use(quotas[0].at, f"`{tenant.name}` has {listing(units)} of `{pool}`")
+        names = [quota.unit.name for quota in quotas]
+        if len(set(names)) > 1 and (
+            not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
+        ):
+            yield Use(quotas[0].at, f"`{tenant.name}` has {listing(names)} of `{pool}`")
 
 
 def _mixed_units(tenant: Tenant) -> Uses:
@@ -332,9 +333,10 @@ def _safe_class(found: PriorityClass) -> Uses:
 
 def _evictions_across_tenants(plan: Plan) -> Uses:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
+    keys = contended(plan)
     victims: dict[str, set[str]] = {}
-    for eviction in evictions(plan):
-        if Condition.POOL_FULL in eviction.when:
+    for eviction in evictions(plan) if keys else ():
+        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
             users: dict[str | None, set[str]] = {}
             for party in eviction.evictors:
                 users.setdefault(party.priority_class, set()).add(party.tenant)
@@ -379,8 +381,9 @@ def calm_evictors(plan: Plan) -> Iterator[tuple[Tenant, PriorityClass, list[str]
     """The classes of each tenant that are to evict nobody, and do: with the names of those whose pods go."""
     for tenant in plan.tenants:
         below: dict[str, list[str]] = {}
-        has_units = any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
-        for higher, lower in pairs_within(plan.scheduler, tenant) if has_units else ():
+        is_asked = any(not found.spec.preempts for found in tenant.priority_classes)
+        may_run = is_asked and any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
+        for higher, lower in pairs_within(plan.scheduler, tenant) if may_run else ():
             if not higher.spec.preempts:
                 below.setdefault(higher.name, []).append(lower.name)
         yield from ((tenant, found, below[found.name]) for found in tenant.priority_classes if found.name in below)

@@ -315,8 +315,7 @@ def several_mig_devices_per_container(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         count = tenant.spec.allow.units_per_container or 0
-        are_devices = [quota.unit.isolation is Isolation.HARDWARE for quota in tenant.quotas]
-        if count > 1 and are_devices and all(are_devices):
+        if count > 1 and {quota.unit.isolation for quota in tenant.quotas} == {Isolation.HARDWARE}:
             yield Finding(
                 tenant.at / "allow" / "unitsPerContainer",
                 f"containers of tenant `{tenant.name}` may ask for {count} MIG devices",

@@ -11,7 +11,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import refuses_more_than_one
-from gpuplan.planning.plan import Amount, Plan, Quota, with_places
+from gpuplan.planning.plan import Amount, Plan, Quota
 from gpuplan.wording import listing
 
 
@@ -73,14 +73,13 @@ def namespace_twice(plan: Plan) -> Iterator[Finding]:
     Remove or correct one of them.
     """
     for tenant in plan.tenants:
-        for (again, namespace), (first, _) in repeats(
-            with_places(tenant.at / "namespaces", tenant.spec.namespaces), itemgetter(1)
-        ):
+        at = tenant.at / "namespaces"
+        for (again, namespace), (first, _) in repeats(enumerate(tenant.spec.namespaces), itemgetter(1)):
             yield Finding(
-                again,
+                at / again,
                 f"tenant `{tenant.name}` lists namespace `{namespace}` twice",
                 label="again",
-                related=(Label(first, "first listed here"),),
+                related=(Label(at / first, "first listed here"),),
                 help="remove one of them",
             )
 
@@ -203,8 +202,10 @@ def _uneven(plan: Plan, fault: Callable[[Amount, Amount], str]) -> Iterator[Find
     That is reported for itself.
     """
     for tenant, quota in each_quota(plan):
+        if not quota.split:
+            continue
         names, cap, part = tenant.spec.namespaces, cap_of(plan, quota), add(list(quota.split.values()))
-        if quota.split and cap is not None and quota.split.keys() <= set(names) and (label := fault(part, cap)):
+        if cap is not None and quota.split.keys() <= set(names) and (label := fault(part, cap)):
             left_out = [name for name in names if name not in quota.split]
             yield Finding(
                 quota.at / "split",

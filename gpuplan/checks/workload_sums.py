@@ -457,9 +457,10 @@ def _written_cap(plan: Plan, quota: Quota) -> str:
 
 def _at_once(workloads: Sequence[Workload]) -> list[Workload]:
     """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
-    found = [workload for workload in workloads if not isinstance(workload.work, Training)]
     jobs = [workload for workload in workloads if isinstance(workload.work, Training)]
-    return [*found, max(jobs, key=_amount)] if jobs else found
+    if not jobs:
+        return list(workloads)
+    return [*(found for found in workloads if not isinstance(found.work, Training)), max(jobs, key=_amount)]
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:

@@ -90,7 +90,7 @@ def entry() -> None:
     """
     # Otherwise pydantic searches the metadata of every installed package for plug-ins, 20 ms of every start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    _postpone("importlib.metadata")  # pydantic imports it for those plug-ins
+    _postpone_metadata()
     gc.disable()  # looking for garbage takes a tenth of a build's time, and finds none that outlives the process
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
@@ -99,16 +99,23 @@ def entry() -> None:
     os._exit(code)  # to take a plan of a thousand tenants apart again takes as long as to check it
 
 
-def _postpone(name: str) -> None:
-    """Import a module when somebody asks it for something, and not before: it may never happen."""
-    stand_in = ModuleType(name)
+def _postpone_metadata() -> None:
+    """Import `importlib.metadata`, a tenth of every start, when somebody asks it for something.
+
+    Pydantic takes a function of it that it calls when it looks for plug-ins.
+    """
+    name = "importlib.metadata"
+    stand_in: Any = ModuleType(name)
 
     def find(attribute: str) -> Any:  # noqa: ANN401 - whatever the module has
+        if attribute.startswith("__"):  # of which the import system asks for some
+            raise AttributeError(attribute)
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
         return getattr(import_module(name), attribute)
 
-    stand_in.__getattr__ = find  # type: ignore[method-assign] # as PEP 562 has it
+    stand_in.__getattr__ = find  # as PEP 562 has it
+    stand_in.entry_points = lambda **wanted: find("entry_points")(**wanted)  # noqa: PLW0108 - to find it then
     sys.modules.setdefault(name, stand_in)
 
 

@@ -636,7 +636,7 @@ class Plan(Value, eq=False):
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
     """The items of a list that is written at a place, each with its own."""
-    return ((at / index, item) for index, item in enumerate(items))
+    return ((Origin(at.source, (*at.path, index)), item) for index, item in enumerate(items))
 
 
 def said(part: object) -> Iterator[tuple[str, object]]:

@@ -24,6 +24,7 @@ class Name(NamedTuple):
     path: Path
 
 
+@cache
 def naming_of(kind: str) -> Naming:
     """What the names of documents of a kind have to be."""
     marks = KINDS[kind].model_fields["metadata"].metadata

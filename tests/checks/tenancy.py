@@ -6,16 +6,9 @@ from gpuplan.checks.registry import Check
 from gpuplan.diagnostics import Finding
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
+from tests.platforms import pool
 
-POOL = """\
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: a100}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 2, gpusPerNode: 4}
-  sharing: {timeSlicing: {replicas: 2}}
-"""
+POOL = pool("a100", "timeSlicing: {replicas: 2}", nodes="count: 2, gpusPerNode: 4")
 
 
 def a_tenant(name: str, quota: str, *, namespaces: str | None = None, more: str = "") -> str:

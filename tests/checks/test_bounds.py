@@ -102,6 +102,12 @@ def test_shares_and_gpus(code: str, taken: str, refused: str) -> None:
     assert is_found(code, refused)
 
 
+@pytest.mark.parametrize(("devices", "is_told"), [(1, False), (2, True)])
+def test_a_container_uses_one_mig_device(devices: int, is_told: bool) -> None:
+    asks = tenant("lab", "pool: p, guaranteed: 4", more=f"allow: {{unitsPerContainer: {devices}}}")
+    assert is_found("GPU308", pool("p", "mig: {instances: {1g.10gb: 7}}"), asks) is is_told
+
+
 def test_a_label_value_has_63_characters_at_most() -> None:
     assert not is_found("GPU148", pool("p", "exclusive: {}", f"nodeLabels: {{example.com/a: {'v' * 63}}}"))
     assert is_found("GPU148", pool("p", "exclusive: {}", f"nodeLabels: {{example.com/a: {'v' * 64}}}"))

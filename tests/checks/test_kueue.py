@@ -8,20 +8,12 @@ import pytest
 
 from gpuplan.checks.queues import queue_too_large
 from gpuplan.planning.plan import Plan
-from tests.plans import a_cluster, a_plan
+from tests.platforms import a_platform, pool, tenant
 
 
 def platform(pools: int, quotas: str) -> Plan:
-    documents = [
-        f"apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: p{index}}}\n"
-        "spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {exclusive: {}}}\n"
-        for index in range(pools)
-    ]
-    tenant = (
-        "apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: research}\n"
-        f"spec: {{namespaces: [research], quotas: [{quotas}]}}\n"
-    )
-    return a_plan("---\n".join([a_cluster("kind: kueue"), *documents, tenant]))
+    documents = (pool(f"p{index}", nodes="count: 1, gpusPerNode: 8") for index in range(pools))
+    return a_platform(*documents, tenant("research", quotas), scheduler="kueue")
 
 
 def messages(plan: Plan) -> list[str]:
@@ -33,7 +25,7 @@ def messages(plan: Plan) -> list[str]:
     [(65, []), (66, ["units that nobody has a guarantee on are too many for one cohort: 65 pools, 64 at most"])],
 )
 def test_what_nobody_has_a_guarantee_on_must_fit_into_a_cohort(pools: int, expected: list[str]) -> None:
-    assert messages(platform(pools, "{pool: p0, guaranteed: 8}")) == expected
+    assert messages(platform(pools, "pool: p0, guaranteed: 8")) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,8 +38,8 @@ def test_what_nobody_has_a_guarantee_on_must_fit_into_a_cohort(pools: int, expec
     ],
 )
 def test_a_queue_has_a_cell_for_every_pool_and_resource(pools: int, resources: int, label: str) -> None:
-    plan = platform(1, "{pool: p0, guaranteed: 8}")
-    (tenant,), (quota,) = plan.tenants, plan.tenants[0].quotas
+    plan = platform(1, "pool: p0, guaranteed: 8")
+    (holder,), (quota,) = plan.tenants, plan.tenants[0].quotas
     quotas = [
         quota._replace(
             pool=quota.pool._replace(name=f"p{index % pools}"),
@@ -55,5 +47,5 @@ def test_a_queue_has_a_cell_for_every_pool_and_resource(pools: int, resources: i
         )
         for index in range(pools * resources)
     ]
-    crowded = replace(plan, tenants=(tenant._replace(quotas=tuple(quotas)),))
+    crowded = replace(plan, tenants=(holder._replace(quotas=tuple(quotas)),))
     assert [found.label for found in queue_too_large.find(crowded)] == ([label] if label else [])

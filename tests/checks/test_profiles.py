@@ -1,10 +1,10 @@
-"""Names of MIG profiles that are spelt in another way: what is meant, where only one can be."""
+"""Profiles of MIG layouts: what a name that is spelt in another way stands for, and which stand beside each other."""
 
 from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks.profiles import unreadable_profile
+from gpuplan.checks.profiles import media_instance_beside_plain, unreadable_profile
 from tests.checks.found import only
 from tests.platforms import a_platform, pool
 
@@ -33,3 +33,17 @@ from tests.platforms import a_platform, pool
 def test_what_was_meant(written: str, label: str) -> None:
     plan = a_platform(pool("p", f'mig: {{instances: {{"{written}": 1}}}}'))
     assert only(unreadable_profile.find(plan)).label == label
+
+
+@pytest.mark.parametrize(
+    ("instances", "number"),
+    [
+        ("1g.10gb+me: 1", 0),
+        ("1g.10gb+me: 1, 1g.10gb: 0", 0),
+        ("1g.10gb+me: 1, 1g.10gb: 1", 1),
+        ("1g.10gb+me: 1, 2g.20gb: 1", 0),
+    ],
+)
+def test_media_engines_beside_the_same_without_are_told(instances: str, number: int) -> None:
+    plan = a_platform(pool("p", f"mig: {{instances: {{{instances}}}}}"))
+    assert len(list(media_instance_beside_plain.find(plan))) == number

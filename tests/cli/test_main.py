@@ -25,6 +25,25 @@ HEAVY = ("jinja2", "jsonschema", "jsonschema_rs", "kubernetes_validate", "pydant
 OURS = ("backends", "catalog", "checks", "documents", "manifests", "outtree", "pipeline", "planning", "policy", "views")
 
 
+def test_a_start_reads_no_metadata_of_packages_until_somebody_asks() -> None:
+    program = "\n".join(
+        (
+            "import os, sys",
+            "from gpuplan.cli import main as module",
+            "def stop(code):",
+            "    loaded = 'zipfile' in sys.modules",
+            "    from importlib.metadata import entry_points, version",
+            "    print(code, loaded, len(entry_points(name='gpuplan')), bool(version('click')))",
+            "os._exit = stop",
+            "sys.argv = ['gpuplan', 'validate', '-q']",
+            "module.entry()",
+        )
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "0 False 1 True\n"
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["validate", "--help"], ["build", "-h"]])
 def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
     program = (

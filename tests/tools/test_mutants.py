@@ -206,32 +206,42 @@ def test_processes_record_together(recording: ModuleType) -> None:
     assert whole.seconds == {"test_a.py::test_a": 1.0, "test_a.py::test_b": 2.0}
 
 
-def covering_tests(
-    covering: ModuleType, recording: ModuleType, mutations: ModuleType, source: Path, ran: Any
-) -> list[str]:
-    """The tests of the first change in the function ``f``, where these ran these blocks of `module.py` before."""
-    source.write_text("def f(x):\n    return x + 1\n")
-    seconds = dict.fromkeys(ran, 0.0)
-    known = covering.Coverage(recording.Recorded(ran, seconds, {"module.py": "before"}, {}))
-    found: list[str] = known.covering("module.py", mutations.find_site(changes(mutations)[0]))
-    return found
+def ran(**tests: str) -> dict[str, dict[str, frozenset[str]]]:
+    """What tests ran before: one block each, as ``a="module f#0"``; those of one first letter are in one module."""
+    found = {f"{name[0]}.py{f'::{name[1:]}' * bool(name[1:])}": block.split() for name, block in tests.items()}
+    return {name: {f"{block[0]}.py": frozenset(block[1:])} if block else {} for name, block in found.items()}
+
+
+UNCHANGED, CHANGED = "", "another hash"
 
 
 @pytest.mark.parametrize(
-    ("ran", "found"),
+    ("was", "known", "found"),
     [
-        ({"t.py::a": {"module.py": frozenset(("f#0",))}, "u.py::b": {"module.py": frozenset(("g#0",))}}, ["t.py::a"]),
-        ({"t.py::a": {"module.py": frozenset(("f#0",))}, "t.py::b": {}}, ["t.py::a", "t.py::b"]),
-        ({"t.py": {"module.py": frozenset(("f#0",))}, "t.py::b": {}}, ["t.py::b"]),
-        ({"t.py::a": {"module.py": frozenset(("f#7",))}, "u.py::b": {"module.py": frozenset(("g#0",))}}, ["t.py::a"]),
-        ({"t.py::a": {"other.py": frozenset(("f#0",))}, "u.py::b": {"other.py": frozenset(("g#0",))}}, ["t.py::a"]),
+        (UNCHANGED, ran(t1="module f#0", u2="module g#0"), ["t.py::1"]),
+        (UNCHANGED, ran(t1="module f#0", t2=""), ["t.py::1", "t.py::2"]),
+        (UNCHANGED, ran(t="module f#0", t2=""), ["t.py::2"]),
+        (UNCHANGED, ran(t1="module g#0"), []),
+        (CHANGED, ran(t1="module g#0", u2="module f#0"), ["u.py::2", "t.py::1"]),
+        (CHANGED, ran(t1="module g#0", u2="module f#7"), ["u.py::2", "t.py::1"]),
+        (CHANGED, ran(t1="other f#0", u2="other g#0"), ["t.py::1"]),
     ],
-    ids=["that run it", "beside", "read with it", "of the function", "where it has moved from"],
+    ids=["runs it", "beside", "read with it", "none", "whole module", "whole function", "moved"],
 )
-def test_tests_of_a_change(
-    covering: ModuleType, recording: ModuleType, mutations: ModuleType, source: Path, ran: Any, found: list[str]
+def test_tests_of_a_change_are_those_that_ran_it_or_may_run_it_now(
+    covering: ModuleType,
+    recording: ModuleType,
+    mutations: ModuleType,
+    source: Path,
+    was: str,
+    known: dict[str, Any],
+    found: list[str],
 ) -> None:
-    assert covering_tests(covering, recording, mutations, source, ran) == found
+    source.write_text("def f(x):\n    return x + 1\n")
+    recorded = recording.Recorded(known, dict.fromkeys(known, 0.0), {"module.py": was}, {})
+    site = mutations.find_site(changes(mutations)[0])
+
+    assert covering.Coverage(recorded).covering("module.py", site) == found
 
 
 def test_a_function_that_was_read_gets_the_changed_code(warm: ModuleType, mutations: ModuleType, source: Path) -> None:

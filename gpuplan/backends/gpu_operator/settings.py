@@ -31,7 +31,7 @@ from gpuplan.values import NamedTuple
 
 Values = Mapping[str, Any]
 
-METRICS_FILE: Final = "dcgm-metrics.csv"
+_METRICS_FILE: Final = "dcgm-metrics.csv"
 """The key of the ConfigMap: `MetricsConfigFileName` in the operator's `controllers/object_controls.go`."""
 
 
@@ -43,7 +43,7 @@ class ConfigMapNames(NamedTuple):
     metrics: str = ""
 
 
-def operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """What follows from the plan, and what the DCGM exporter collects where the cluster is watched.
 
     The CRD allows no default layout but `all-disabled` and none: which one a node gets is its label's business. The
@@ -56,22 +56,22 @@ def operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     if uses_claims(plan):
         found["devicePlugin"]["enabled"] = False
     if monitoring := plan.cluster.monitoring:
-        found["dcgmExporter"] = dcgm_exporter(monitoring, names.metrics)
+        found["dcgmExporter"] = _dcgm_exporter(monitoring, names.metrics)
         found["nodeStatusExporter"] = {"enabled": True}
     return found
 
 
-def reboot(*, is_wanted: bool) -> dict[str, str]:
+def _reboot(*, is_wanted: bool) -> dict[str, str]:
     """The environment variable by which mig-manager knows whether it may reboot a node."""
     return {"name": "WITH_REBOOT", "value": "true" if is_wanted else "false"}
 
 
-def merge(under: Values, over: Values) -> dict[str, Any]:
+def _merge(under: Values, over: Values) -> dict[str, Any]:
     """Maps merge, all else is replaced, as Helm does with several files of values."""
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)
-        merged[key] = merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 
@@ -88,10 +88,10 @@ def metrics() -> dict[str, str]:
     `KUBERNETES_VIRTUAL_GPUS` is left alone: it tells the pods on a shared GPU apart, but drops the series of devices
     that no pod has (`PodMapper.Process` in `internal/pkg/transformation/kubernetes.go` of NVIDIA/dcgm-exporter).
     """
-    return {METRICS_FILE: Path(__file__).with_name(METRICS_FILE).read_text(encoding="utf-8")}
+    return {_METRICS_FILE: Path(__file__).with_name(_METRICS_FILE).read_text(encoding="utf-8")}
 
 
-def dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
+def _dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
     """What it collects, and how Prometheus gets it.
 
     The label by which the exporter names its node is about to change its spelling, so Prometheus writes one: `node`.
@@ -100,12 +100,12 @@ def dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
         enabled=True,
         honorLabels=monitoring.spec.honor_labels,
         additionalLabels=dict(sorted(monitoring.spec.labels.items())),
-        relabelings=[NODE_RELABELING],
+        relabelings=[_NODE_RELABELING],
     )
     return {"config": {"name": config_name}, "serviceMonitor": monitor}
 
 
-NODE_RELABELING: Final = {
+_NODE_RELABELING: Final = {
     "action": "replace",
     "sourceLabels": ["__meta_kubernetes_pod_node_name"],
     "targetLabel": "node",
@@ -115,7 +115,7 @@ NODE_RELABELING: Final = {
 # --- Labels and taints -------------------------------------------------------------------------------------------
 
 
-def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
+def _label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
     """Namespaces of the labels that NFD puts on nodes, and more.
 
     It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
@@ -125,7 +125,7 @@ def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
     return sorted({*map(str, more), *(key.partition("/")[0] for key in keys if "/" in key), "nvidia.com"})
 
 
-def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
+def _missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
     """A toleration for each taint of the plan's pools that none of those present covers."""
     wanted = {
         (taint.key, taint.effect.value)
@@ -156,11 +156,11 @@ def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         _defaults(plan),
         user,
         _chart_decided(plan),
-        operands(plan, names),
+        _operands(plan, names),
         _NOT_MADE,
         _completed_lists(plan, user),
     ):
-        merged = merge(merged, layer)
+        merged = _merge(merged, layer)
     return _sorted(merged)
 
 
@@ -219,7 +219,7 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
 def _relabelings(user: Values) -> list[Any]:
     """The policy's own come first, so that none of them takes the label `node` away."""
     own = _find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
-    return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
+    return [*(item for item in own if item != _NODE_RELABELING), _NODE_RELABELING]
 
 
 def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
@@ -227,19 +227,19 @@ def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
     lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
     if plan.cluster.spec.node_labels is NodeLabels.NFD:
         listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
-        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
+        lists["master"] = {"config": {"extraLabelNs": _label_namespaces(plan, listed)}}
     return lists
 
 
 def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
     """The whole list, empty where the one that holds anyway is enough."""
     present: Sequence[Any] = chart if user is None else user
-    needed = missing_tolerations(plan, present)
+    needed = _missing_tolerations(plan, present)
     return [*present, *needed] if needed else []
 
 
 def _environment(plan: Plan, user: Values) -> list[Any]:
-    own = reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
+    own = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
     listed = _find_list(user, "migManager", "env") or ()
     return [*(item for item in listed if not (isinstance(item, Mapping) and item.get("name") == own["name"])), own]
 
@@ -277,14 +277,14 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     operator = plan.cluster.gpu_operator
     line = nearest_line(operator.version)
     own: dict[str, Any] = {
-        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
+        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *_missing_tolerations(plan, OPERAND_TOLERATIONS)]},
         "cdi": dict(line.cdi),
         "driver": {**_driver(operator), **line.driver_fields},
         "dcgmExporter": {} if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}},
     }
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         own["operator"] = {"defaultRuntime": "crio", "use_ocp_driver_toolkit": True}
-    return _cluster_policy(operator, merge(merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+    return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
 
 
 def _driver(operator: GpuOperator) -> dict[str, Any]:
@@ -299,8 +299,8 @@ def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """No strategy for `perPool`: the CRD takes no empty one, and one that is set overrides every pool's own."""
     spec = plan.cluster.gpu_operator.spec
     is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
-    decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **operands(plan, names)}
-    return merge(decided, {"migManager": {"env": [reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
+    decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **_operands(plan, names)}
+    return _merge(decided, {"migManager": {"env": [_reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
 
 
 def _cluster_policy(operator: GpuOperator, spec: dict[str, Any]) -> dict[str, Any]:
@@ -370,12 +370,12 @@ def _subscription(package: str, namespace: str, channel: str, source: str, start
 def _node_feature_discovery(plan: Plan) -> dict[str, Any]:
     """The one instance. It prunes nothing when it is deleted: nodes would lose their partitions with their labels."""
     operator = nfd_operator(plan.cluster.spec.kubernetes)
-    tolerations = missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
+    tolerations = _missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
     labels_nodes = plan.cluster.spec.node_labels is NodeLabels.NFD
     has_taints = any(pool.spec.taints for pool in plan.pools)
     spec = given(
         operand=given(image=operator.image, workerTolerations=tolerations),
-        extraLabelNs=label_namespaces(plan) if labels_nodes else None,
+        extraLabelNs=_label_namespaces(plan) if labels_nodes else None,
         enableTaints=(labels_nodes and operator.sets_taints and has_taints) or None,
         workerConfig={"configData": to_yaml(_WORKER)},
     )

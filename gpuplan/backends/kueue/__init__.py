@@ -92,15 +92,15 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
 
 def _cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
     """The root with what is nobody's, of no tenant, and a cohort for each parent."""
-    yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
+    yield None, _cohort(ROOT_COHORT, None, _free_cells(plan), None)
     for tenant in plan.tenants:
         if plan.tree.is_divided(tenant):
-            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
+            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), _shared_cells(plan.tree, tenant), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
     """Limits need a parent (`validateLimit` in `pkg/webhooks/clusterqueue_webhook.go` of Kueue); the root has none."""
-    groups = resource_groups(cells, UNBOUNDED)
+    groups = _resource_groups(cells, _UNBOUNDED)
     sharing = _fair_sharing(tenant) if tenant else {}
     return _object("Cohort", name, spec=given(parentName=parent, resourceGroups=groups, **sharing))
 
@@ -110,9 +110,9 @@ def _cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     tree = plan.tree
     for tenant in filter(_has_queue, plan.tenants):
         if tree.is_divided(tenant):
-            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
+            yield tenant, _cluster_queue(tenant, tenant.name, _rest_cells(tree, tenant), {})
         else:
-            cells = own_cells(tree, tenant)
+            cells = _own_cells(tree, tenant)
             yield tenant, _cluster_queue(tenant, _above(tree, tenant), cells, _fair_sharing(tenant))
 
 
@@ -135,7 +135,7 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
             "withinClusterQueue": "LowerPriority" if evicts_within(tenant) else "Never",
         },
         **sharing,
-        "resourceGroups": resource_groups(cells, NOTHING),
+        "resourceGroups": _resource_groups(cells, _NOTHING),
     }
     return _object("ClusterQueue", tenant.name, spec=spec)
 
@@ -254,10 +254,10 @@ Key = tuple[str, str]
 
 Cells = Mapping[Key, Cell]
 
-NOTHING = Cell(0, 0)
+_NOTHING = Cell(0, 0)
 """What a queue may use of a resource that it has no quota on in that pool: nothing, borrowed units included."""
 
-UNBOUNDED = Cell(0)
+_UNBOUNDED = Cell(0)
 """What a cohort says about a resource that it has no quota on: nothing."""
 
 
@@ -278,17 +278,17 @@ class _Grant(NamedTuple):
         return None if self.lendable >= self.guaranteed else self.lendable
 
 
-def own_cells(tree: Tree, tenant: Tenant) -> Cells:
+def _own_cells(tree: Tree, tenant: Tenant) -> Cells:
     """The quotas of a tenant that divides nothing."""
     return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tree, tenant).items()}
 
 
-def rest_cells(tree: Tree, tenant: Tenant) -> Cells:
+def _rest_cells(tree: Tree, tenant: Tenant) -> Cells:
     """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
     return {key: Cell(grant.left) for key, grant in _grants(tree, tenant).items()}
 
 
-def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
+def _shared_cells(tree: Tree, tenant: Tenant) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
     return {
         key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
@@ -296,7 +296,7 @@ def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
     }
 
 
-def free_cells(plan: Plan) -> Cells:
+def _free_cells(plan: Plan) -> Cells:
     """What nobody has a guarantee on, for everybody to borrow."""
     free: dict[Key, Amount] = {}
     for total in plan.totals:
@@ -328,7 +328,7 @@ def _add(one: _Grant, other: _Grant) -> _Grant:
     )
 
 
-def resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
+def _resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
     """One group of all, or none where there is nothing to count.
 
     Pods may ask for two resources, and what they get of a group is of one flavor. A group is a rectangle whose flavors

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from gpuplan.backends import namespaces
 from gpuplan.manifests import quantity
 from gpuplan.planning.plan import Plan
-from tests.plans import a_plan
+from tests.platforms import a_platform, pool, tenant
 
 SHARINGS = {
-    "{exclusive: {}}": ("gpu",),
-    "{timeSlicing: {replicas: 4}}": ("shared",),
-    "{timeSlicing: {replicas: 3, rename: false}}": ("shared",),
-    "{mps: {replicas: 2}}": ("shared",),
-    "{mig: {instances: {1g.10gb: 7}}}": ("1g.10gb",),
-    "{mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}}": ("1g.10gb",),
-    "{mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}": ("2g.20gb", "3g.40gb"),
-    "{mig: {instances: {3g.40gb: 2}, strategy: single}}": ("3g.40gb",),
-    "{fraction: {}}": ("fraction",),
+    "exclusive: {}": ("gpu",),
+    "timeSlicing: {replicas: 4}": ("shared",),
+    "timeSlicing: {replicas: 3, rename: false}": ("shared",),
+    "mps: {replicas: 2}": ("shared",),
+    "mig: {instances: {1g.10gb: 7}}": ("1g.10gb",),
+    "mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}": ("1g.10gb",),
+    "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}": ("2g.20gb", "3g.40gb"),
+    "mig: {instances: {3g.40gb: 2}, strategy: single}": ("3g.40gb",),
+    "fraction: {}": ("fraction",),
 }
 """Kinds of sharing, each with the units that it hands out."""
 
@@ -49,28 +49,18 @@ def grants(draw: st.DrawFn, sharings: list[str]) -> list[Grant]:
 def platforms(draw: st.DrawFn) -> tuple[Plan, list[list[Grant]]]:
     sharings = draw(pools)
     tenants = draw(st.lists(grants(sharings), min_size=1, max_size=3))
-    documents = [_pool(index, sharing) for index, sharing in enumerate(sharings)]
+    documents = [pool(f"pool-{index}", sharing) for index, sharing in enumerate(sharings)]
     documents += [_tenant(index, granted) for index, granted in enumerate(tenants)]
-    return a_plan("---\n".join(documents)), tenants
-
-
-def _pool(index: int, sharing: str) -> str:
-    return (
-        f"apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: pool-{index}}}\n"
-        f"spec: {{gpu: A100-80GB, nodes: {{count: 2, gpusPerNode: 8}}, sharing: {sharing}}}\n"
-    )
+    return a_platform(*documents), tenants
 
 
 def _tenant(index: int, granted: list[Grant]) -> str:
-    quotas = ", ".join(
-        f"{{pool: pool-{grant.pool}, unit: {grant.unit}, guaranteed: {grant.guaranteed}, "
-        f"limit: {'none' if grant.limit is None else grant.limit}}}"
+    quotas = (
+        f"pool: pool-{grant.pool}, unit: {grant.unit}, guaranteed: {grant.guaranteed}, "
+        f"limit: {'none' if grant.limit is None else grant.limit}"
         for grant in granted
     )
-    return (
-        f"apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: tenant-{index}}}\n"
-        f"spec: {{namespaces: [tenant-{index}], quotas: [{quotas}]}}\n"
-    )
+    return tenant(f"tenant-{index}", *quotas)
 
 
 @settings(max_examples=60)
@@ -92,8 +82,8 @@ def _cap(plan: Plan, granted: list[Grant], resource: str) -> int | None:
     """The sum of the limits on a resource, zero without any, None where one is unbounded."""
     limits = []
     for grant in granted:
-        pool = plan.find_pool(f"pool-{grant.pool}")
-        unit = pool and pool.find_unit(grant.unit)
+        found = plan.find_pool(f"pool-{grant.pool}")
+        unit = found and found.find_unit(grant.unit)
         if unit and unit.resource == resource:
             limits.append(grant.limit)
     return None if None in limits else sum(limit for limit in limits if limit)

@@ -14,42 +14,21 @@ from gpuplan.backends import runai
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.projects import portion_of, ranks
 from tests.plans import a_cluster, a_plan
+from tests.platforms import document, pool
 
 CLUSTER = a_cluster("kind: runai, runai: {clusterId: 71f69d83-ba66-4822-adf5-55ce55efd210}")
-POOLS = """\
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: whole}
-spec:
-  gpu: H100-80GB
-  nodes: {count: 2, gpusPerNode: 8, names: [a, b]}
-  sharing: {exclusive: {}}
-  placement: binpack
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: parts}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 1, gpusPerNode: 8, names: [c]}
-  sharing: {mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: fractions}
-spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [d]}, sharing: {fraction: {}}}
-"""
+POOLS = "".join(
+    (
+        pool("whole", "exclusive: {}", "placement: binpack", gpu="H100-80GB", nodes="count: 2, gpusPerNode: 8"),
+        pool("parts", "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}", nodes="count: 1, gpusPerNode: 8"),
+        pool("fractions", "fraction: {}", nodes="count: 1, gpusPerNode: 8"),
+    )
+)
 
 
 def a_tenant(name: str, quotas: str = "", more: str = "", namespaces: str | None = None) -> str:
-    return f"""\
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {{name: {name}}}
-spec: {{namespaces: [{name if namespaces is None else namespaces}], quotas: [{quotas}]{more}}}
-"""
+    listed = name if namespaces is None else namespaces
+    return document("Tenant", name, f"namespaces: [{listed}]", f"quotas: [{quotas}]{more}")
 
 
 def files(*documents: str, cluster: str = CLUSTER) -> dict[str, bytes]:
@@ -65,9 +44,9 @@ def body(path: str, *documents: str, cluster: str = CLUSTER) -> dict[str, Any]:
     return found
 
 
-def gpu(path: str, pool: str, *documents: str) -> dict[str, Any]:
+def gpu(path: str, pool_name: str, *documents: str) -> dict[str, Any]:
     found: dict[str, Any] = next(
-        item["gpu"] for item in body(path, *documents)["resources"] if item["nodePool"]["name"] == pool
+        item["gpu"] for item in body(path, *documents)["resources"] if item["nodePool"]["name"] == pool_name
     )
     return found
 
@@ -212,18 +191,8 @@ def test_a_cluster_without_an_id_leaves_it_to_the_sender() -> None:
 
 
 def test_a_topology_is_asked_for() -> None:
-    pool = """\
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: racks}
-spec:
-  gpu: H100-80GB
-  nodes: {count: 1, gpusPerNode: 8, names: [e]}
-  sharing: {exclusive: {}}
-  topology: [example.com/block, example.com/rack]
-"""
-    assert "Node pool `racks` needs a network topology of `example.com/block`, `example.com/rack`" in _guide(pool)
+    racks = pool("racks", "exclusive: {}", "topology: [example.com/block, example.com/rack]", gpu="H100-80GB")
+    assert "Node pool `racks` needs a network topology of `example.com/block`, `example.com/rack`" in _guide(racks)
 
 
 def _guide(*documents: str, cluster: str = CLUSTER) -> str:

@@ -19,7 +19,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Fraction, Mig, Plan, Pool, PriorityClass, Quota, Tenant, Unit, UnitKey, Workload
-from gpuplan.planning.preemption import Condition, evictions, pairs_within
+from gpuplan.planning.preemption import evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
@@ -333,9 +333,10 @@ def _safe_class(found: PriorityClass) -> Uses:
 
 def _evictions_across_tenants(plan: Plan) -> Uses:
     """Classes by which pods of one tenant evict those of another from units that are contended."""
+    keys = contended(plan)
     victims: dict[str, set[str]] = {}
-    for eviction in evictions(plan):
-        if Condition.POOL_FULL in eviction.when:
+    for eviction in evictions(plan) if keys else ():
+        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
             users: dict[str | None, set[str]] = {}
             for party in eviction.evictors:
                 users.setdefault(party.priority_class, set()).add(party.tenant)

@@ -27,7 +27,7 @@ def new_object(
 
 def given(**fields: object) -> dict[str, Any]:
     """The fields that say something: none that is None or empty."""
-    return {key: value for key, value in fields.items() if value not in _EMPTY}
+    return {key: value for key, value in fields.items() if value or value not in _EMPTY}
 
 
 def config_map(

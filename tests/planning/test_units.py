@@ -99,6 +99,20 @@ def test_memory_of_a_share_is_an_even_part() -> None:
     assert unit.memory_mib == whole.memory_mib // 4
 
 
+@pytest.mark.parametrize(
+    ("sharing", "memory_mib"),
+    [
+        ("{exclusive: {}}", 81920),
+        ("{timeSlicing: {replicas: 0}}", 81920),
+        ("{timeSlicing: {replicas: 1}}", 81920),
+        ("{timeSlicing: {replicas: 2}}", 40960),
+        ("{mps: {replicas: 3}}", 27306),
+    ],
+)
+def test_memory_of_a_unit_is_in_mebibytes(sharing: str, memory_mib: int) -> None:
+    assert [unit.memory_mib for unit in a_pool(sharing).units] == [memory_mib]
+
+
 def config_name(pool: Pool) -> str:
     assert isinstance(pool.sharing, Mig)
     return pool.sharing.layout.config_name

@@ -112,6 +112,8 @@ _DELETE: Final = "\x7f"
 _COMMAND: Final = regex(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
 """What GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output ...::`, whoever
 printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`."""
+_LOOKALIKES: Final = {"#": "\u266f", ":": "\ua789"}
+"""As wide as what they stand for, so that carets stay under what they mark: a sharp sign and a letter like a colon."""
 
 
 def printable(text: str) -> str:
@@ -120,15 +122,10 @@ def printable(text: str) -> str:
     That goes for CI servers as well, which take commands from what a job prints: those lose a character.
     """
     if "##" in text or "::" in text:
-        text = _COMMAND.sub(lambda match: f"{match[0][:-1]}{_wide(match[0][-1])}", text)
+        text = _COMMAND.sub(lambda match: f"{match[0][:-1]}{_LOOKALIKES[match[0][-1]]}", text)
     if text.isascii() and text.isprintable():
         return text
     return _UNPRINTABLE.sub(_picture, text)
-
-
-def _wide(char: str) -> str:
-    """The full-width form of an ASCII character, which looks like it and is another one."""
-    return chr(ord(char) + 0xFEE0)
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -76,6 +76,7 @@ FACTS = {
 }
 OBJECTS = BACKENDS / "guard/objects.yaml"
 """Whole objects, without facts; `tests/backends/guard` fills all of its places."""
+TEXTS = BACKENDS / "texts.yaml"
 KEYS = (
     {"name", "is"},
     {"must", "message", "details"},
@@ -106,4 +107,13 @@ def test_a_row_has_the_keys_of_its_kind_and_asks_for_known_facts(file: Path, fac
 
 def test_every_file_with_places_is_looked_at() -> None:
     found = {path for path in BACKENDS.rglob("*.yaml") if re.search("<[a-z_]+>", path.read_text())}
-    assert found == {*FACTS, OBJECTS}
+    assert found == {*FACTS, OBJECTS, TEXTS}
+
+
+def test_every_text_is_written_somewhere_with_all_of_its_places() -> None:
+    texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8"))
+    sources = [path.read_text(encoding="utf-8") for path in BACKENDS.rglob("*.py")]
+    calls = re.findall(r"text_of\(\s*\"([a-z-]+)\"((?:, \w+=[^,()]+(?:\([^()]*\))?)*)", "\n".join(sources))
+    filled_in = {name: set(re.findall(r"(\w+)=", values)) for name, values in calls}
+
+    assert filled_in == {name: set(re.findall("<([a-z_]+)>", text)) for name, text in texts.items()}

@@ -61,7 +61,7 @@ def test_a_diff_is_coloured_line_by_line() -> None:
 def test_a_diff_steers_neither_terminals_nor_ci_servers() -> None:
     lines = ["+a: \x1b[31m", "-##[set-output name=a]b", "   ::error::x"]
 
-    assert colored_diff(lines, PLAIN) == "+a: ␛[31m\n-#\uff03[set-output name=a]b\n   \uff1a:error::x\n"
+    assert colored_diff(lines, PLAIN) == "+a: ␛[31m\n-#\u266f[set-output name=a]b\n   \ua789:error::x\n"
 
 
 def test_what_was_not_checked_is_counted_with_where_definitions_come_from() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from wcwidth import wcswidth
@@ -119,10 +119,15 @@ def test_combining_characters_take_no_room() -> None:
     ]
 
 
+def test_carets_stay_under_what_a_ci_server_would_obey() -> None:
+    assert frame(a_diagnostic(at("::«a»:\n")), PLAIN).splitlines()[3:] == ["1 | \ua789:a:", "  |   ^"]
+
+
 _ANY = st.text(st.characters(exclude_characters="«»\r\n", exclude_categories=["Cs"]), max_size=200)
 _WIDE = st.text("日本xy: ", max_size=200)
 
 
+@example(before="::", marked="a", after=":", width=30)
 @given(
     before=_ANY | _WIDE,
     marked=st.text("ab日é\t", min_size=1, max_size=200),

@@ -38,13 +38,13 @@ def test_what_cannot_be_printed_becomes_a_picture(text: str, shown: str) -> None
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a ##[set-output name=x]y", "a #\uff03[set-output name=x]y"),
-        ("##[error]x", "#\uff03[error]x"),
-        ("##vso[task.setvariable variable=x]y", "#\uff03vso[task.setvariable variable=x]y"),
-        ("####[error]", "###\uff03[error]"),
-        ("::error::x", "\uff1a:error::x"),
-        ("  ::set-output name=x::y", "  \uff1a:set-output name=x::y"),
-        ("\u3000::stop-commands::x", "\u3000\uff1a:stop-commands::x"),
+        ("a ##[set-output name=x]y", "a #\u266f[set-output name=x]y"),
+        ("##[error]x", "#\u266f[error]x"),
+        ("##vso[task.setvariable variable=x]y", "#\u266fvso[task.setvariable variable=x]y"),
+        ("####[error]", "###\u266f[error]"),
+        ("::error::x", "\ua789:error::x"),
+        ("  ::set-output name=x::y", "  \ua789:set-output name=x::y"),
+        ("\u3000::stop-commands::x", "\u3000\ua789:stop-commands::x"),
         ("\x1b::error::x", "␛::error::x"),
     ],
 )

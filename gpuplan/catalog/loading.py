@@ -51,7 +51,7 @@ class Catalog:
         """The model with exactly this id."""
         gpu = self._gpus.get(name)
         if gpu is None and (file := self._files.get(name)):
-            gpu = self._gpus[name] = read_gpu(file.read_text(encoding="utf-8"))
+            gpu = self._gpus[name] = _read(file)
         return gpu
 
     def get(self, name: str) -> Gpu:
@@ -76,8 +76,16 @@ class Catalog:
         return self._suggestions[name]
 
 
+def _read(file: Path) -> Gpu:
+    try:
+        return read_gpu(file.read_text(encoding="utf-8"))
+    except (KeyError, TypeError) as error:
+        error.add_note(f"a key is missing, misspelt or of another type in {file.name}")
+        raise
+
+
 def read_gpu(text: str) -> Gpu:
-    """Make a model of a data file's text."""
+    """Make a model of a data file's text; a key that is missing or unknown is a ``KeyError`` or a ``TypeError``."""
     raw: dict[str, Any] = read_data(text)
     mig: dict[str, Any] = raw.pop("mig", None) or {}
     made = {

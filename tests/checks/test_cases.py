@@ -12,6 +12,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
@@ -74,8 +75,9 @@ def test_every_rule_on_policies_has_both_kinds_of_case(rule: Rule) -> None:
 
 
 def test_codes_and_names_are_unique() -> None:
-    assert len({rule.code for rule in rules()}) == len(rules())
-    assert len({rule.name for rule in rules()}) == len(rules())
+    codes, names = Counter(rule.code for rule in rules()), Counter(rule.name for rule in rules())
+    assert [code for code, times in codes.items() if times > 1] == []
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_every_check_is_in_a_registry() -> None:

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 import gpuplan
 from gpuplan.pipeline import rules
+from gpuplan.policy.documentation import document
 from gpuplan.policy.marks import AnyText, Essential, Judged, Keyed, Words, find_mark, words_of
 from gpuplan.policy.models import KINDS, Model, PoolSpec, TenantSpec, WorkloadSpec
 from gpuplan.policy.names import Naming, Reference
@@ -77,6 +78,12 @@ def test_field_has_words_that_stand_in_a_sentence(model: type[Model], name: str,
     assert is_given or ABBREVIATIONS.isdisjoint(words.split()), f"give `{model.__name__}.{name}` a mark `Words`"
 
 
+@pytest.mark.parametrize(("model", "name", "field"), FIELDS, ids=IDS)
+def test_field_has_a_text_that_says_what_it_means(model: type[Model], name: str, field: FieldInfo) -> None:
+    document(model)
+    assert field.description, f"write what `{model.__name__}.{name}` means below it"
+
+
 def test_every_field_is_read_by_something() -> None:
     package = Path(gpuplan.__file__).parent
     trees = [
@@ -84,7 +91,8 @@ def test_every_field_is_read_by_something() -> None:
     ]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     # Files of the device plugin are written as they are.
-    assert {name for model, name, _ in FIELDS if not model.__name__.startswith("Plugin")} - read == set()
+    unread = {name for model, name, _ in FIELDS if not model.__name__.startswith("Plugin")} - read
+    assert unread == set(), "these have no effect: read them where they are to have one, most often in a back end"
 
 
 def test_what_holds_a_text_to_its_form_is_a_rule() -> None:

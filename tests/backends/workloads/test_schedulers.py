@@ -7,6 +7,9 @@ import pytest
 from gpuplan.backends import kai, kueue
 from gpuplan.manifests import Manifest, check_schemas
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers import traits_of
+from gpuplan.planning.schedulers.traits import DEFAULT_SCHEDULER
+from gpuplan.policy.models import SchedulerKind
 from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
 
 GANG = "training: {pods: 4, gang: 3}"
@@ -36,6 +39,14 @@ def test_kubernetes_needs_nothing(kind: str, spec: str) -> None:
     assert found["metadata"]["labels"] == LABELS
     assert found["spec"]["template"]["metadata"] == {"labels": LABELS}
     assert "schedulerName" not in found["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize("kind", SchedulerKind)
+def test_pods_name_a_scheduler_that_is_none_of_the_cluster_s_own(kind: SchedulerKind) -> None:
+    """A pod that names none is placed by kube-scheduler, whatever else is installed."""
+    own = [name for name in traits_of(kind).pod_schedulers if name != DEFAULT_SCHEDULER]
+    spec = get("Deployment", scheduler=kind)["spec"]["template"]["spec"]
+    assert [spec[name] for name in ("schedulerName",) if name in spec] == own
 
 
 # --- Kueue -------------------------------------------------------------------------------------------------------

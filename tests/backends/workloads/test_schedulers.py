@@ -8,7 +8,7 @@ from gpuplan.backends import kai, kueue
 from gpuplan.manifests import Manifest, check_schemas
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import traits_of
-from gpuplan.planning.schedulers.traits import DEFAULT_SCHEDULER
+from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 from gpuplan.policy.models import SchedulerKind
 from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
 

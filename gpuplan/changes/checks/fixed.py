@@ -108,7 +108,8 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     ## Why
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
     stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
-    names, the levels of a Topology, all of a ResourceFlavor with a Topology, and the class and mode of a volume.
+    names, the levels of a Topology, the labels, tolerations and Topology of a ResourceFlavor that has one, and the class
+    and mode of a volume.
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the

@@ -30,8 +30,8 @@ KINDS: Final = (
         immutable=(Immutable("spec.controllerName"),),
         outlives_policy=False,
         needed_until=(
-            "`kubectl get clusterqueues -o jsonpath='{.items[*].spec.admissionChecksStrategy.admissionChecks[*].name}'` "
-            "does not print NAME"
+            "`kubectl get clusterqueues -o "
+            "jsonpath='{.items[*].spec.admissionChecksStrategy.admissionChecks[*].name}'` does not print NAME"
         ),
     ),
     Kind(
@@ -72,8 +72,8 @@ KINDS: Final = (
         immutable=(),
         outlives_policy=False,
     ),
-    # Last, so that workloads wait for nothing but their turn. Without it what runs goes on, counted by its ClusterQueue,
-    # and what waits is not admitted (`reconcileOnLocalQueueActiveState` in `pkg/controller/core/workload_controller.go`).
+    # Last, so that workloads wait for nothing but their turn. Without it what runs goes on, counted by its
+    # ClusterQueue, and what waits is not admitted (`reconcileOnLocalQueueActiveState` in `workload_controller.go`).
     Kind(
         group="kueue.x-k8s.io",
         kind="LocalQueue",

@@ -90,7 +90,8 @@ class Eviction(NamedTuple):
 
     Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`); who may evict
     nobody but others of its own tenant stands beside others like it.
-    ``min_run_time`` is how long a victim has run at least, None where that does not matter.
+    ``min_run_time`` is how long a victim has run at least, None where that does not matter. KAI-Scheduler
+    protects none beyond those that a group needs (`reclaimFilterFn`, `preemptFilterFn` in `plugins/minruntime`).
     """
 
     pool: str

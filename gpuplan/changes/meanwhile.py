@@ -130,10 +130,11 @@ def is_label_gone_between(step: Step, was: Pool, to: Pool) -> bool:
     """Whether nodes that go from one pool to another keep their partitions in one order of the two only.
 
     Each pool's rule is a folder of its own. Where the one that lets nodes go is synced first, Node Feature Discovery
-    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where it then finds none
-    (`controllers/nodelabeling_controller.go` there; it looks when a node comes or changes, or its own ClusterPolicy
-    does), and the MIG manager dissolves the partitions. Where labels are parts of Node objects, or somebody else's,
-    none is taken away.
+    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where it then finds none, and the
+    MIG manager dissolves the partitions. It does not look because that label went, but when a node comes or others of
+    its labels change, when its ClusterPolicy does, and before 26.7 when any of its DaemonSets does
+    (`controllers/nodelabeling_controller.go` there; before 26.7 `labelGPUNodes` in `controllers/state_manager.go`).
+    Where labels are parts of Node objects, or somebody else's, none is taken away.
     """
     is_by_rule = step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NFD
     config = was.labels.get(MIG_CONFIG_LABEL)

@@ -195,8 +195,9 @@ def _is_running(item: Body) -> bool:
 
 
 def _pod(item: Body, tenants: Mapping[str, str]) -> Pod:
-    """Fractions are asked for as KAI-Scheduler and Run:ai read them: `pkg/common/resources/gpu_sharing.go` of
-    KAI-Scheduler."""
+    """Fractions are asked for as KAI-Scheduler 0.17 reads them (`pkg/common/resources/gpu_sharing.go`), and by
+    container as newer releases of it or Run:ai may.
+    """
     namespace, annotations = _text(item, "metadata", "namespace"), section(item, "metadata", "annotations")
     return Pod(
         namespace,

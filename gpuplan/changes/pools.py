@@ -530,7 +530,7 @@ def _labels(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """Levels of a Topology never change, nor does a ResourceFlavor that names one.
+    """Levels of a Topology never change, nor do labels, tolerations and Topology of a ResourceFlavor that names one.
 
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """

@@ -11,7 +11,8 @@ Each scheduler has its own answer, and none is written in one place. What is her
   (https://docs.nvidia.com/run-ai/self-hosted/documentation/platform-management/runai-scheduler).
 
 Pods of tenants alone are looked at. Those of the system evict whomever they like. And KAI-Scheduler and Run:ai may move
-any preemptible pod of a pool to another node of it, which ends and starts it, to make room (`actions/consolidation`).
+any preemptible pod of a pool to another node of it, which ends and starts it, to make room (`actions/consolidation`);
+not where KAI-Scheduler spreads pods (`setDefaultActions` in `pkg/apis/kai/v1/schedulingshard_types.go`).
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class Eviction(NamedTuple):
 
     Parties of one tenant evict each other by some mechanisms only, those of two by others (`Mechanism`); who may evict
     nobody but others of its own tenant stands beside others like it.
-    ``min_run_time`` is how long a victim has run at least, None where that does not matter.
+    ``min_run_time`` is how long a victim has run at least, None where that does not matter. KAI-Scheduler
+    protects none beyond those that a group needs (`reclaimFilterFn`, `preemptFilterFn` in `plugins/minruntime`).
     """
 
     pool: str

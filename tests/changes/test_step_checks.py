@@ -139,9 +139,11 @@ def test_a_flavor_may_be_changed_until_it_has_a_topology() -> None:
     identity = Identity("kueue.x-k8s.io", "ResourceFlavor", "", "a")
     bare = {"spec": {"nodeLabels": {"a": "b"}}}
     bound = {"spec": {"nodeLabels": {"a": "b"}, "topologyName": "a"}}
+    tainted = {"spec": {**bound["spec"], "nodeTaints": [{"key": "a", "effect": "NoSchedule"}]}}
 
     assert locked_fields(identity, bare, bound) == ()
-    assert locked_fields(identity, bound, bare) == (("spec",),)
+    assert locked_fields(identity, bound, bare) == (("spec", "topologyName"),)
+    assert locked_fields(identity, bound, tainted) == ()
 
 
 def test_an_immutable_config_map_says_so_itself() -> None:

@@ -49,8 +49,9 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
     """The ClusterPolicy gets another name while the old one is there.
 
     ## Why
-    The operator works by the ClusterPolicy that it saw first and calls any other `ignored`
-    (`controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator): nothing that changes from then on has an effect.
+    The operator works by one ClusterPolicy, the oldest since 26.7 and before that the one that it saw first, and calls
+    any other `ignored` (`controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator): nothing that changes from
+    then on has an effect.
     The old one is not removed unasked, since with it go drivers and device plugins of all nodes.
 
     ## Instead
@@ -108,7 +109,8 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     ## Why
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
     stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
-    names, the levels of a Topology, all of a ResourceFlavor with a Topology, and the class and mode of a volume.
+    names, the levels of a Topology, the labels, tolerations and Topology of a ResourceFlavor that has one, and the
+    class and mode of a volume.
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the

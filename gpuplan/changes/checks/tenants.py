@@ -30,8 +30,9 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     when the tenant is removed or renamed, when it loses its last namespace, or its last quota that Kueue can count.
 
     With KAI-Scheduler nothing hangs, and it is a warning: what runs goes on, and what waits names a queue that is not
-    there and is never placed. A queue that others are part of cannot be deleted before they are, which the order of
-    removal sees to.
+    there and is never placed. A queue that others are part of cannot be deleted before they are
+    (`pkg/admission/webhook/queuehooks/queue_validator.go` there): where all leave at once, its removal may be refused
+    until it is tried again.
 
     ## Instead
     Put the queue on hold first, and remove it when it is empty: `gpuplan retain --write` writes it down with

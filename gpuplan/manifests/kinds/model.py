@@ -26,7 +26,9 @@ class Care(Value):
     """How objects are to be applied and removed.
 
     ``wave`` is Argo CD's sync wave: waves are applied from the lowest on, each when the one before is healthy, and
-    pruned in reverse. ``prune`` is for an object that leaves Git, and ``delete`` for one whose Application is deleted.
+    deleted in reverse with their Application. What leaves Git is pruned in reverse as well, but all at once where it is
+    pruned last, as an Application may say of everything (`getSyncTasks` in `gitops-engine/pkg/sync/sync_context.go`
+    there). ``prune`` is for an object that leaves Git, and ``delete`` for one whose Application is deleted.
     """
 
     wave: int = 0

@@ -36,6 +36,7 @@ KINDS: Final = (
         changed=ChangeClass.METADATA,
         removed=Judgement.BY_FOLDER,
         fields={},
+        # Since 0.17 the aliases of levels may be changed, which no policy writes.
         immutable=(Immutable("spec.levels"),),
         outlives_policy=False,
     ),

@@ -190,7 +190,7 @@ KINDS: Final = (
         outlives_policy=True,
         admits_by="spec",
     ),
-    # It comes after its policy and its parameters: while those are missing it refuses every pod.
+    # It comes after its policy, without which it does nothing, and its parameters, without which it refuses every pod.
     Kind(
         group="admissionregistration.k8s.io",
         kind="ValidatingAdmissionPolicyBinding",

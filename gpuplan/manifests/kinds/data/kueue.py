@@ -2,8 +2,10 @@
 
 A queue is inactive until all that it names is there. Kueue holds on to flavors, and to queues until their workloads
 have ended (its finalizer `resource-in-use`), so that a person takes them out of use first: a ClusterQueue goes when
-nothing in it holds quota, a ResourceFlavor when no ClusterQueue names it, a Topology when no ResourceFlavor does
-(`pkg/controller/core` and `pkg/controller/tas`). Immutable fields are rules `self == oldSelf` of the definitions.
+nothing in it holds quota, a ResourceFlavor and an AdmissionCheck when no ClusterQueue names it, a Topology when no
+ResourceFlavor does (`pkg/controller/core` and `pkg/controller/tas`). A LocalQueue and a Cohort have no finalizer.
+Immutable fields are rules of the definitions about `oldSelf`; `concurrentAdmissionPolicy` is one of the webhook
+(`ValidateClusterQueueUpdate` in `pkg/webhooks/clusterqueue_webhook.go`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ KINDS: Final = (
         fields={},
         immutable=(Immutable("spec.controllerName"),),
         outlives_policy=False,
+        needed_until=(
+            "`kubectl get clusterqueues -o "
+            "jsonpath='{.items[*].spec.admissionChecksStrategy.admissionChecks[*].name}'` does not print NAME"
+        ),
     ),
     Kind(
         group="kueue.x-k8s.io",
@@ -66,7 +72,8 @@ KINDS: Final = (
         immutable=(),
         outlives_policy=False,
     ),
-    # Last, so that workloads wait for nothing but their turn. What runs is counted through it.
+    # Last, so that workloads wait for nothing but their turn. Without it what runs goes on, counted by its
+    # ClusterQueue, and what waits is not admitted (`reconcileOnLocalQueueActiveState` in `workload_controller.go`).
     Kind(
         group="kueue.x-k8s.io",
         kind="LocalQueue",
@@ -97,7 +104,12 @@ KINDS: Final = (
         changed=ChangeClass.ADMISSION,
         removed=ChangeClass.TWO_STEP,
         fields={},
-        immutable=(Immutable("spec", where="spec.topologyName"),),
+        # Its `nodeTaints` may be changed since 0.17.
+        immutable=(
+            Immutable("spec.nodeLabels", where="spec.topologyName"),
+            Immutable("spec.tolerations", where="spec.topologyName"),
+            Immutable("spec.topologyName", where="spec.topologyName"),
+        ),
         outlives_policy=False,
         needed_until=(
             "`kubectl get clusterqueues -o jsonpath='{.items[*].spec.resourceGroups[*].flavors[*].name}'` "

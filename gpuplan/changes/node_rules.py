@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
@@ -118,11 +117,11 @@ def _classes(
         yield ChangeClass.QUOTA
     gone, come = _but(before, all_after), _but(after, all_before)
     all_gone, all_come = _but(all_before, all_after), _but(all_after, all_before)
-    pairs = {(id(old), id(new)): (old, new) for old, new in chain(product(gone, all_come), product(all_gone, come))}
+    pairs = {(id(old), id(new)): (old, new) for old in gone for new in _meeting(old, all_come)}
+    pairs |= {(id(old), id(new)): (old, new) for new in come for old in _meeting(new, all_gone)}
     for old, new in pairs.values():
-        if _share_nodes(old, new):
-            yield class_of_labels(old.labels, new.labels)
-            yield class_of_taints(old.taints, new.taints)
+        yield class_of_labels(old.labels, new.labels)
+        yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     arriving = [new for new in come if not _are_covered(new, all_gone)]
     yield from (worst((class_of_arrival(new.labels), class_of_taints((), new.taints))) for new in arriving)
@@ -181,6 +180,12 @@ def _partitions(labels: Body) -> bool:
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
+def _meeting(rule: Rule, others: Sequence[Rule]) -> list[Rule]:
+    """The others that have nodes of a rule. One for the very same nodes is the only one, since a node is in one."""
+    same = [other for other in others if other.key == rule.key is not None]
+    return [other for other in same or others if _share_nodes(rule, other)]
+
+
 def _share_nodes(old: Rule, new: Rule) -> bool:
     """Whether nodes may be in both; in one that is known to have none, there are none."""
     if old.size == 0 or new.size == 0:
@@ -191,9 +196,9 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
     return one is None or other is None or find_common_name(one, other) is not None
 
 
-def _are_covered(rule: Rule, others: Iterable[Rule]) -> bool:
+def _are_covered(rule: Rule, others: Sequence[Rule]) -> bool:
     """Whether all nodes of a rule are in one of the others."""
-    if rule.size == 0:
+    if rule.size == 0 or any(other.key == rule.key is not None for other in others):
         return True
     if rule.names:
         return all(any(other.has(name) for other in others) for name in rule.names)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import field, replace
+from functools import cached_property
 from typing import Final
 
 from gpuplan.backends.gpu_operator import mig_parted
@@ -16,7 +17,7 @@ from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
-from gpuplan.values import NamedTuple
+from gpuplan.values import Value
 
 Key = tuple[str, Identity]
 """The folder and the object."""
@@ -31,18 +32,23 @@ of the kind `FILE` with its name, and a body with its text under `data`.
 FILE: Final = "File"
 
 
-class Written(NamedTuple):
+class Written(Value, eq=False):
     """What is written of a cluster on one side.
 
     As far as it is known: the documents of the policy that each object is ``about``, and the nodes of each rule.
     """
 
     objects: Objects
-    about: Mapping[Key, Sequence[Subject]] = MappingProxyType({})
-    counts: Counts = MappingProxyType({})
+    about: Mapping[Key, Sequence[Subject]] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     def rules(self, body: Body | None) -> tuple[Rule, ...]:
         return rules_of(body, self.counts)
+
+    @cached_property
+    def all_rules(self) -> list[Rule]:
+        bodies = (body for (_, identity), body in self.objects.items() if identity.kind == _RULE)
+        return [rule for body in bodies for rule in self.rules(body)]
 
 
 def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects]) -> tuple[ObjectChange, ...]:
@@ -59,7 +65,7 @@ def differing(cluster: str, before: Written, after: Written) -> Iterator[ObjectC
     """Every object that differs; one whose name changed with its content is one that changed."""
     old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
     if old or new:
-        yield from _differing(cluster, before._replace(objects=old), after._replace(objects=new), before.objects)
+        yield from _differing(cluster, replace(before, objects=old), replace(after, objects=new), before.objects)
 
 
 def _but_same(objects: Objects, others: Objects) -> Objects:
@@ -188,16 +194,11 @@ def _class_of(pair: Pair, before: Written, after: Written) -> ChangeClass:
     if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
-        return class_of_rules(*rules, _all_rules(before), _all_rules(after))
+        return class_of_rules(*rules, before.all_rules, after.all_rules)
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
         return _class_of_renamed(pair)
     return class_of(pair)
-
-
-def _all_rules(side: Written) -> list[Rule]:
-    bodies = (body for (_, identity), body in side.objects.items() if identity.kind == _RULE)
-    return [rule for body in bodies for rule in side.rules(body)]
 
 
 def _class_of_renamed(pair: Pair) -> ChangeClass:

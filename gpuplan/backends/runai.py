@@ -24,7 +24,7 @@ from gpuplan.planning.subjects import about, families
 from gpuplan.values import NamedTuple
 from gpuplan.wording import markdown_code
 
-_FOLDER: Final = f"{Stage.SCHEDULING.value}/runai"
+FOLDER: Final = f"{Stage.SCHEDULING.value}/runai"
 
 
 class Request(NamedTuple):
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file with the body, relative to `_FOLDER`."""
+        """The file with the body, relative to `FOLDER`."""
         return f"{self.kind}/{self.name}.json"
 
 
@@ -51,9 +51,9 @@ def render(plan: Plan) -> Iterator[File]:
     found = tuple(_requests(plan))
     for request in {request.file: request for request in found}.values():
         data = (json.dumps(request.body, indent=2) + "\n").encode()
-        yield File(f"{_FOLDER}/{request.file}", data, about=request.about)
+        yield File(f"{FOLDER}/{request.file}", data, about=request.about)
     everything = about(plan.cluster, *plan.pools, *plan.tenants)
-    yield File(f"{_FOLDER}/README.md", _guide(plan, found).encode(), about=everything)
+    yield File(f"{FOLDER}/README.md", _guide(plan, found).encode(), about=everything)
 
 
 def _requests(plan: Plan) -> Iterator[Request]:

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import Final
 
+from gpuplan.backends import runai
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, mappings, section, value_of
 from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
@@ -223,7 +224,7 @@ def _class_of_file(pair: Pair) -> ChangeClass:
         return class_of_settings(old, new)
     if stage == Stage.PARTITIONS:
         return class_of_rules(_rules_of_table(old), _rules_of_table(new))
-    if pair.folder.startswith(f"{Stage.SCHEDULING}/runai/"):
+    if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
     return class_of_stage(pair.folder)
 

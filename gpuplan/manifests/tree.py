@@ -98,7 +98,7 @@ class _Files:
 
     def add_manifest(self, manifest: Manifest) -> None:
         identity = manifest.identity
-        path = _join(manifest.folder, file_name(identity.kind, identity.name))
+        path = object_path(manifest)
         if identity in self._paths:
             self._report(OBJECT_WRITTEN_TWICE, f"{identity} is written twice", self._paths[identity], path)
             return

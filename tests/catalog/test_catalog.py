@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def test_a_model_is_read_once_and_its_neighbours_never() -> None:
     catalog = Catalog({"CARD-8GB": wanted, "OTHER-8GB": neighbour})
     assert catalog.find("CARD-8GB") is catalog.find("CARD-8GB")
     assert (wanted.reads, neighbour.reads) == (1, 0)
+
+
+@pytest.mark.parametrize("text", ["memory_gb: 80\n", "compute_capability: '8.0'\nproducts: [{lable: x}]\n"])
+def test_a_file_that_lacks_a_key_or_misspells_one_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a100-80gb.yaml").write_text(text)
+
+    with pytest.raises((KeyError, TypeError)) as caught:
+        Catalog({"A100-80GB": tmp_path / "a100-80gb.yaml"}).find("A100-80GB")
+
+    assert caught.value.__notes__ == ["a key is missing, misspelt or of another type in a100-80gb.yaml"]
 
 
 def test_importing_the_catalog_imports_neither_pydantic_nor_difflib() -> None:

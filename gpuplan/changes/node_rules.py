@@ -39,6 +39,10 @@ class Rule(NamedTuple):
         """The nodes that are chosen; None where that is not known."""
         return (self.names, self.pattern, self.exceptions) if self.names or self.pattern else None
 
+    def is_for_nodes_of(self, other: Rule) -> bool:
+        """Whether both are known to choose the very same nodes."""
+        return self.key is not None and self.key == other.key
+
     @property
     def parsed(self) -> NodePattern | None:
         """None of what may match anything."""
@@ -182,7 +186,7 @@ def _partitions(labels: Body) -> bool:
 
 def _meeting(rule: Rule, others: Sequence[Rule]) -> list[Rule]:
     """The others that have nodes of a rule. One for the very same nodes is the only one, since a node is in one."""
-    same = [other for other in others if other.key == rule.key is not None]
+    same = [other for other in others if other.is_for_nodes_of(rule)]
     return [other for other in same or others if _share_nodes(rule, other)]
 
 
@@ -198,7 +202,7 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
 
 def _are_covered(rule: Rule, others: Sequence[Rule]) -> bool:
     """Whether all nodes of a rule are in one of the others."""
-    if rule.size == 0 or any(other.key == rule.key is not None for other in others):
+    if rule.size == 0 or any(other.is_for_nodes_of(rule) for other in others):
         return True
     if rule.names:
         return all(any(other.has(name) for other in others) for name in rule.names)

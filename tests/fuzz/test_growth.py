@@ -1,4 +1,4 @@
-"""Twice the input takes about twice the time, and memory in proportion."""
+"""Four times the input takes about four times the time, and memory in proportion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-LARGEST_GROWTH: Final = 2.3
+TIMES: Final = 4
+"""By how much the inputs differ: what is quadratic takes sixteen times as long, and no noise looks like it."""
+LARGEST_GROWTH: Final = 6.5
+MOST_TRIES: Final = 8
 HEAD: Final = "apiVersion: gpuplan.dev/v1\n"
 POOL: Final = """\
 apiVersion: gpuplan.dev/v1
@@ -103,14 +106,14 @@ def tenants(number: int) -> str:
 
 
 CASES = [
-    pytest.param(priority_classes, 3_000, "build", (), id="priority classes"),
-    pytest.param(equal_classes, 2_000, "validate", ("full", "json"), id="priority classes of one value"),
-    pytest.param(unknown_fields, 20_000, "validate", ("full", "json"), id="unknown fields"),
-    pytest.param(wrong_labels, 2_000, "validate", ("full", "concise", "json", "sarif"), id="wrong labels"),
-    pytest.param(long_name, 1_500_000, "validate", ("full", "github", "junit"), id="a long name"),
-    pytest.param(documents, 5_000, "validate", ("full", "json"), id="documents"),
-    pytest.param(broken_documents, 5_000, "validate", ("full", "json"), id="broken documents"),
-    pytest.param(tenants, 1_000, "validate", (), id="tenants"),
+    pytest.param(priority_classes, 1_500, "build", (), id="priority classes"),
+    pytest.param(equal_classes, 1_000, "validate", ("full", "json"), id="priority classes of one value"),
+    pytest.param(unknown_fields, 10_000, "validate", ("full", "json"), id="unknown fields"),
+    pytest.param(wrong_labels, 1_000, "validate", ("full", "concise", "json", "sarif"), id="wrong labels"),
+    pytest.param(long_name, 750_000, "validate", ("full", "github", "junit"), id="a long name"),
+    pytest.param(documents, 2_500, "validate", ("full", "json"), id="documents"),
+    pytest.param(broken_documents, 2_500, "validate", ("full", "json"), id="broken documents"),
+    pytest.param(tenants, 500, "validate", (), id="tenants"),
 ]
 
 
@@ -119,12 +122,12 @@ def test_growth_is_linear(
     write: Callable[[int], str], number: int, verb: str, formats: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Judged by the best of several runs: other programs can only add to the time of this one."""
-    small, large = (platform(tmp_path / str(count), write(count)) for count in (number, 2 * number))
-    costs = [(cost(verb, small, formats), cost(verb, large, formats)) for _ in range(2)]
-    if growth(costs) > LARGEST_GROWTH:
-        costs += [(cost(verb, small, formats), cost(verb, large, formats)) for _ in range(3)]
+    small, large = (platform(tmp_path / str(count), write(count)) for count in (number, TIMES * number))
+    costs: list[tuple[Cost, Cost]] = []
+    while len(costs) < 2 or (growth(costs) > LARGEST_GROWTH and len(costs) < MOST_TRIES):
+        costs.append((cost(verb, small, formats), cost(verb, large, formats)))
     assert growth(costs) <= LARGEST_GROWTH
-    size = len(write(2 * number))
+    size = len(write(TIMES * number))
     assert min(large.memory_kib for _, large in costs) * 1024 <= 60 * size + 64 * 2**20
 
 

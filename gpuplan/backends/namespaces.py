@@ -8,10 +8,12 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.provenance import ANY, Links, Routes, chosen, copied, ordered
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
@@ -23,8 +25,10 @@ from gpuplan.planning.grants import (
 )
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Stage, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.planning.sources import because_of, cap_of, named, namespace_of, resource_of
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Role
+from gpuplan.values import NamedTuple
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -42,10 +46,13 @@ def render(plan: Plan) -> Iterator[Manifest]:
         whose = about(tenant)
         for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
-            yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose)
-            yield Manifest(folder, _resource_quota(tenant, namespace, banned), about=(*whose, *RESOURCES))
+            of = _Traces(plan, tenant, namespace)
+            yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
+            quota = _resource_quota(tenant, namespace, banned)
+            yield Manifest(folder, quota, about=(*whose, *RESOURCES), trace=of.resource_quota)
             for role, groups in _groups_by_role(tenant).items():
-                yield Manifest(folder, _role_binding(namespace, role, groups), about=whose)
+                binding = _role_binding(namespace, role, groups)
+                yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
                 pools = about(*(quota.pool for quota in tenant.quotas))
                 for is_of_pools, body in _admission(tenant, namespace, scheduler):
@@ -149,3 +156,52 @@ def _admission(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> It
             False,
             admission_binding(f"{policy}-{namespace}", policy, here, named),
         )
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+class _Traces(NamedTuple):
+    """Where the objects of one namespace come from."""
+
+    plan: Plan
+    tenant: Tenant
+    name: str
+
+    def namespace(self) -> Routes:
+        yield ("metadata", "name"), self._named()
+        yield ("metadata", "labels", TENANT_LABEL), named(self.tenant)
+        for mode in ("enforce", "warn"):
+            route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
+            yield route, copied(self.tenant.at / "allow" / "podSecurity")
+        if label := self.plan.scheduler.project_label:
+            yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
+
+    def resource_quota(self) -> Routes:
+        """A resource that nobody has a quota on is there because a pool hands it out."""
+        yield ("metadata", "namespace"), self._named()
+        for pool in self.plan.pools:
+            for unit in pool.units:
+                for key in _keys(unit):
+                    yield ("spec", "hard", key), (*because_of(pool), *resource_of(pool, unit))
+        for quota in self.tenant.quotas:
+            for key in _keys(quota.unit):
+                links = (*chosen(quota.at / "pool", quota.at / "unit"), *cap_of(self.plan, quota, self.name))
+                yield ("spec", "hard", key), links
+
+    def role_binding(self, role: Role) -> Routes:
+        yield ("metadata", "namespace"), self._named()
+        members = [
+            (self.tenant.at / "members" / index, member)
+            for index, member in enumerate(self.tenant.spec.members)
+            if member.role is role
+        ]
+        yield ("metadata", "name"), chosen(*(at / "role" for at, _ in members))
+        yield ("roleRef", "name"), copied(*(at / "role" for at, _ in members))
+        for index, group in enumerate(_groups_by_role(self.tenant)[role]):
+            places = (at / "group" for at, member in members if member.group == group)
+            yield ("subjects", index, "name"), copied(*places)
+        yield ("subjects", ANY, "name"), ordered(*(at / "group" for at, _ in members))
+
+    def _named(self) -> Links:
+        return copied(namespace_of(self.tenant, self.name))

@@ -86,6 +86,17 @@ class Document:
                 return Location(layer.file, node.key if on_key or length < len(path) else node.shown)
         return Location(self.file, _heading(self.layers[0].tree))
 
+    def find_written(self, path: Path) -> Path | None:
+        """The route of what says the value at ``path``: its own, or that of a text which stands for a mapping.
+
+        None for what is left out.
+        """
+        for length in range(len(path), -1, -1):
+            exists, value = _get(self.data, path[:length])
+            if exists:
+                return path[:length] if length == len(path) or not isinstance(value, dict | list) else None
+        return None
+
     def find_layer(self, path: Path) -> Layer | None:
         """The last layer that wrote the value that ``path`` has now, or the null that removed it."""
         exists, _ = _get(self.data, path)

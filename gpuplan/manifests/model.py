@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from gpuplan.manifests.kinds import get_kind
+from gpuplan.manifests.provenance import Trace
 from gpuplan.values import NamedTuple, Value
 
 
@@ -88,9 +89,7 @@ class Manifest(Value):
 
     ``about`` are the documents of the policy that say what is in the object: the pool of a rule for nodes, the tenant
     and the pools of a quota. What sums up the whole cluster is about the cluster. It tells which change of the policy a
-    difference belongs to (`gpuplan.changes`). To tell which field a line of the output comes from, a subject would have
-    to name two routes as well, in its document and in the object: fields of `Subject` that are empty where all of a
-    document is meant, as here.
+    difference belongs to (`gpuplan.changes`). The ``trace`` tells which values of the policy each leaf comes from.
     """
 
     folder: str
@@ -100,6 +99,7 @@ class Manifest(Value):
     hook: Hook | None = None
     is_foreign: bool = False
     about: tuple[Subject, ...] = field(kw_only=True)
+    trace: Trace | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)
@@ -108,7 +108,8 @@ class Manifest(Value):
 
     def with_body(self, body: Mapping[str, Any]) -> Manifest:
         """The same for another body; a build needs thousands, and `dataclasses.replace` takes ten times as long."""
-        return Manifest(self.folder, body, self.is_partial, self.order, self.hook, self.is_foreign, about=self.about)
+        more = self.is_partial, self.order, self.hook, self.is_foreign
+        return Manifest(self.folder, body, *more, about=self.about, trace=self.trace)
 
     @property
     def api_version(self) -> str:
@@ -149,6 +150,7 @@ class File(Value):
     path: str
     data: bytes
     about: tuple[Subject, ...] = field(kw_only=True)
+    trace: Trace | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)

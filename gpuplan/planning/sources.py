@@ -1,0 +1,164 @@
+"""Where in the policies values come from that many objects hold: names, units, counts and labels of pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuplan.diagnostics import Origin
+from gpuplan.manifests.provenance import Link, Links, Routes, choosing, chosen, copied, hashed, multiplied, summed
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Layout,
+    LayoutEntry,
+    Mig,
+    Plan,
+    Pool,
+    Quota,
+    Tenant,
+    TimeSlicing,
+    Unit,
+)
+from gpuplan.planning.subjects import Part
+from gpuplan.policy.models import Allocation
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+def name_of(part: Part) -> Origin:
+    """Where a document says its name; what refers to it says the same."""
+    return Origin(part.at.source, ("metadata", "name"))
+
+
+def named(*parts: Part) -> Links:
+    """Of a value that holds the names of these documents."""
+    return copied(*map(name_of, parts))
+
+
+def because_of(*parts: Part) -> Links:
+    """Of what is there as long as these documents are, by their names."""
+    return chosen(*map(name_of, parts))
+
+
+def namespace_of(tenant: Tenant, namespace: str) -> Origin:
+    """Where a tenant names one of its namespaces."""
+    return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
+
+
+# --- Pools -------------------------------------------------------------------------------------------------------
+
+
+def sharing_of(pool: Pool) -> Links:
+    """What chooses the way of sharing, but for counts: a pool's own and, in a rollout, that it leads to."""
+    return tuple(link for part in pool.parts for link in _sharing(part))
+
+
+def _sharing(pool: Pool) -> Iterator[Link]:
+    if isinstance(pool.sharing, Mig):
+        yield from chosen(pool.sharing.layout_at, pool.sharing.at / "strategy")
+
+
+def layout_content(layout: Layout) -> Links:
+    """All that the division of a GPU says: what a layout's digest is of."""
+    return hashed(link for entry in layout.entries for link in entry_content(entry))
+
+
+def entry_content(entry: LayoutEntry) -> Links:
+    """What an entry says; where it is short for all GPUs, its place is that of the instances."""
+    at, instances = entry.at, entry.at
+    if entry.at.path[-1] != "instances":
+        instances = entry.at / "instances"
+        return copied(at / "gpus", at / "enabled", *(instances / name for name in entry.instances))
+    return copied(*(instances / name for name in entry.instances))
+
+
+def config_name(layout: Layout) -> Links:
+    """Of a text that names an entry of the mig-parted file: a name and a digest."""
+    name = copied(Origin(layout.at.source, ("metadata", "name")))
+    return (*name, *layout_content(layout))
+
+
+def resource_of(pool: Pool, unit: Unit) -> Links:
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    part = pool.part_with(unit)
+    found: list[Link] = []
+    if part.spec.allocation is Allocation.DRA:
+        found += chosen(pool.at / "gpu")
+    found += chosen(pool.at / "allocation")
+    if isinstance(part.sharing, Mig):
+        found += _sharing(part)
+        found += choosing(copied(*_instances(part.sharing.layout, unit.name)))
+    if shares := part.shares:
+        found += chosen(shares.at / "rename")
+    return tuple(dict.fromkeys(found))
+
+
+def capacity_of(pool: Pool, unit: Unit) -> Links:
+    """What the number of a unit in a pool is made of."""
+    found: list[Link] = []
+    for part in pool.parts:
+        if part.find_unit(unit.name) is None:
+            continue
+        found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
+        if isinstance(part.sharing, Mig):
+            found += chosen(part.sharing.layout_at)
+            found += multiplied(*_instances(part.sharing.layout, unit.name))
+        if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+            found += multiplied(shares.at / "replicas")
+    if pool.rollout:
+        found += summed(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+    return tuple(dict.fromkeys(found))
+
+
+def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
+    """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    for entry in layout.entries:
+        if entry.at.path[-1] == "instances":
+            if profile in entry.instances:
+                yield entry.at / profile
+        elif profile == "gpu":
+            yield from (entry.at / "enabled", entry.at / "gpus")
+        elif profile in entry.instances:
+            yield from (entry.at / "instances" / profile, entry.at / "gpus")
+
+
+def labels_of(pool: Pool) -> Routes:
+    """Each label of a pool's nodes, by its key."""
+    for key in pool.labels:
+        yield (key,), label_of(pool, key)
+
+
+def label_of(pool: Pool, key: str) -> Links:
+    """What one of the labels comes from."""
+    if key == MIG_CONFIG_LABEL:
+        sharing = pool.sharing
+        if isinstance(sharing, Mig):
+            return (*chosen(sharing.layout_at), *config_name(sharing.layout))
+        return chosen(pool.at / "gpu")
+    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL) or pool.labels[key] == pool.name:
+        return named(pool)
+    if key in pool.spec.node_labels:
+        return copied(pool.at / "nodeLabels" / key)
+    return chosen(pool.at / "allocation")
+
+
+# --- Tenants -----------------------------------------------------------------------------------------------------
+
+
+def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
+    """What caps the units of a quota in one namespace."""
+    if quota.split:
+        found = summed(quota.at / "split" / namespace)
+    elif quota.spec.limit is None:
+        found = summed(quota.at / "guaranteed")
+    else:
+        found = summed(quota.at / "guaranteed", quota.at / "limit")
+    return (*found, *chosen(plan.cluster.scheduler.at / "cap"))
+
+
+def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:
+    """The ways in which pools are shared by turns."""
+    for pool in pools:
+        if isinstance(pool.shares, TimeSlicing):
+            yield pool.shares

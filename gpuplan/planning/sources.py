@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import Link, Links, Routes, choosing, chosen, copied, hashed, multiplied, summed
+from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Cluster,
     Layout,
     LayoutEntry,
     Mig,
@@ -21,7 +23,7 @@ from gpuplan.planning.plan import (
     Unit,
 )
 from gpuplan.planning.subjects import Part
-from gpuplan.policy.models import Allocation
+from gpuplan.policy.models import Allocation, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -44,6 +46,30 @@ def because_of(*parts: Part) -> Links:
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     """Where a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
+
+
+# --- The GPU Operator --------------------------------------------------------------------------------------------
+
+
+def operator_namespace(cluster: Cluster) -> Links:
+    """What names the GPU Operator's namespace: the policy, or what the platform is used to."""
+    operator = cluster.gpu_operator
+    return copied(operator.at / "namespace") if operator.spec.namespace else usual_names(cluster)
+
+
+def usual_names(cluster: Cluster) -> Links:
+    """What decides between the names that the GPU Operator has on OpenShift and elsewhere.
+
+    OLM alone is a sign of OpenShift, as the platform alone is: where both say so, changing one changes no name.
+    """
+    platform, install = cluster.at / "platform", cluster.gpu_operator.at / "install"
+    is_openshift = cluster.spec.platform is Platform.OPENSHIFT
+    is_olm = cluster.gpu_operator.spec.install is Install.OLM
+    if is_openshift and is_olm:
+        return ()
+    if is_openshift or is_olm:
+        return chosen(platform if is_openshift else install)
+    return chosen(platform, install)
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -69,8 +95,14 @@ def entry_content(entry: LayoutEntry) -> Links:
     at, instances = entry.at, entry.at
     if entry.at.path[-1] != "instances":
         instances = entry.at / "instances"
-        return copied(at / "gpus", at / "enabled", *(instances / name for name in entry.instances))
+        return copied(*gpus_of(entry), at / "enabled", *(instances / name for name in entry.instances))
     return copied(*(instances / name for name in entry.instances))
+
+
+def gpus_of(entry: LayoutEntry) -> tuple[Origin, ...]:
+    """Where an entry names each of its GPUs, or that it is for all."""
+    at = entry.at / "gpus"
+    return (at,) if entry.gpus is None else tuple(at / index for index in range(len(entry.gpus)))
 
 
 def config_name(layout: Layout) -> Links:
@@ -118,29 +150,37 @@ def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
             if profile in entry.instances:
                 yield entry.at / profile
         elif profile == "gpu":
-            yield from (entry.at / "enabled", entry.at / "gpus")
+            yield from (entry.at / "enabled", *gpus_of(entry))
         elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, entry.at / "gpus")
+            yield from (entry.at / "instances" / profile, *gpus_of(entry))
 
 
-def labels_of(pool: Pool) -> Routes:
+def labels_of(plan: Plan, pool: Pool) -> Routes:
     """Each label of a pool's nodes, by its key."""
     for key in pool.labels:
-        yield (key,), label_of(pool, key)
+        yield (key,), label_of(plan, pool, key)
 
 
-def label_of(pool: Pool, key: str) -> Links:
-    """What one of the labels comes from."""
+def label_of(plan: Plan, pool: Pool, key: str) -> Links:
+    """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
-        sharing = pool.sharing
-        if isinstance(sharing, Mig):
-            return (*chosen(sharing.layout_at), *config_name(sharing.layout))
-        return chosen(pool.at / "gpu")
-    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL) or pool.labels[key] == pool.name:
+        return _mig_config(pool)
+    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL):
         return named(pool)
-    if key in pool.spec.node_labels:
-        return copied(pool.at / "nodeLabels" / key)
-    return chosen(pool.at / "allocation")
+    if key == plan.scheduler.node_pool_label:
+        return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
+    if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
+        return chosen(pool.at / "allocation")
+    return copied(pool.at / "nodeLabels" / key)
+
+
+def _mig_config(pool: Pool) -> Links:
+    """A layout that stands in the pool is chosen by nothing but itself."""
+    sharing = pool.sharing
+    if not isinstance(sharing, Mig):
+        return chosen(pool.at / "gpu")
+    name = config_name(sharing.layout)
+    return name if sharing.layout.is_inline else (*chosen(sharing.layout_at), *name)
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------

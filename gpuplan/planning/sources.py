@@ -146,13 +146,17 @@ def capacity_of(pool: Pool, unit: Unit) -> Links:
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
     for entry in layout.entries:
-        if entry.at.path[-1] == "instances":
-            if profile in entry.instances:
-                yield entry.at / profile
-        elif profile == "gpu":
+        is_short = entry.at.path[-1] == "instances"
+        if profile in entry.instances:
+            yield from (*instances_of(entry, profile), *(() if is_short else gpus_of(entry)))
+        elif profile == "gpu" and not is_short:
             yield from (entry.at / "enabled", *gpus_of(entry))
-        elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, *gpus_of(entry))
+
+
+def instances_of(entry: LayoutEntry, profile: str) -> Iterator[Origin]:
+    """Where an entry counts instances of a profile, if it does."""
+    if profile in entry.instances:
+        yield entry.at / profile if entry.at.path[-1] == "instances" else entry.at / "instances" / profile
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:

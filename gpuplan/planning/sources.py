@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Link, Links, Routes, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -23,7 +23,7 @@ from gpuplan.planning.plan import (
     Unit,
 )
 from gpuplan.planning.subjects import Part
-from gpuplan.policy.models import Allocation, Install, Platform
+from gpuplan.policy.models import Allocation, Cap, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -134,19 +134,25 @@ def resource_of(pool: Pool, unit: Unit) -> Links:
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
     """What the number of a unit in a pool is made of."""
-    found: list[Link] = []
+    found = list(multiplied(pool.at / "nodes" / "count"))
     for part in pool.parts:
-        if part.find_unit(unit.name) is None:
-            continue
-        found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
-        if isinstance(part.sharing, Mig):
-            found += _layout_of(part)
-            found += multiplied(*_instances(part.sharing.layout, unit.name))
-        if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
-            found += multiplied(shares.at / "replicas")
+        found += per_node_of(part, unit)
     if pool.rollout:
-        found += summed(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+        found += summed(pool.rollout.at / "nodes")
     return tuple(dict.fromkeys(found))
+
+
+def per_node_of(part: Pool, unit: Unit) -> Links:
+    """What the number of a unit on each node is made of, by how this part of a pool is shared."""
+    if part.find_unit(unit.name) is None:
+        return ()
+    found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
+    if isinstance(part.sharing, Mig):
+        found += _layout_of(part)
+        found += multiplied(*_instances(part.sharing.layout, unit.name))
+    if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+        found += multiplied(shares.at / "replicas")
+    return tuple(found)
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
@@ -170,7 +176,7 @@ def labels_of(plan: Plan, pool: Pool) -> Routes:
 def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
-        return _mig_config(pool)
+        return mig_config_of(pool)
     if key == POOL_LABEL:
         return named(pool)
     if key == DEVICE_PLUGIN_CONFIG_LABEL:
@@ -182,7 +188,8 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     return copied(pool.at / "nodeLabels" / key)
 
 
-def _mig_config(pool: Pool) -> Links:
+def mig_config_of(pool: Pool) -> Links:
+    """What decides the value of `nvidia.com/mig.config`, if there is one."""
     if not isinstance(pool.sharing, Mig):
         return chosen(pool.at / "gpu")
     return (*_layout_of(pool), *config_name(pool.sharing.layout))
@@ -202,14 +209,12 @@ def _moved_config(pool: Pool) -> Links:
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
-    """What caps the units of a quota in one namespace."""
+    """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
-        found = summed(quota.at / "split" / namespace)
-    elif quota.spec.limit is None:
-        found = summed(quota.at / "guaranteed")
-    else:
-        found = summed(quota.at / "guaranteed", quota.at / "limit")
-    return (*found, *chosen(plan.cluster.scheduler.at / "cap"))
+        return summed(quota.at / "split" / namespace)
+    scheduler = plan.cluster.scheduler
+    is_limited = scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*summed(quota.at / ("limit" if is_limited else "guaranteed")), *chosen(scheduler.at / "cap"))
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Link, Links, Routes, choosing, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -23,7 +23,7 @@ from gpuplan.planning.plan import (
     Unit,
 )
 from gpuplan.planning.subjects import Part
-from gpuplan.policy.models import Allocation, Install, Platform
+from gpuplan.policy.models import Allocation, Cap, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -77,12 +77,17 @@ def usual_names(cluster: Cluster) -> Links:
 
 def sharing_of(pool: Pool) -> Links:
     """What chooses the way of sharing, but for counts: a pool's own and, in a rollout, that it leads to."""
-    return tuple(link for part in pool.parts for link in _sharing(part))
+    return tuple(link for part in pool.parts for link in (*_layout_of(part), *_strategy_of(part)))
 
 
-def _sharing(pool: Pool) -> Iterator[Link]:
-    if isinstance(pool.sharing, Mig):
-        yield from chosen(pool.sharing.layout_at, pool.sharing.at / "strategy")
+def _layout_of(pool: Pool) -> Links:
+    """What chooses how GPUs are divided; a layout that stands in the pool is chosen by nothing but itself."""
+    sharing = pool.sharing
+    return chosen(sharing.layout_at) if isinstance(sharing, Mig) and not sharing.layout.is_inline else ()
+
+
+def _strategy_of(pool: Pool) -> Links:
+    return chosen(pool.sharing.at / "strategy") if isinstance(pool.sharing, Mig) else ()
 
 
 def layout_content(layout: Layout) -> Links:
@@ -112,35 +117,42 @@ def config_name(layout: Layout) -> Links:
 
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
+
+    How many of them there are does not: where none is left, nobody may ask for it.
+    """
     part = pool.part_with(unit)
-    found: list[Link] = []
-    if part.spec.allocation is Allocation.DRA:
-        found += chosen(pool.at / "gpu")
-    found += chosen(pool.at / "allocation")
-    if isinstance(part.sharing, Mig):
-        found += _sharing(part)
-        found += choosing(copied(*_instances(part.sharing.layout, unit.name)))
-    if shares := part.shares:
-        found += chosen(shares.at / "rename")
-    return tuple(dict.fromkeys(found))
+    found = [*chosen(pool.at / "allocation"), *_layout_of(part)]
+    if pool.spec.allocation is Allocation.DRA:
+        return (*found, *chosen(pool.at / "gpu"))
+    if isinstance(part.sharing, Mig) and unit.name == "gpu":
+        return (*found, *chosen(*_instances(part.sharing.layout, unit.name)))
+    if part.shares:
+        found += chosen(part.shares.at / "rename")
+    return (*found, *_strategy_of(part))
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
     """What the number of a unit in a pool is made of."""
-    found: list[Link] = []
+    found = list(multiplied(pool.at / "nodes" / "count"))
     for part in pool.parts:
-        if part.find_unit(unit.name) is None:
-            continue
-        found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
-        if isinstance(part.sharing, Mig):
-            found += chosen(part.sharing.layout_at)
-            found += multiplied(*_instances(part.sharing.layout, unit.name))
-        if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
-            found += multiplied(shares.at / "replicas")
+        found += per_node_of(part, unit)
     if pool.rollout:
-        found += summed(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+        found += summed(pool.rollout.at / "nodes")
     return tuple(dict.fromkeys(found))
+
+
+def per_node_of(part: Pool, unit: Unit) -> Links:
+    """What the number of a unit on each node is made of, by how this part of a pool is shared."""
+    if part.find_unit(unit.name) is None:
+        return ()
+    found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
+    if isinstance(part.sharing, Mig):
+        found += _layout_of(part)
+        found += multiplied(*_instances(part.sharing.layout, unit.name))
+    if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+        found += multiplied(shares.at / "replicas")
+    return tuple(found)
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
@@ -168,9 +180,11 @@ def labels_of(plan: Plan, pool: Pool) -> Routes:
 def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
-        return _mig_config(pool)
-    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL):
+        return mig_config_of(pool)
+    if key == POOL_LABEL:
         return named(pool)
+    if key == DEVICE_PLUGIN_CONFIG_LABEL:
+        return (*named(pool), *_moved_config(pool))
     if key == plan.scheduler.node_pool_label:
         return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
     if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
@@ -178,27 +192,33 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     return copied(pool.at / "nodeLabels" / key)
 
 
-def _mig_config(pool: Pool) -> Links:
-    """A layout that stands in the pool is chosen by nothing but itself."""
-    sharing = pool.sharing
-    if not isinstance(sharing, Mig):
+def mig_config_of(pool: Pool) -> Links:
+    """What decides the value of `nvidia.com/mig.config`, if there is one."""
+    if not isinstance(pool.sharing, Mig):
         return chosen(pool.at / "gpu")
-    name = config_name(sharing.layout)
-    return name if sharing.layout.is_inline else (*chosen(sharing.layout_at), *name)
+    return (*_layout_of(pool), *config_name(pool.sharing.layout))
+
+
+def _moved_config(pool: Pool) -> Links:
+    """Nodes that a rollout has moved have a file of their own, unless one is right for both ways of MIG."""
+    rollout = pool.spec.rollout
+    if pool.sharing.at.path[: len(pool.at.path) + 1] != (*pool.at.path, "rollout"):
+        return ()
+    ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
+    places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
+    return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
-    """What caps the units of a quota in one namespace."""
+    """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
-        found = summed(quota.at / "split" / namespace)
-    elif quota.spec.limit is None:
-        found = summed(quota.at / "guaranteed")
-    else:
-        found = summed(quota.at / "guaranteed", quota.at / "limit")
-    return (*found, *chosen(plan.cluster.scheduler.at / "cap"))
+        return summed(quota.at / "split" / namespace)
+    scheduler = plan.cluster.scheduler
+    is_limited = scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*summed(quota.at / ("limit" if is_limited else "guaranteed")), *chosen(scheduler.at / "cap"))
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

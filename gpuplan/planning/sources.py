@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Link, Links, Routes, choosing, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Link, Links, Routes, adding, chosen, copied, hashed, multiplied, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
+    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Cluster,
@@ -21,9 +23,11 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Unit,
+    Workload,
 )
 from gpuplan.planning.subjects import Part
-from gpuplan.policy.models import Allocation, Install, Platform
+from gpuplan.planning.tree import Tree
+from gpuplan.policy.models import Allocation, Cap, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -46,6 +50,23 @@ def because_of(*parts: Part) -> Links:
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     """Where a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
+
+
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+
+def scheduler_of(plan: Plan) -> Links:
+    """What chooses the scheduler."""
+    return _settings(plan, "kind")
+
+
+def _settings(plan: Plan, field: str) -> Links:
+    return chosen(plan.cluster.scheduler.at / field)
+
+
+def admission_of(plan: Plan) -> Links:
+    """What decides whether the cluster has admission policies."""
+    return chosen(plan.cluster.at / "kubernetes")
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
@@ -82,7 +103,12 @@ def sharing_of(pool: Pool) -> Links:
 
 def _sharing(pool: Pool) -> Iterator[Link]:
     if isinstance(pool.sharing, Mig):
-        yield from chosen(pool.sharing.layout_at, pool.sharing.at / "strategy")
+        yield from (*layout_of(pool.sharing), *chosen(pool.sharing.at / "strategy"))
+
+
+def layout_of(sharing: Mig) -> Links:
+    """What chooses a layout; one that stands in the pool is chosen by nothing but itself."""
+    return () if sharing.layout.is_inline else chosen(sharing.layout_at)
 
 
 def layout_content(layout: Layout) -> Links:
@@ -113,17 +139,44 @@ def config_name(layout: Layout) -> Links:
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
     """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    sharing = pool.part_with(unit).sharing
+    if isinstance(sharing, Mig) and unit.asked_as != GPU_RESOURCE:
+        return (*layout_of(sharing), *resource_by_unit(pool, unit))
+    return resource_by_unit(pool, unit)
+
+
+def resource_by_unit(pool: Pool, unit: Unit) -> Links:
+    """The same, where the unit is known by its name: which layout has it does not matter then."""
     part = pool.part_with(unit)
-    found: list[Link] = []
+    found = chosen(pool.at / "allocation")
     if part.spec.allocation is Allocation.DRA:
         found += chosen(pool.at / "gpu")
-    found += chosen(pool.at / "allocation")
     if isinstance(part.sharing, Mig):
-        found += _sharing(part)
-        found += choosing(copied(*_instances(part.sharing.layout, unit.name)))
+        found += chosen(part.sharing.at / "strategy")
     if shares := part.shares:
         found += chosen(shares.at / "rename")
-    return tuple(dict.fromkeys(found))
+    return found
+
+
+def asked_by(plan: Plan, item: Quota | Workload) -> Links:
+    """What chooses the resource that a quota counts, or a workload asks for.
+
+    Another pool does so only if it hands the same unit out otherwise.
+    """
+    pool, unit = item.pool, item.unit
+    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if item.spec.unit is None:
+        return (*named, *resource_of(pool, unit))
+    return (*chosen(item.at / "unit"), *named, *resource_by_unit(pool, unit))
+
+
+def _unit_in(pool: Pool, name: str | None) -> Unit | None:
+    """What a name would mean in a pool; without one there must be one unit alone."""
+    if name is not None:
+        return pool.find_unit(name)
+    units = pool.parts[0].units
+    return units[0] if len(units) == 1 else None
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
@@ -134,7 +187,7 @@ def capacity_of(pool: Pool, unit: Unit) -> Links:
             continue
         found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
         if isinstance(part.sharing, Mig):
-            found += chosen(part.sharing.layout_at)
+            found += layout_of(part.sharing)
             found += multiplied(*_instances(part.sharing.layout, unit.name))
         if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
             found += multiplied(shares.at / "replicas")
@@ -146,13 +199,34 @@ def capacity_of(pool: Pool, unit: Unit) -> Links:
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
     for entry in layout.entries:
-        if entry.at.path[-1] == "instances":
-            if profile in entry.instances:
-                yield entry.at / profile
-        elif profile == "gpu":
-            yield from (entry.at / "enabled", *gpus_of(entry))
-        elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, *gpus_of(entry))
+        if entry.at.path[-1] != "instances" and (profile == "gpu" or profile in entry.instances):
+            yield from gpus_of(entry)
+            if profile == "gpu":
+                yield entry.at / "enabled"
+    yield from (at for name, at in places_of_profiles(layout) if name == profile)
+
+
+def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
+    """Each profile that a layout names, with where it says how many instances."""
+    for entry in layout.entries:
+        instances = entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
+        for profile in entry.instances:
+            yield profile, instances / profile
+
+
+def tolerations_of(pool: Pool) -> Routes:
+    """Each toleration of a pool's taints, by its index."""
+    for index in range(len(pool.spec.taints)):
+        taint = pool.at / "taints" / index
+        yield (index, "key"), copied(taint / "key")
+        yield (index, "operator"), chosen(taint / "value")
+        yield (index, "value"), copied(taint / "value")
+        yield (index, "effect"), copied(taint / "effect")
+
+
+def claims_of(plan: Plan) -> Links:
+    """What decides whether devices are had by claims: what one pool says holds for all (GPU566)."""
+    return chosen(plan.pools[0].at / "allocation") if plan.pools else ()
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:
@@ -175,12 +249,21 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
 
 
 def _mig_config(pool: Pool) -> Links:
-    """A layout that stands in the pool is chosen by nothing but itself."""
     sharing = pool.sharing
     if not isinstance(sharing, Mig):
         return chosen(pool.at / "gpu")
-    name = config_name(sharing.layout)
-    return name if sharing.layout.is_inline else (*chosen(sharing.layout_at), *name)
+    return (*layout_of(sharing), *config_name(sharing.layout))
+
+
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def default_priority_of(plan: Plan) -> Links:
+    """What makes the priority of pods that name no class."""
+    for priority in plan.priority_classes:
+        if priority.spec.default:
+            return (*copied(priority.at / "value"), *chosen(priority.at / "default"))
+    return chosen(*(priority.at / "default" for priority in plan.priority_classes))
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
@@ -189,12 +272,21 @@ def _mig_config(pool: Pool) -> Links:
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     """What caps the units of a quota in one namespace."""
     if quota.split:
-        found = summed(quota.at / "split" / namespace)
-    elif quota.spec.limit is None:
-        found = summed(quota.at / "guaranteed")
-    else:
-        found = summed(quota.at / "guaranteed", quota.at / "limit")
-    return (*found, *chosen(plan.cluster.scheduler.at / "cap"))
+        return copied(quota.at / "split" / namespace)
+    chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+
+
+def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
+    """What makes what a guarantee leaves when those that lie within it are taken off."""
+    found = copied(quota.at / "guaranteed")
+    for part in tree.nested_quotas:
+        if part.holder is tenant and part.quota.key == quota.key:
+            between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
+            found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
+    return adding(found) if len(found) > 1 else found
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Link, Links, Routes, adding, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Cluster,
@@ -98,17 +97,17 @@ def usual_names(cluster: Cluster) -> Links:
 
 def sharing_of(pool: Pool) -> Links:
     """What chooses the way of sharing, but for counts: a pool's own and, in a rollout, that it leads to."""
-    return tuple(link for part in pool.parts for link in _sharing(part))
+    return tuple(link for part in pool.parts for link in (*_layout_of(part), *_strategy_of(part)))
 
 
-def _sharing(pool: Pool) -> Iterator[Link]:
-    if isinstance(pool.sharing, Mig):
-        yield from (*layout_of(pool.sharing), *chosen(pool.sharing.at / "strategy"))
+def _layout_of(pool: Pool) -> Links:
+    """What chooses how GPUs are divided; a layout that stands in the pool is chosen by nothing but itself."""
+    sharing = pool.sharing
+    return chosen(sharing.layout_at) if isinstance(sharing, Mig) and not sharing.layout.is_inline else ()
 
 
-def layout_of(sharing: Mig) -> Links:
-    """What chooses a layout; one that stands in the pool is chosen by nothing but itself."""
-    return () if sharing.layout.is_inline else chosen(sharing.layout_at)
+def _strategy_of(pool: Pool) -> Links:
+    return chosen(pool.sharing.at / "strategy") if isinstance(pool.sharing, Mig) else ()
 
 
 def layout_content(layout: Layout) -> Links:
@@ -138,24 +137,24 @@ def config_name(layout: Layout) -> Links:
 
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
-    sharing = pool.part_with(unit).sharing
-    if isinstance(sharing, Mig) and unit.asked_as != GPU_RESOURCE:
-        return (*layout_of(sharing), *resource_by_unit(pool, unit))
-    return resource_by_unit(pool, unit)
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
+
+    How many of them there are does not: where none is left, nobody may ask for it.
+    """
+    return (*_layout_of(pool.part_with(unit)), *_resource_by_unit(pool, unit))
 
 
-def resource_by_unit(pool: Pool, unit: Unit) -> Links:
+def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
     """The same, where the unit is known by its name: which layout has it does not matter then."""
     part = pool.part_with(unit)
     found = chosen(pool.at / "allocation")
-    if part.spec.allocation is Allocation.DRA:
-        found += chosen(pool.at / "gpu")
-    if isinstance(part.sharing, Mig):
-        found += chosen(part.sharing.at / "strategy")
-    if shares := part.shares:
-        found += chosen(shares.at / "rename")
-    return found
+    if pool.spec.allocation is Allocation.DRA:
+        return (*found, *chosen(pool.at / "gpu"))
+    if isinstance(part.sharing, Mig) and unit.name == "gpu":
+        return (*found, *chosen(*_instances(part.sharing.layout, unit.name)))
+    if part.shares:
+        found += chosen(part.shares.at / "rename")
+    return (*found, *_strategy_of(part))
 
 
 def asked_by(plan: Plan, item: Quota | Workload) -> Links:
@@ -168,7 +167,7 @@ def asked_by(plan: Plan, item: Quota | Workload) -> Links:
     named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
     if item.spec.unit is None:
         return (*named, *resource_of(pool, unit))
-    return (*chosen(item.at / "unit"), *named, *resource_by_unit(pool, unit))
+    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
 
 
 def _unit_in(pool: Pool, name: str | None) -> Unit | None:
@@ -181,19 +180,25 @@ def _unit_in(pool: Pool, name: str | None) -> Unit | None:
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
     """What the number of a unit in a pool is made of."""
-    found: list[Link] = []
+    found = list(multiplied(pool.at / "nodes" / "count"))
     for part in pool.parts:
-        if part.find_unit(unit.name) is None:
-            continue
-        found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
-        if isinstance(part.sharing, Mig):
-            found += layout_of(part.sharing)
-            found += multiplied(*_instances(part.sharing.layout, unit.name))
-        if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
-            found += multiplied(shares.at / "replicas")
+        found += per_node_of(part, unit)
     if pool.rollout:
-        found += summed(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+        found += summed(pool.rollout.at / "nodes")
     return tuple(dict.fromkeys(found))
+
+
+def per_node_of(part: Pool, unit: Unit) -> Links:
+    """What the number of a unit on each node is made of, by how this part of a pool is shared."""
+    if part.find_unit(unit.name) is None:
+        return ()
+    found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
+    if isinstance(part.sharing, Mig):
+        found += _layout_of(part)
+        found += multiplied(*_instances(part.sharing.layout, unit.name))
+    if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+        found += multiplied(shares.at / "replicas")
+    return tuple(found)
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
@@ -238,9 +243,11 @@ def labels_of(plan: Plan, pool: Pool) -> Routes:
 def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
-        return _mig_config(pool)
-    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL):
+        return mig_config_of(pool)
+    if key == POOL_LABEL:
         return named(pool)
+    if key == DEVICE_PLUGIN_CONFIG_LABEL:
+        return (*named(pool), *_moved_config(pool))
     if key == plan.scheduler.node_pool_label:
         return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
     if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
@@ -248,11 +255,21 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     return copied(pool.at / "nodeLabels" / key)
 
 
-def _mig_config(pool: Pool) -> Links:
-    sharing = pool.sharing
-    if not isinstance(sharing, Mig):
+def mig_config_of(pool: Pool) -> Links:
+    """What decides the value of `nvidia.com/mig.config`, if there is one."""
+    if not isinstance(pool.sharing, Mig):
         return chosen(pool.at / "gpu")
-    return (*layout_of(sharing), *config_name(sharing.layout))
+    return (*_layout_of(pool), *config_name(pool.sharing.layout))
+
+
+def _moved_config(pool: Pool) -> Links:
+    """Nodes that a rollout has moved have a file of their own, unless one is right for both ways of MIG."""
+    rollout = pool.spec.rollout
+    if pool.sharing.at.path[: len(pool.at.path) + 1] != (*pool.at.path, "rollout"):
+        return ()
+    ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
+    places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
+    return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
 
 
 # --- Priority classes --------------------------------------------------------------------------------------------
@@ -270,7 +287,7 @@ def default_priority_of(plan: Plan) -> Links:
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
-    """What caps the units of a quota in one namespace."""
+    """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
         return copied(quota.at / "split" / namespace)
     chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")

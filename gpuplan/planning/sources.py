@@ -116,17 +116,27 @@ def config_name(layout: Layout) -> Links:
     return (*name, *layout_content(layout))
 
 
-def resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
+def unit_name_of(pool: Pool, unit: Unit) -> Links:
+    """What decides what a unit is called: the layout that a pool chooses, and the profile that stands there.
 
-    How many of them there are does not: where none is left, nobody may ask for it.
+    The profile is a key, whose place is that of its count.
     """
     part = pool.part_with(unit)
-    found = [*chosen(pool.at / "allocation"), *_layout_of(part)]
+    if not isinstance(part.sharing, Mig):
+        return ()
+    if unit.name == "gpu":
+        return (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
+    return (*_layout_of(part), *chosen(*_profiles(part.sharing.layout, unit.name)))
+
+
+def resource_of(pool: Pool, unit: Unit) -> Links:
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    part = pool.part_with(unit)
+    found = [*chosen(pool.at / "allocation"), *unit_name_of(pool, unit)]
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
     if isinstance(part.sharing, Mig) and unit.name == "gpu":
-        return (*found, *chosen(*_instances(part.sharing.layout, unit.name)))
+        return tuple(found)
     if part.shares:
         found += chosen(part.shares.at / "rename")
     return (*found, *_strategy_of(part))
@@ -157,14 +167,20 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    yield from _profiles(layout, profile)
     for entry in layout.entries:
-        if entry.at.path[-1] == "instances":
-            if profile in entry.instances:
-                yield entry.at / profile
-        elif profile == "gpu":
-            yield from (entry.at / "enabled", *gpus_of(entry))
-        elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, *gpus_of(entry))
+        if entry.at.path[-1] != "instances":
+            if profile == "gpu":
+                yield entry.at / "enabled"
+            if profile == "gpu" or profile in entry.instances:
+                yield from gpus_of(entry)
+
+
+def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
+    """Where a layout names a profile, and how many instances of it there are to be."""
+    for entry in layout.entries:
+        if profile in entry.instances:
+            yield (entry.at if entry.at.path[-1] == "instances" else entry.at / "instances") / profile
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:

@@ -283,7 +283,7 @@ def _offered(plan: Plan) -> Mapping[str, Links]:
     ways: dict[str, list[Links]] = {f"requests.{resource}": [] for resource in USUAL_RESOURCES}
     for layout in plan.mig_layouts:
         for profile, at in places_of_profiles(layout):
-            ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at.key))
+            ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at))
     of_layouts = frozenset(ways)
     for pool in plan.pools:
         for unit in pool.units:

@@ -136,12 +136,22 @@ def config_name(layout: Layout) -> Links:
     return (*name, *layout_content(layout))
 
 
-def resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
+def unit_name_of(pool: Pool, unit: Unit) -> Links:
+    """What decides what a unit is called: the layout that a pool chooses, and the profile that stands there.
 
-    How many of them there are does not: where none is left, nobody may ask for it.
+    The profile is a key, whose place is that of its count.
     """
-    return (*_layout_of(pool.part_with(unit)), *_resource_by_unit(pool, unit))
+    part = pool.part_with(unit)
+    if not isinstance(part.sharing, Mig):
+        return ()
+    if unit.name == "gpu":
+        return (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
+    return (*_layout_of(part), *chosen(*_profiles(part.sharing.layout, unit.name)))
+
+
+def resource_of(pool: Pool, unit: Unit) -> Links:
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    return (*unit_name_of(pool, unit), *_resource_by_unit(pool, unit))
 
 
 def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
@@ -150,9 +160,7 @@ def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
     found = chosen(pool.at / "allocation")
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
-    if isinstance(part.sharing, Mig) and unit.name == "gpu":
-        return (*found, *chosen(*_instances(part.sharing.layout, unit.name)))
-    if part.shares:
+    if part.shares and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
         found += chosen(part.shares.at / "rename")
     return (*found, *_strategy_of(part))
 
@@ -203,16 +211,21 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    yield from _profiles(layout, profile)
     for entry in layout.entries:
-        if entry.at.path[-1] != "instances" and (profile == "gpu" or profile in entry.instances):
-            yield from gpus_of(entry)
+        if entry.at.path[-1] != "instances":
             if profile == "gpu":
                 yield entry.at / "enabled"
-    yield from (at for name, at in places_of_profiles(layout) if name == profile)
+            if profile == "gpu" or profile in entry.instances:
+                yield from gpus_of(entry)
+
+
+def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
+    return (at for name, at in places_of_profiles(layout) if name == profile)
 
 
 def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
-    """Each profile that a layout names, with where it says how many instances."""
+    """Each profile that a layout names, with where it says how many instances of it there are to be."""
     for entry in layout.entries:
         instances = entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
         for profile in entry.instances:

@@ -76,6 +76,11 @@ def ordered(*places: Origin) -> Links:
     return _links(How.ORDER, places)
 
 
+def facts(*places: Origin) -> Links:
+    """What the catalog says; `gpuplan.catalog.places` knows where."""
+    return _links(How.FACT, places)
+
+
 def hashed(links: Iterable[Link]) -> Links:
     """What decides the content of a digest; what decides it by its own rule does so still."""
     return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links))

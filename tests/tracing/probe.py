@@ -156,11 +156,8 @@ def _print_precision(old: Rendered, judgement: Judgement, wanted: set[Key], name
         for shape, items in _grouped(links, names)[:40]:
             print(f"  {len(items):5} {title}: {shape}")
             for link in items[:examples]:
-                print(
-                    f"          {old.objects[link.object]} {spelt(link.path)} <- {link.how} {names.spell(link.place)}"[
-                        :220
-                    ]
-                )
+                text = f"{old.objects[link.object]} {spelt(link.path)} <- {link.how} {names.spell(link.place)}"
+                print(f"          {text[:220]}{f'   (to {link.but})' if link.but else ''}")
 
 
 def _grouped(links: tuple[LinkedLeaf, ...], names: _Names) -> list[tuple[str, list[LinkedLeaf]]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -21,8 +22,10 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Unit,
+    Workload,
 )
 from gpuplan.planning.subjects import Part
+from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Cap, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -46,6 +49,23 @@ def because_of(*parts: Part) -> Links:
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     """Where a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
+
+
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+
+def scheduler_of(plan: Plan) -> Links:
+    """What chooses the scheduler."""
+    return _settings(plan, "kind")
+
+
+def _settings(plan: Plan, field: str) -> Links:
+    return chosen(plan.cluster.scheduler.at / field)
+
+
+def admission_of(plan: Plan) -> Links:
+    """What decides whether the cluster has admission policies."""
+    return chosen(plan.cluster.at / "kubernetes")
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
@@ -131,15 +151,39 @@ def unit_name_of(pool: Pool, unit: Unit) -> Links:
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
     """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    return (*unit_name_of(pool, unit), *_resource_by_unit(pool, unit))
+
+
+def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
+    """The same, where the unit is known by its name: which layout has it does not matter then."""
     part = pool.part_with(unit)
-    found = [*chosen(pool.at / "allocation"), *unit_name_of(pool, unit)]
+    found = chosen(pool.at / "allocation")
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
-    if isinstance(part.sharing, Mig) and unit.name == "gpu":
-        return tuple(found)
-    if part.shares:
+    if part.shares and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
         found += chosen(part.shares.at / "rename")
     return (*found, *_strategy_of(part))
+
+
+def asked_by(plan: Plan, item: Quota | Workload) -> Links:
+    """What chooses the resource that a quota counts, or a workload asks for.
+
+    Another pool does so only if it hands the same unit out otherwise.
+    """
+    pool, unit = item.pool, item.unit
+    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if item.spec.unit is None:
+        return (*named, *resource_of(pool, unit))
+    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
+
+
+def _unit_in(pool: Pool, name: str | None) -> Unit | None:
+    """What a name would mean in a pool; without one there must be one unit alone."""
+    if name is not None:
+        return pool.find_unit(name)
+    units = pool.parts[0].units
+    return units[0] if len(units) == 1 else None
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
@@ -177,10 +221,30 @@ def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
 
 
 def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
-    """Where a layout names a profile, and how many instances of it there are to be."""
+    return (at for name, at in places_of_profiles(layout) if name == profile)
+
+
+def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
+    """Each profile that a layout names, with where it says how many instances of it there are to be."""
     for entry in layout.entries:
-        if profile in entry.instances:
-            yield (entry.at if entry.at.path[-1] == "instances" else entry.at / "instances") / profile
+        instances = entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
+        for profile in entry.instances:
+            yield profile, instances / profile
+
+
+def tolerations_of(pool: Pool) -> Routes:
+    """Each toleration of a pool's taints, by its index."""
+    for index in range(len(pool.spec.taints)):
+        taint = pool.at / "taints" / index
+        yield (index, "key"), copied(taint / "key")
+        yield (index, "operator"), chosen(taint / "value")
+        yield (index, "value"), copied(taint / "value")
+        yield (index, "effect"), copied(taint / "effect")
+
+
+def claims_of(plan: Plan) -> Links:
+    """What decides whether devices are had by claims: what one pool says holds for all (GPU566)."""
+    return chosen(plan.pools[0].at / "allocation") if plan.pools else ()
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:
@@ -221,16 +285,38 @@ def _moved_config(pool: Pool) -> Links:
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
 
 
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def default_priority_of(plan: Plan) -> Links:
+    """What makes the priority of pods that name no class."""
+    for priority in plan.priority_classes:
+        if priority.spec.default:
+            return (*copied(priority.at / "value"), *chosen(priority.at / "default"))
+    return chosen(*(priority.at / "default" for priority in plan.priority_classes))
+
+
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
-        return summed(quota.at / "split" / namespace)
-    scheduler = plan.cluster.scheduler
-    is_limited = scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
-    return (*summed(quota.at / ("limit" if is_limited else "guaranteed")), *chosen(scheduler.at / "cap"))
+        return copied(quota.at / "split" / namespace)
+    chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+
+
+def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
+    """What makes what a guarantee leaves when those that lie within it are taken off."""
+    found = copied(quota.at / "guaranteed")
+    for part in tree.nested_quotas:
+        if part.holder is tenant and part.quota.key == quota.key:
+            between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
+            found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
+    return adding(found) if len(found) > 1 else found
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

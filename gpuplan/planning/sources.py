@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
+from typing import Final
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, ordering, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -44,6 +45,17 @@ def named(*parts: Part) -> Links:
 def because_of(*parts: Part) -> Links:
     """Of what is there as long as these documents are, by their names."""
     return chosen(*map(name_of, parts))
+
+
+MOST_IN_ORDER: Final = 12
+
+
+def by_name(parts: Sequence[Part]) -> Links:
+    """Of an item among others that stand in the order of the names of documents.
+
+    Where there are more of them than anybody reads, that there is an order is all there is to say.
+    """
+    return ordering(because_of(*parts)) if len(parts) <= MOST_IN_ORDER else ()
 
 
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
@@ -90,6 +102,18 @@ def usual_names(cluster: Cluster) -> Links:
     if is_openshift or is_olm:
         return chosen(platform if is_openshift else install)
     return chosen(platform, install)
+
+
+# --- Monitoring --------------------------------------------------------------------------------------------------
+
+
+def monitoring_namespace(cluster: Cluster) -> Links:
+    """What names the namespace of rules and monitors: on OpenShift it is the GPU Operator's where none is said."""
+    monitoring = cluster.monitoring
+    if monitoring is not None and monitoring.spec.namespace:
+        return copied(monitoring.at / "namespace")
+    platform = chosen(cluster.at / "platform")
+    return (*platform, *operator_namespace(cluster)) if cluster.spec.platform is Platform.OPENSHIFT else platform
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from gpuplan.backends.monitoring.dashboards import is_for_console
 from gpuplan.backends.monitoring.rules import (
     NAMESPACE_TENANT,
     NODE_PLANNED_UNITS,
@@ -16,28 +14,28 @@ from gpuplan.backends.monitoring.rules import (
     TENANT_LIMIT_UNITS,
     Group,
     Rule,
-    alert_rows,
-    published,
-    recording_row,
+    texts,
 )
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordered
+from gpuplan.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordering
 from gpuplan.manifests.templates import Row, places_in
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.sources import (
+    asked_by,
+    by_name,
     capacity_of,
-    layout_of,
+    claims_of,
     mig_config_of,
+    monitoring_namespace,
     name_of,
     named,
     namespace_of,
     operator_namespace,
     per_node_of,
     resource_of,
+    scheduler_of,
     unit_name_of,
-    workload_namespace,
 )
-from gpuplan.policy.models import Platform
 from gpuplan.values import NamedTuple
 
 
@@ -48,7 +46,7 @@ class Traces(NamedTuple):
     monitoring: Monitoring
 
     def rule_object(self, group: Group) -> Routes:
-        yield ("metadata", "namespace"), _namespace(self.plan, self.monitoring)
+        yield ("metadata", "namespace"), monitoring_namespace(self.plan.cluster)
         yield from self._labels()
         yield from below(("spec",), self.rule_file(group))
 
@@ -58,11 +56,11 @@ class Traces(NamedTuple):
         for index, rule in enumerate(group.rules):
             record, labels = rule.get("record"), rule.get("labels", {})
             if record in _OF_TENANTS:
-                found = _of_tenant(tenants[labels["tenant"]], rule)
+                found = _of_tenant(self.plan, tenants[labels["tenant"]], rule)
             elif record in _OF_POOLS:
                 found = _of_pool(self.plan, pools[labels["pool"]], rule)
             else:
-                found = _of_text(self.plan, self.monitoring, rule)
+                found = _of_text(_Texts(self.plan, self.monitoring), rule)
             yield from below(("groups", 0, "rules", index), found)
 
     def service_monitor(self) -> Routes:
@@ -73,45 +71,9 @@ class Traces(NamedTuple):
         yield ("spec", "namespaceSelector", "matchNames", 0), namespace
         yield from self._labels()
 
-    def dashboard(self) -> Routes:
-        cluster, dashboards = self.plan.cluster, self.monitoring.dashboards
-        platform = chosen(cluster.at / "platform")
-        yield ("metadata", "name"), named(cluster)
-        yield ("metadata", "annotations", "grafana_folder"), copied(dashboards.at / "folder")
-        if dashboards.spec.namespace:
-            yield ("metadata", "namespace"), copied(dashboards.at / "namespace")
-        elif cluster.spec.platform is Platform.OPENSHIFT:
-            yield ("metadata", "namespace"), platform
-        else:
-            yield ("metadata", "namespace"), _namespace(self.plan, self.monitoring)
-        for key in dashboards.labels:
-            is_usual = dashboards.spec.labels is None
-            yield ("metadata", "labels", key), platform if is_usual else copied(dashboards.at / "labels" / key)
-        yield from below(("data", f"gpuplan-{cluster.name}.json"), self._board())
-
-    def _board(self) -> Routes:
-        """Which of the two forms it has follows from the labels."""
-        dashboards = self.monitoring.dashboards
-        if dashboards.spec.labels is None:
-            yield (), chosen(self.plan.cluster.at / "platform")
-        elif is_for_console(dashboards):
-            keys = (key for key in dashboards.labels if key.startswith("console.openshift.io/"))
-            yield (), chosen(*(dashboards.at / "labels" / key for key in keys))
-        yield ("title",), named(self.plan.cluster)
-        if not is_for_console(dashboards):
-            yield ("uid",), named(self.plan.cluster)
-
     def _labels(self) -> Routes:
         for key in self.monitoring.spec.labels:
             yield ("metadata", "labels", key), copied(self.monitoring.at / "labels" / key)
-
-
-def _namespace(plan: Plan, monitoring: Monitoring) -> Links:
-    if monitoring.spec.namespace:
-        return copied(monitoring.at / "namespace")
-    platform = chosen(plan.cluster.at / "platform")
-    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
-    return (*platform, *operator_namespace(plan.cluster)) if is_openshift else platform
 
 
 # --- By the plan -------------------------------------------------------------------------------------------------
@@ -121,54 +83,52 @@ _OF_TENANTS: Final = frozenset((NAMESPACE_TENANT, TENANT_GUARANTEED_UNITS, TENAN
 
 
 def _of_pool(plan: Plan, pool: Pool, rule: Rule) -> Routes:
-    record, labels = rule["record"], rule["labels"]
-    before = plan.pools[: plan.pools.index(pool)]
-    yield (), _counting(before)
+    record = rule["record"]
+    yield (), by_name(plan.pools)
     if record != NODE_PLANNED_UNITS:
-        yield (), _counting_configs(before)
+        before = plan.pools[: plan.pools.index(pool)]
+        yield (), ordering(link for other in before for link in _labelled(other))
     yield ("labels", "pool"), named(pool)
     if record == POOL_PLANNED_NODES:
         yield ("expr",), copied(pool.nodes.at / "count")
     elif record == POOL_MIG_CONFIG:
-        part = next(part for part in pool.parts if part.labels.get(MIG_CONFIG_LABEL) == labels["mig_config"])
-        yield (), choosing(mig_config_of(part)) if not isinstance(part.sharing, Mig) else ()
-        yield (), _counting((pool,))
+        yield (), _labelled(pool)
+        config = rule["labels"]["mig_config"]
+        part = next(part for part in pool.parts if part.labels.get(MIG_CONFIG_LABEL) == config)
         yield ("labels", "mig_config"), mig_config_of(part)
     else:
         yield from _of_units(pool, rule)
 
 
+def _labelled(pool: Pool) -> Links:
+    """What decides whether the nodes of a pool are labelled for mig-manager."""
+    return choosing(link for part in pool.parts if not isinstance(part.sharing, Mig) for link in mig_config_of(part))
+
+
 def _of_units(pool: Pool, rule: Rule) -> Routes:
-    units = [unit for unit in pool.units if unit.name in rule["labels"]["unit"].split("/")]
     is_on_nodes = rule["record"] == NODE_PLANNED_UNITS
     if len(pool.units) > 1:
-        yield (), ordered(*(link.at for unit in pool.units for link in unit_name_of(pool, unit)))
-    for unit in units:
+        yield (), ordering(link for unit in pool.units for link in unit_name_of(pool, unit))
+    for unit in pool.units:
+        if unit.name not in rule["labels"]["unit"].split("/"):
+            continue
         yield ("labels", "unit"), unit_name_of(pool, unit)
         yield ("labels", "resource"), resource_of(pool, unit)
-        if not is_on_nodes:
-            yield ("expr",), capacity_of(pool, unit)
-        for part in pool.parts if is_on_nodes else ():
-            yield ("expr",), per_node_of(part, unit)
+        for links in (per_node_of(part, unit) for part in pool.parts) if is_on_nodes else (capacity_of(pool, unit),):
+            yield ("expr",), links
     if is_on_nodes:
-        yield ("expr",), named(pool)
-    if is_on_nodes and pool.rollout:
-        yield ("expr",), copied(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+        yield ("expr",), (*named(pool), *_moved(pool))
 
 
-def _counting(pools: Iterable[Pool]) -> Links:
-    """What decides how many units pools hand out, and so where the rules stand that follow theirs."""
-    return ordered(*(link.at for pool in pools for part in pool.parts for link in layout_of(part)))
+def _moved(pool: Pool) -> Links:
+    """The names of the nodes that a rollout has moved."""
+    rollout = pool.rollout
+    return copied(*(rollout.at / "nodes" / index for index in range(len(rollout.nodes)))) if rollout else ()
 
 
-def _counting_configs(pools: Iterable[Pool]) -> Links:
-    """What decides whether the nodes of pools are labelled for mig-manager."""
-    parts = (part for pool in pools for part in pool.parts if not isinstance(part.sharing, Mig))
-    return ordered(*(link.at for part in parts for link in mig_config_of(part)))
-
-
-def _of_tenant(tenant: Tenant, rule: Rule) -> Routes:
+def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
     record, labels = rule["record"], rule["labels"]
+    yield (), by_name(plan.tenants)
     yield ("labels", "tenant"), named(tenant)
     if record == NAMESPACE_TENANT:
         yield ("labels", "namespace"), copied(namespace_of(tenant, labels["namespace"]))
@@ -178,7 +138,7 @@ def _of_tenant(tenant: Tenant, rule: Rule) -> Routes:
     yield ("expr",), copied(quota.at / ("limit" if is_limit else "guaranteed"))
     yield ("labels", "pool"), copied(quota.at / "pool", name_of(quota.pool))
     yield ("labels", "unit"), _unit_of(quota)
-    yield ("labels", "resource"), (*chosen(quota.at / "pool", quota.at / "unit"), *_resource_of(quota.pool, quota.unit))
+    yield ("labels", "resource"), asked_by(plan, quota)
 
 
 def _unit_of(quota: Quota) -> Links:
@@ -187,29 +147,82 @@ def _unit_of(quota: Quota) -> Links:
     return (*chosen(quota.at / "pool"), *unit_name_of(quota.pool, quota.unit))
 
 
-def _resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses the label `resource`: claimed devices have none."""
-    return resource_of(pool, unit)
-
-
 # --- What stands in `rules.yaml` ---------------------------------------------------------------------------------
 
 
-def _of_text(plan: Plan, monitoring: Monitoring, rule: Rule) -> Routes:
+def _of_text(of: _Texts, rule: Rule) -> Routes:
     """A rule of the file: what is filled in, and what decides whether it is there."""
-    of = _Places(plan, monitoring)
+    rows = texts()
     if "record" in rule:
-        row = recording_row(plan, monitoring, rule["record"])
-        yield (), (*of.facts(row), *(_counting(plan.pools) if "<resources>" in row["expr"] else ()))
+        row = rows[rule["record"]]
+        yield (), of.facts(row)
         yield ("expr",), of.filled(row["expr"])
         return
-    rows = {row["name"]: row for row in alert_rows()}
-    row = rows[rule["alert"]]
-    yield (), of.facts(row)
-    yield (), ordered(*(link.at for name in rows if name < row["name"] for link in of.facts(rows[name])))
-    yield (), chosen(*(monitoring.at / "disabledAlerts" / index for index in range(len(monitoring.spec.disabled_alerts))))
-    yield ("expr",), of.filled(row["expr"])
-    yield ("annotations", "summary"), of.filled(row["summary"])
-    yield ("annotations", "description"), of.filled(row["meaning"] + row["action"])
-    for key in monitoring.spec.alert_labels:
-        yield ("labels", key), copied(monitoring.at / "alertLabels" / key)
+    name, spec, at = rule["alert"], of.monitoring.spec, of.monitoring.at
+    yield (), (*of.facts(rows[name]), *chosen(*(at / "disabledAlerts" / i for i in range(len(spec.disabled_alerts)))))
+    before = (row for row in rows.values() if row.get("name", name) < name)
+    yield (), ordering(link for row in before for link in of.facts(row))
+    yield ("expr",), of.filled(rows[name]["expr"])
+    yield ("annotations", "summary"), of.filled(rows[name]["summary"])
+    yield ("annotations", "description"), of.filled("{meaning} {action}".format_map(rows[name]))
+    for key in spec.alert_labels:
+        yield ("labels", key), copied(at / "alertLabels" / key)
+
+
+class _Texts(NamedTuple):
+    """Where the facts and the values of the file's rules come from; their names are those of `rules.py`."""
+
+    plan: Plan
+    monitoring: Monitoring
+
+    def facts(self, row: Row) -> Links:
+        """What decides whether a rule is there; `argocd`, `pools` and `namespaces` hold by what no value says."""
+        match row.get("if") or row.get("unless"):
+            case "claims":
+                return claims_of(self.plan)
+            case "exported-labels" | "honored-labels":
+                return self._honors()
+            case "partitioned":
+                partitioned = [pool for pool in self.plan.pools if MIG_CONFIG_LABEL in pool.labels]
+                return _labelled(partitioned[0]) if len(partitioned) == 1 else ()
+            case _:
+                return ()
+
+    def filled(self, text: str) -> Links:
+        return tuple(dict.fromkeys(link for name in places_in(text) for link in self._value(name)))
+
+    def _value(self, name: str) -> Links:
+        plan, cluster = self.plan, self.plan.cluster
+        match name:
+            case "applications":
+                return self._applications()
+            case "project" if cluster.argocd:
+                return copied(cluster.argocd.at / "project") if cluster.argocd.spec.project else named(cluster)
+            case "has_workload":
+                namespace = operator_namespace(cluster) if self.monitoring.spec.honor_labels else ()
+                return (*self._honors(), *namespace)
+            case "namespace_label" | "pod_label":
+                return self._honors()
+            case "partitioned_pools":
+                partitioned = [pool for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]
+                return (*named(*partitioned), *(link for pool in plan.pools for link in _labelled(pool)))
+            case "resources" | "mig_resources":
+                return tuple(link for pool in plan.pools for unit in pool.units for link in resource_of(pool, unit))
+            case "start_kube_state_metrics":
+                return chosen(cluster.at / "platform")
+            case _:
+                return ()
+
+    def _applications(self) -> Links:
+        """The names of all Applications: those of workloads' namespaces follow from the workloads."""
+        plan = self.plan
+        namespaces = (namespace_of(tenant, name) for tenant in plan.tenants for name in tenant.spec.namespaces)
+        found = (*named(plan.cluster, *plan.pools), *copied(*namespaces), *scheduler_of(plan))
+        return (*found, *chosen(*(place for workload in plan.workloads for place in _namespace_of(workload))))
+
+    def _honors(self) -> Links:
+        return chosen(self.monitoring.at / "honorLabels")
+
+
+def _namespace_of(workload: Workload) -> tuple[Origin, ...]:
+    return workload.at / "tenant", workload.at / "namespace"

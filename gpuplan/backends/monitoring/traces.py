@@ -107,8 +107,8 @@ def _labelled(pool: Pool) -> Links:
 
 def _of_units(pool: Pool, rule: Rule) -> Routes:
     is_on_nodes = rule["record"] == NODE_PLANNED_UNITS
-    if len(pool.units) > 1:
-        yield (), ordering(link for unit in pool.units for link in unit_name_of(pool, unit))
+    for route in (("expr",), ("labels", "unit"), ("labels", "resource")) if len(pool.units) > 1 else ():
+        yield route, ordering(link for unit in pool.units for link in unit_name_of(pool, unit))
     for unit in pool.units:
         if unit.name not in rule["labels"]["unit"].split("/"):
             continue

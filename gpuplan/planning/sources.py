@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, ordered, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -24,6 +25,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.subjects import Part
 from gpuplan.policy.models import Allocation, Cap, Install, Platform
+from gpuplan.values import NamedTuple
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -116,17 +118,19 @@ def config_name(layout: Layout) -> Links:
     return (*name, *layout_content(layout))
 
 
-def resource_of(pool: Pool, unit: Unit) -> Links:
+def resource_of(pool: Pool, unit: Unit, *, is_named: bool = False) -> Links:
     """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
 
-    How many of them there are does not: where none is left, nobody may ask for it.
+    No layout does where the policy names the unit: it is called so in any other.
     """
     part = pool.part_with(unit)
-    found = [*chosen(pool.at / "allocation"), *_layout_of(part)]
+    found = list(chosen(pool.at / "allocation"))
+    if isinstance(part.sharing, Mig) and not is_named:
+        found += (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
     if isinstance(part.sharing, Mig) and unit.name == "gpu":
-        return (*found, *chosen(*_instances(part.sharing.layout, unit.name)))
+        return tuple(found)
     if part.shares:
         found += chosen(part.shares.at / "rename")
     return (*found, *_strategy_of(part))
@@ -203,6 +207,76 @@ def _moved_config(pool: Pool) -> Links:
     ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
     places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
+
+
+def tolerations_of(pool: Pool) -> Routes:
+    """The tolerations of a pool's taints, by their number."""
+    for index in range(len(pool.spec.taints)):
+        at = pool.at / "taints" / index
+        for field in ("key", "value", "effect"):
+            yield (index, field), copied(at / field)
+        yield (index, "operator"), chosen(at / "value")
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def rules_group_of(cluster: Cluster) -> Links:
+    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads."""
+    operator, found = cluster.gpu_operator, chosen(cluster.at / "platform")
+    if cluster.spec.platform is not Platform.OPENSHIFT:
+        return found
+    found += chosen(operator.at / "install")
+    if operator.spec.install is Install.HELM:
+        found += chosen(operator.at / "nfd")
+    return (*found, *chosen(cluster.at / "kubernetes")) if has_openshifts_nfd(cluster) else found
+
+
+def node_of(pool: Pool, name: str) -> Links:
+    """Where a pool names one of its nodes, or a rollout does."""
+    return copied(*_listed_names(pool).places_of((name,)), *moved_names(pool).places_of((name,)))
+
+
+def names_of(pool: Pool, names: Iterable[str]) -> Routes:
+    """Some of a pool's nodes, by their number among them: they are sorted."""
+    found = sorted(names)
+    moved = moved_names(pool)
+    if set(found) <= set(moved.names):
+        others = ordered(*moved.places)
+    else:
+        others = (*ordered(*_listed_names(pool).places_of(found)), *chosen(*moved.places))
+    for index, name in enumerate(found):
+        own = node_of(pool, name)
+        places = {link.at for link in own}
+        yield (index,), (*own, *(link for link in others if link.at not in places))
+
+
+class _Names(NamedTuple):
+    """Names of nodes, as they are written in one place."""
+
+    at: Origin
+    names: Sequence[str]
+
+    @property
+    def places(self) -> tuple[Origin, ...]:
+        return self.places_of(self.names)
+
+    def places_of(self, names: Collection[str]) -> tuple[Origin, ...]:
+        """Where each of these stands, if it does; many of them stand for the list, which says more than all of them."""
+        found = tuple(self.at / index for index, name in enumerate(self.names) if name in names)
+        return (self.at,) if len(found) > _MANY else found
+
+
+_MANY = 6
+
+
+def _listed_names(pool: Pool) -> _Names:
+    return _Names(pool.at / "nodes" / "names", pool.spec.nodes.names or ())
+
+
+def moved_names(pool: Pool) -> _Names:
+    """The nodes that a rollout has moved."""
+    return _Names(pool.at / "rollout" / "nodes", pool.spec.rollout.nodes if pool.spec.rollout else ())
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.planning.sources import named, namespace_of, resource_of, tolerations_of
+from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
     Allocation,
@@ -566,7 +566,7 @@ class _Traces(NamedTuple):
         asked = _terms(self.plan, self.workload)
         yield from self._labels()
         yield from self._asked(asked.pod_labels, asked.pod_annotations)
-        yield ("spec", "schedulerName"), self._scheduler()
+        yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self._class()
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
@@ -599,7 +599,7 @@ class _Traces(NamedTuple):
         for name in ("cpu", "memory"):
             yield ("resources", ANY, name), copied(at / name)
         for name in _units(self.workload):
-            yield ("resources", ANY, name), (*copied(at / "count"), *self._unit())
+            yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         if self.workload.unit.device_class:
             yield ("resources", "claims"), self._claims()
         yield from self._mount(len(_config_mount(self.workload)))
@@ -609,13 +609,8 @@ class _Traces(NamedTuple):
 
     # --- Devices
 
-    def _unit(self) -> Links:
-        at, spec = self.workload.at, self.workload.spec
-        asked = resource_of(self.workload.pool, self.workload.unit, is_named=spec.unit is not None)
-        return (*chosen(at / "pool", at / "unit"), *asked)
-
     def _claims(self) -> Links:
-        return (*chosen(self.workload.at / "count"), *self._unit())
+        return (*chosen(self.workload.at / "count"), *asked_by(self.plan, self.workload))
 
     # --- Schedulers
 
@@ -623,7 +618,7 @@ class _Traces(NamedTuple):
         """What a scheduler reads of an object, or of its pods, which is there for this scheduler."""
         for field, keys in (("labels", labels), ("annotations", annotations)):
             for key in keys:
-                yield ("metadata", field, key), (*_TERMS[key](self), *self._scheduler())
+                yield ("metadata", field, key), (*_TERMS[key](self), *scheduler_of(self.plan))
 
     def _queue(self) -> Links:
         return (*self._tenant(), *self._pool())
@@ -657,9 +652,6 @@ class _Traces(NamedTuple):
     def _preemptibility(self) -> Links:
         found = self.workload.priority_class
         return (*(chosen(found.at / "preemptible") if found else ()), *self._class_named())
-
-    def _scheduler(self) -> Links:
-        return chosen(self.plan.cluster.scheduler.at / "kind")
 
 
 def _program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:

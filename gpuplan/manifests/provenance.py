@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Final
 
 from gpuplan.diagnostics import Origin, Path
@@ -89,6 +90,28 @@ def hashed(links: Iterable[Link]) -> Links:
 def choosing(links: Iterable[Link]) -> Links:
     """The same places for what they only choose: a name that is copied decides where the rest of an object is."""
     return tuple(dict.fromkeys(link if link.how is How.HASH else Link(How.CHOSEN, link.at) for link in links))
+
+
+def adding(links: Iterable[Link]) -> Links:
+    """The same numbers where they are added up with others."""
+    return tuple(dict.fromkeys(Link(How.SUM, link.at) if link.how is How.COPIED else link for link in links))
+
+
+def ordering(links: Iterable[Link]) -> Links:
+    """The same places for what they decide about others: where those stand."""
+    return tuple(dict.fromkeys(Link(How.ORDER, link.at) for link in links))
+
+
+def unlike(one: object, other: object, route: Path = ()) -> Iterator[Path]:
+    """The routes of the leaves that two bodies do not have alike."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in {**one, **other}:
+            yield from unlike(one.get(key), other.get(key), (*route, key))
+    elif isinstance(one, list) and isinstance(other, list):
+        for index, (item, another) in enumerate(zip_longest(one, other)):
+            yield from unlike(item, another, (*route, index))
+    elif one != other:
+        yield route
 
 
 def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:

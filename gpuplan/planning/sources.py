@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, chosen, copied, hashed, multiplied, ordered, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, ordered, summed
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
@@ -22,8 +23,10 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Unit,
+    Workload,
 )
 from gpuplan.planning.subjects import Part
+from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Cap, Install, Platform
 from gpuplan.values import NamedTuple
 
@@ -48,6 +51,23 @@ def because_of(*parts: Part) -> Links:
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     """Where a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
+
+
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+
+def scheduler_of(plan: Plan) -> Links:
+    """What chooses the scheduler."""
+    return _settings(plan, "kind")
+
+
+def _settings(plan: Plan, field: str) -> Links:
+    return chosen(plan.cluster.scheduler.at / field)
+
+
+def admission_of(plan: Plan) -> Links:
+    """What decides whether the cluster has admission policies."""
+    return chosen(plan.cluster.at / "kubernetes")
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------
@@ -118,22 +138,54 @@ def config_name(layout: Layout) -> Links:
     return (*name, *layout_content(layout))
 
 
-def resource_of(pool: Pool, unit: Unit, *, is_named: bool = False) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass.
+def unit_name_of(pool: Pool, unit: Unit) -> Links:
+    """What decides what a unit is called: the layout that a pool chooses, and the profile that stands there.
 
-    No layout does where the policy names the unit: it is called so in any other.
+    The profile is a key, whose place is that of its count.
     """
     part = pool.part_with(unit)
-    found = list(chosen(pool.at / "allocation"))
-    if isinstance(part.sharing, Mig) and not is_named:
-        found += (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
+    if not isinstance(part.sharing, Mig):
+        return ()
+    if unit.name == "gpu":
+        return (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
+    return (*_layout_of(part), *chosen(*_profiles(part.sharing.layout, unit.name)))
+
+
+def resource_of(pool: Pool, unit: Unit) -> Links:
+    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    return (*unit_name_of(pool, unit), *_resource_by_unit(pool, unit))
+
+
+def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
+    """The same, where the unit is known by its name: which layout has it does not matter then."""
+    part = pool.part_with(unit)
+    found = chosen(pool.at / "allocation")
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
-    if isinstance(part.sharing, Mig) and unit.name == "gpu":
-        return tuple(found)
-    if part.shares:
+    if part.shares and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
         found += chosen(part.shares.at / "rename")
     return (*found, *_strategy_of(part))
+
+
+def asked_by(plan: Plan, item: Quota | Workload) -> Links:
+    """What chooses the resource that a quota counts, or a workload asks for.
+
+    Another pool does so only if it hands the same unit out otherwise.
+    """
+    pool, unit = item.pool, item.unit
+    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if item.spec.unit is None:
+        return (*named, *resource_of(pool, unit))
+    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
+
+
+def _unit_in(pool: Pool, name: str | None) -> Unit | None:
+    """What a name would mean in a pool; without one there must be one unit alone."""
+    if name is not None:
+        return pool.find_unit(name)
+    units = pool.parts[0].units
+    return units[0] if len(units) == 1 else None
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
@@ -161,14 +213,40 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    yield from _profiles(layout, profile)
     for entry in layout.entries:
-        if entry.at.path[-1] == "instances":
-            if profile in entry.instances:
-                yield entry.at / profile
-        elif profile == "gpu":
-            yield from (entry.at / "enabled", *gpus_of(entry))
-        elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, *gpus_of(entry))
+        if entry.at.path[-1] != "instances":
+            if profile == "gpu":
+                yield entry.at / "enabled"
+            if profile == "gpu" or profile in entry.instances:
+                yield from gpus_of(entry)
+
+
+def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
+    return (at for name, at in places_of_profiles(layout) if name == profile)
+
+
+def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
+    """Each profile that a layout names, with where it says how many instances of it there are to be."""
+    for entry in layout.entries:
+        instances = entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
+        for profile in entry.instances:
+            yield profile, instances / profile
+
+
+def tolerations_of(pool: Pool) -> Routes:
+    """Each toleration of a pool's taints, by its index."""
+    for index in range(len(pool.spec.taints)):
+        taint = pool.at / "taints" / index
+        yield (index, "key"), copied(taint / "key")
+        yield (index, "operator"), chosen(taint / "value")
+        yield (index, "value"), copied(taint / "value")
+        yield (index, "effect"), copied(taint / "effect")
+
+
+def claims_of(plan: Plan) -> Links:
+    """What decides whether devices are had by claims: what one pool says holds for all (GPU566)."""
+    return chosen(plan.pools[0].at / "allocation") if plan.pools else ()
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:
@@ -207,15 +285,6 @@ def _moved_config(pool: Pool) -> Links:
     ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
     places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
-
-
-def tolerations_of(pool: Pool) -> Routes:
-    """The tolerations of a pool's taints, by their number."""
-    for index in range(len(pool.spec.taints)):
-        at = pool.at / "taints" / index
-        for field in ("key", "value", "effect"):
-            yield (index, field), copied(at / field)
-        yield (index, "operator"), chosen(at / "value")
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -279,16 +348,38 @@ def moved_names(pool: Pool) -> _Names:
     return _Names(pool.at / "rollout" / "nodes", pool.spec.rollout.nodes if pool.spec.rollout else ())
 
 
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def default_priority_of(plan: Plan) -> Links:
+    """What makes the priority of pods that name no class."""
+    for priority in plan.priority_classes:
+        if priority.spec.default:
+            return (*copied(priority.at / "value"), *chosen(priority.at / "default"))
+    return chosen(*(priority.at / "default" for priority in plan.priority_classes))
+
+
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
-        return summed(quota.at / "split" / namespace)
-    scheduler = plan.cluster.scheduler
-    is_limited = scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
-    return (*summed(quota.at / ("limit" if is_limited else "guaranteed")), *chosen(scheduler.at / "cap"))
+        return copied(quota.at / "split" / namespace)
+    chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+
+
+def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
+    """What makes what a guarantee leaves when those that lie within it are taken off."""
+    found = copied(quota.at / "guaranteed")
+    for part in tree.nested_quotas:
+        if part.holder is tenant and part.quota.key == quota.key:
+            between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
+            found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
+    return adding(found) if len(found) > 1 else found
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

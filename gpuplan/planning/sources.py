@@ -229,9 +229,13 @@ def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
 def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
     """Each profile that a layout names, with where it says how many instances of it there are to be."""
     for entry in layout.entries:
-        instances = entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
-        for profile in entry.instances:
-            yield profile, instances / profile
+        yield from ((profile, at) for profile in entry.instances for at in instances_of(entry, profile))
+
+
+def instances_of(entry: LayoutEntry, profile: str) -> Iterator[Origin]:
+    """Where an entry counts instances of a profile, if it does."""
+    if profile in entry.instances:
+        yield entry.at / profile if entry.at.path[-1] == "instances" else entry.at / "instances" / profile
 
 
 def tolerations_of(pool: Pool) -> Routes:

@@ -58,7 +58,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=Path, default=ROOT, help="a platform: policies/ and overlays/")
+    parser.add_argument("--root", type=Path, default=ROOT, help="a platform, or a file that is all of one")
     parser.add_argument("--cluster", default="", help="render and judge this cluster only")
     parser.add_argument("--kind", default="", help="judge objects of these kinds, with commas; File for plain files")
     parser.add_argument("--folder", default="", help="judge what lies below this folder, such as prod/namespaces")
@@ -156,11 +156,8 @@ def _print_precision(old: Rendered, judgement: Judgement, wanted: set[Key], name
         for shape, items in _grouped(links, names)[:40]:
             print(f"  {len(items):5} {title}: {shape}")
             for link in items[:examples]:
-                print(
-                    f"          {old.objects[link.object]} {spelt(link.path)} <- {link.how} {names.spell(link.place)}"[
-                        :220
-                    ]
-                )
+                text = f"{old.objects[link.object]} {spelt(link.path)} <- {link.how} {names.spell(link.place)}"
+                print(f"          {text[:220]}{f'   (to {link.but})' if link.but else ''}")
 
 
 def _grouped(links: tuple[LinkedLeaf, ...], names: _Names) -> list[tuple[str, list[LinkedLeaf]]]:

@@ -83,8 +83,8 @@ def facts(*places: Origin) -> Links:
 
 
 def hashed(links: Iterable[Link]) -> Links:
-    """What decides the content of a digest; what decides it by its own rule does so still."""
-    return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links))
+    """What decides the content of a digest; facts are no part of what a policy changes in it."""
+    return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links if link.how is not How.FACT))
 
 
 def choosing(links: Iterable[Link]) -> Links:
@@ -117,6 +117,18 @@ def unlike(one: object, other: object, route: Path = ()) -> Iterator[Path]:
 def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:
     """What is traced in a part, with routes in the whole."""
     return (((*route, *inner), links) for inner, links in traced)
+
+
+def as_written(at: Origin, value: object, route: Path = ()) -> Routes:
+    """What is taken over from a place as it stands: each leaf by its route there."""
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from as_written(at / key, item, (*route, key))
+    elif isinstance(value, list | tuple) and value:
+        for index, item in enumerate(value):
+            yield from as_written(at / index, item, (*route, index))
+    else:
+        yield route, copied(at)
 
 
 def _links(how: How, places: Iterable[Origin]) -> Links:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,6 +23,8 @@ class LinkedLeaf(NamedTuple):
     path: Path
     place: Place
     how: How
+    but: Mutation | None = None
+    """A change of the place that leaves the leaf as it was."""
 
 
 @dataclass
@@ -36,10 +37,8 @@ class Judgement:
     """Leaves that a scalar changes, and that have a link to it only when they are changed."""
     fixed: list[Scalar] = field(default_factory=list)
     """Scalars without another valid value."""
-    tried: Counter[Place] = field(default_factory=Counter)
-    """How many valid mutations of each place there were."""
-    changed: dict[Place, list[frozenset[tuple[Key, Path]]]] = field(default_factory=dict)
-    """The leaves that each mutation of a place changed."""
+    changed: dict[Place, list[tuple[Mutation, frozenset[tuple[Key, Path]]]]] = field(default_factory=dict)
+    """The leaves that each valid mutation of a place changed."""
     crashed: list[tuple[Mutation, Exception]] = field(default_factory=list)
 
 
@@ -95,8 +94,7 @@ def _try(
         found = judgement.late if _is_traced_late(change, mutation, new) else judgement.untraced
         found.setdefault(scalar, []).append((mutation, change))
     for place in mutation.before if _is_rename(mutation) else {mutation.place}:
-        judgement.tried[place] += 1
-        judgement.changed.setdefault(place, []).append(frozenset(changed))
+        judgement.changed.setdefault(place, []).append((mutation, frozenset(changed)))
     return True
 
 
@@ -152,11 +150,12 @@ def precision(old: Rendered, judgement: Judgement, *, is_asked: Callable[[Key], 
             untried += 1
         elif link.how is How.COPIED:
             copied += 1
-            if not all((link.object, link.path) in changed for changed in tries):
-                wrong.append(link)
+            idle_ones = (mutation for mutation, changed in tries if (link.object, link.path) not in changed)
+            if mutation := next(idle_ones, None):
+                wrong.append(link._replace(but=mutation))
         else:
             others += 1
-            if not any((link.object, link.path) in changed for changed in tries):
+            if not any((link.object, link.path) in changed for _, changed in tries):
                 idle.append(link)
     return Precision(copied, tuple(wrong), others, tuple(idle), untried)
 

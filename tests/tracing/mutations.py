@@ -241,7 +241,7 @@ class Mutations:
         key = str(place.path[-1])
         match place.path:
             case (*_, "instances", _):
-                for profile in sorted(self._profiles()):
+                for profile in sorted(self._profiles() - {key}):
                     yield Mutation(place, (Edit(place, profile, is_key=True),))
                     yield Mutation(place, (Edit(place, profile, is_key=True), *self._units_named(place, key, profile)))
             case (*_, "split", _):

@@ -10,7 +10,8 @@ from pathlib import Path as Folder
 from typing import Any, NamedTuple
 
 from gpuplan.diagnostics import Path
-from gpuplan.documents import DiskTree, Entry, Kind, Target, find_folders, read_folder
+from gpuplan.documents import DiskTree, Entry, Kind, Target, find_folders, read_folder, read_text
+from tests.plans import with_cluster
 
 BASES = "policies"
 OVERLAYS = "overlays"
@@ -136,7 +137,11 @@ class Policies:
 
 
 def read_policies(root: Folder) -> Policies:
-    """Those of a platform on the disk."""
+    """Those of a platform on the disk; a file is all that a cluster `test` has."""
+    if root.is_file():
+        path = f"{OVERLAYS}/test/{root.name}"
+        documents, _ = read_text(path, with_cluster(root.read_text()))
+        return Policies({path: tuple(document.data for document in documents)})
     found: dict[str, list[Any]] = {}
     others: dict[str, bytes] = {}
     tree = DiskTree(root)

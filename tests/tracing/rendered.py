@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,10 +58,10 @@ class Object:
 
     @cached_property
     def whole(self) -> frozenset[Source]:
-        return frozenset(map(source_of, self.traced.whole))
+        return _sources(self.traced.whole)
 
     def own(self, leaf: Leaf) -> frozenset[Source]:
-        return frozenset(map(source_of, leaf.own))
+        return _sources(leaf.own)
 
     def sources(self, leaf: Leaf) -> frozenset[Source]:
         return self.whole | self.own(leaf)
@@ -137,6 +137,11 @@ def _findings(repository: Repository) -> Iterator[Diagnostic]:
         if plan.retained:
             yield from judge_retained(plan)
     yield from check_together(repository.plans)
+
+
+def _sources(links: Iterable[Link]) -> frozenset[Source]:
+    """Those in policies: no policy changes a fact of the catalog."""
+    return frozenset(source_of(link) for link in links if link.how is not How.FACT)
 
 
 def source_of(link: Link) -> Source:

@@ -99,7 +99,7 @@ class Rendered:
     def objects(self) -> Mapping[Key, Object]:
         found: dict[Key, Object] = {}
         for plan in self.plans:
-            for path, artifact in written_for(plan):
+            for path, artifact, _ in written_for(plan):
                 start = path.index(f"{plan.cluster.name}/") + len(plan.cluster.name)
                 what = artifact.identity if isinstance(artifact, Manifest) else path[start + 1 :]
                 key = path[:start], what

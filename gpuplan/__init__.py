@@ -1,6 +1,6 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
-From Python, `validate` and `build` do what the commands of these names do, but print and write nothing.
+From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
     from gpuplan.pipeline import Build, Report, build, validate
+    from gpuplan.pipeline.tracing import Tracing, trace
     from gpuplan.planning.plan import Plan
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "Plan",
     "Report",
     "Severity",
+    "Tracing",
     "__version__",
     "build",
+    "trace",
     "validate",
 ]
 
@@ -29,6 +32,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
     "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
+    "gpuplan.pipeline.tracing": ("Tracing", "trace"),
     "gpuplan.planning.plan": ("Plan",),
 }
 

@@ -7,25 +7,39 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, chosen, copied, ordered
+from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered, ordering
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     GRANTS_POLICY,
     QUEUES_POLICY,
     SYSTEM_NAMESPACE,
+    USUAL_RESOURCES,
     gpu_resources,
+    grants,
     has_admission_policies,
+    mig_resource,
     parameters,
+    refuses_more_than_one,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Stage, Tenant, Unit
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Quota, Stage, Tenant, TimeSlicing, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.planning.sources import because_of, cap_of, named, namespace_of, resource_of
+from gpuplan.planning.sources import (
+    admission_of,
+    asked_by,
+    cap_of,
+    claims_of,
+    named,
+    namespace_of,
+    places_of_profiles,
+    resource_of,
+    scheduler_of,
+)
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Role
 from gpuplan.values import NamedTuple
@@ -55,8 +69,11 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
                 pools = about(*(quota.pool for quota in tenant.quotas))
-                for is_of_pools, body in _admission(tenant, namespace, scheduler):
-                    yield Manifest(folder, body, about=(*whose, *pools) if is_of_pools else whose)
+                body = _parameters(tenant, namespace, scheduler)
+                yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
+                for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
+                    body = _policy_binding(policy, namespace)
+                    yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -139,23 +156,25 @@ def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, An
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
-def _admission(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """The namespace's parameters, which say what of its pools the tenant has, and the policies' bindings with them.
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
+    """What of its pools the tenant has in a namespace, for the admission policies to read."""
+    data = parameters(tenant, namespace, scheduler)
+    return new_object("v1", "ConfigMap", _parameters_name(namespace), SYSTEM_NAMESPACE, data=data)
+
+
+def _parameters_name(namespace: str) -> str:
+    return f"grants-{namespace}"
+
+
+def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
+    """A policy in the namespace, with its parameters.
 
     The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
     needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
     """
-    named = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
-    yield (
-        True,
-        new_object("v1", "ConfigMap", named["name"], SYSTEM_NAMESPACE, data=parameters(tenant, namespace, scheduler)),
-    )
     here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
-        yield (
-            False,
-            admission_binding(f"{policy}-{namespace}", policy, here, named),
-        )
+    parameters_of = {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE}
+    return admission_binding(f"{policy}-{namespace}", policy, here, parameters_of)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -178,16 +197,20 @@ class _Traces(NamedTuple):
             yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
 
     def resource_quota(self) -> Routes:
-        """A resource that nobody has a quota on is there because a pool hands it out."""
         yield ("metadata", "namespace"), self._named()
-        for pool in self.plan.pools:
-            for unit in pool.units:
-                for key in _keys(unit):
-                    yield ("spec", "hard", key), (*because_of(pool), *resource_of(pool, unit))
+        for key, links in _offered(self.plan).items():
+            yield ("spec", "hard", key), links
+        for key, quotas in self._quotas_by_key().items():
+            caps = tuple(link for quota in quotas for link in cap_of(self.plan, quota, self.name))
+            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
+
+    def _quotas_by_key(self) -> Mapping[str, list[Quota]]:
+        found: dict[str, list[Quota]] = {}
         for quota in self.tenant.quotas:
             for key in _keys(quota.unit):
-                links = (*chosen(quota.at / "pool", quota.at / "unit"), *cap_of(self.plan, quota, self.name))
-                yield ("spec", "hard", key), links
+                found.setdefault(key, []).append(quota)
+        return found
 
     def role_binding(self, role: Role) -> Routes:
         yield ("metadata", "namespace"), self._named()
@@ -203,5 +226,70 @@ class _Traces(NamedTuple):
             yield ("subjects", index, "name"), copied(*places)
         yield ("subjects", ANY, "name"), ordered(*(at / "group" for at, _ in members))
 
+    def parameters(self) -> Routes:
+        """A line of grants is there while the cap in the namespace is above zero; lines are in the order of names."""
+        yield (), admission_of(self.plan)
+        yield ("metadata", "name"), self._named()
+        yield ("data", "tenant"), named(self.tenant)
+        for index, priority in enumerate(self.tenant.priority_classes):
+            at = self.tenant.at / "priorityClasses" / index
+            yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
+        granted = grants(self.tenant, self.name)
+        for index, pool in enumerate(dict.fromkeys(grant.pool for grant in granted)):
+            links = self._pool([quota for quota in self.tenant.quotas if quota.pool.name == pool])
+            yield ("data", "pools", index), links
+            yield ("data", "queues", index), (*links, *named(self.tenant))
+        for index, grant in enumerate(granted):
+            yield ("data", "grants", index), self._grant([quota for quota in self.tenant.quotas if grant.is_of(quota)])
+        if len(granted) > 1:
+            for key in ("grants", "pools", "queues"):
+                yield ("data", key, ANY), ordering(link for quota in self.tenant.quotas for link in self._pool([quota]))
+
+    def _grant(self, quotas: Sequence[Quota]) -> Links:
+        asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
+        return (*self._pool(quotas), *asked)
+
+    def _pool(self, quotas: Sequence[Quota]) -> Links:
+        """What names a pool that there are quotas on; of several none alone decides that it is named."""
+        alone = quotas[0] if len(quotas) == 1 else None
+        places = (*copied(alone.at / "pool"), *choosing(cap_of(self.plan, alone, self.name))) if alone else ()
+        return (*named(quotas[0].pool), *places)
+
+    def _most_of(self, quota: Quota) -> Links:
+        """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""
+        shares = quota.pool.part_with(quota.unit).shares
+        refuses = chosen(shares.at / "failRequestsGreaterThanOne") if isinstance(shares, TimeSlicing) else ()
+        if refuses_more_than_one(quota.pool, quota.unit):
+            return refuses
+        return (*refuses, *copied(self.tenant.at / "allow" / "unitsPerContainer"))
+
+    def policy_binding(self, policy: str) -> Routes:
+        yield (), admission_of(self.plan)
+        if policy == QUEUES_POLICY:
+            yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), self._named()
+        yield ("spec", "paramRef", "name"), self._named()
+        yield ("spec", "matchResources", "namespaceSelector", "matchLabels", ANY), self._named()
+
     def _named(self) -> Links:
         return copied(namespace_of(self.tenant, self.name))
+
+
+def _offered(plan: Plan) -> Mapping[str, Links]:
+    """By key of a ResourceQuota, what alone decides that the cluster may hand that out.
+
+    What several layouts or pools hand out is there without any one of them, and `nvidia.com/gpu` without all.
+    """
+    ways: dict[str, list[Links]] = {f"requests.{resource}": [] for resource in USUAL_RESOURCES}
+    for layout in plan.mig_layouts:
+        for profile, at in places_of_profiles(layout):
+            ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at))
+    of_layouts = frozenset(ways)
+    for pool in plan.pools:
+        for unit in pool.units:
+            for key in _keys(unit):
+                if key not in of_layouts:
+                    ways.setdefault(key, []).append(resource_of(pool, unit))
+    for name in (CLAIMS_QUOTA, *map(quota_key, DRIVER_CLASSES)):
+        ways[name] = [claims_of(plan)]
+    return {key: links[0] for key, links in ways.items() if len(links) == 1}

@@ -43,6 +43,7 @@ def completing(known: Callable[[click.Context], Iterable[str]]) -> Callable[...,
 def format_option(people: str, *programs: str, what: str = "For people or for programs") -> Callable[[F], F]:
     """The choice between a form for people, which is the default, and those for programs."""
     return option(
+        "-o",
         "--output-format",
         "format_",
         type=click.Choice([people, *programs]),

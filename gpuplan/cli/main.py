@@ -26,6 +26,7 @@ _SECTIONS = {
         "validate": "Prove the policies against the hardware and the controllers.",
         "build": "Compile the policies into kustomize folders below out/.",
         "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
+        "trace": "Show where a value comes from, or what depends on a line.",
         "diff": "Show what a change disturbs: nodes, pods, quotas, and how to undo it.",
         "retain": "Write what must outlive a change of the policies.",
         "rollout": "Plan how a pool gets another sharing, node by node.",

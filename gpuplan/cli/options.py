@@ -41,6 +41,7 @@ def outputs_option(formats: Sequence[str], what: str, **attributes: str | bool) 
             raise click.BadParameter(str(error), param=parameter) from error
 
     return option(
+        "-o",
         "--output-format",
         "outputs",
         multiple=True,

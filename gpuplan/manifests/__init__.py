@@ -8,7 +8,7 @@ from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject
 from gpuplan.manifests.quantities import quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Problem, SchemaCheck, check_schemas, unusable_definitions
-from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_tree
+from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_kustomizations, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "object_path",
     "quantity",
     "render_index",
+    "render_kustomizations",
     "render_tree",
     "to_yaml",
     "unusable_definitions",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Final
 
 from gpuplan.diagnostics import Origin, Path
@@ -76,9 +77,14 @@ def ordered(*places: Origin) -> Links:
     return _links(How.ORDER, places)
 
 
+def facts(*places: Origin) -> Links:
+    """What the catalog says; `gpuplan.catalog.places` knows where."""
+    return _links(How.FACT, places)
+
+
 def hashed(links: Iterable[Link]) -> Links:
-    """What decides the content of a digest; what decides it by its own rule does so still."""
-    return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links))
+    """What decides the content of a digest; facts are no part of what a policy changes in it."""
+    return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links if link.how is not How.FACT))
 
 
 def choosing(links: Iterable[Link]) -> Links:
@@ -86,9 +92,43 @@ def choosing(links: Iterable[Link]) -> Links:
     return tuple(dict.fromkeys(link if link.how is How.HASH else Link(How.CHOSEN, link.at) for link in links))
 
 
+def adding(links: Iterable[Link]) -> Links:
+    """The same numbers where they are added up with others."""
+    return tuple(dict.fromkeys(Link(How.SUM, link.at) if link.how is How.COPIED else link for link in links))
+
+
+def ordering(links: Iterable[Link]) -> Links:
+    """The same places for what they decide about others: where those stand."""
+    return tuple(dict.fromkeys(Link(How.ORDER, link.at) for link in links))
+
+
+def unlike(one: object, other: object, route: Path = ()) -> Iterator[Path]:
+    """The routes of the leaves that two bodies do not have alike."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in {**one, **other}:
+            yield from unlike(one.get(key), other.get(key), (*route, key))
+    elif isinstance(one, list) and isinstance(other, list):
+        for index, (item, another) in enumerate(zip_longest(one, other)):
+            yield from unlike(item, another, (*route, index))
+    elif one != other:
+        yield route
+
+
 def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:
     """What is traced in a part, with routes in the whole."""
     return (((*route, *inner), links) for inner, links in traced)
+
+
+def as_written(at: Origin, value: object, route: Path = ()) -> Routes:
+    """What is taken over from a place as it stands: each leaf by its route there."""
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from as_written(at / key, item, (*route, key))
+    elif isinstance(value, list | tuple) and value:
+        for index, item in enumerate(value):
+            yield from as_written(at / index, item, (*route, index))
+    else:
+        yield route, copied(at)
 
 
 def _links(how: How, places: Iterable[Origin]) -> Links:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import Final
 
@@ -54,12 +55,28 @@ def render_tree(
         tree.add_manifest(manifest)
     for file in files:
         tree.add_file(file)
-    for folder, resources in list_folders(tree.applied, tree.folders | components.keys()).items():
-        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
-        tree.add(_join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode(), FILE_NAME)
+    for path, data in render_kustomizations(cluster, tree.applied, tree.folders, components, out, root):
+        tree.add(path, data, FILE_NAME)
     namespaces_first = sorted(tree.applied, key=lambda path: tree.applied[path].kind != "Namespace")
     objects = tuple(f"{cluster}/{path}" for path in namespaces_first)
     return Tree(tree.files, objects, tuple(tree.diagnostics))
+
+
+def render_kustomizations(
+    cluster: str,
+    applied: Iterable[str],
+    folders: AbstractSet[str],
+    components: Mapping[str, tuple[str, ...]],
+    out: str = "out",
+    root: str = "/",
+) -> Iterator[tuple[str, bytes]]:
+    """The kustomization of each folder, by its path in the cluster's own.
+
+    ``applied`` are the paths of its objects; ``folders`` are those that hold other files.
+    """
+    for folder, resources in list_folders(applied, folders | components.keys()).items():
+        paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
+        yield _join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode()
 
 
 def render_index(folders: Iterable[str]) -> dict[str, bytes]:

@@ -82,7 +82,7 @@ def render(
     for plan in plans:
         parts = _parts(plan, out, is_kept=False)
         if keeps_all or plan.components:
-            rendered.clusters.append(_cluster(plan, out))
+            rendered.clusters.append(render_cluster(plan, out))
             parts = iter(rendered.clusters[-1].parts)
         for tool, manifests, files, components in parts:
             schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
@@ -105,7 +105,7 @@ def render(
 
 def artifacts(plan: Plan, out: str = OUT) -> Iterator[tuple[str, Manifest | File]]:
     """All that is written of a cluster, each with the tool that it is for, whatever is wrong with it."""
-    return _cluster(plan, out).artifacts
+    return render_cluster(plan, out).artifacts
 
 
 def scope(clusters: Iterable[str]) -> tuple[str, ...]:
@@ -113,7 +113,8 @@ def scope(clusters: Iterable[str]) -> tuple[str, ...]:
     return tuple(folder for name in clusters for folder in (name, *(f"{tool}/{name}" for tool in delivery.TOOLS)))
 
 
-def _cluster(plan: Plan, out: str) -> RenderedCluster:
+def render_cluster(plan: Plan, out: str = OUT) -> RenderedCluster:
+    """Everything of one cluster, kept, and nothing of it checked."""
     return RenderedCluster(plan, tuple(_parts(plan, out, is_kept=True)))
 
 

@@ -68,6 +68,9 @@ class Grant(Value):
     resource: str
     most_per_container: int | None
 
+    def is_of(self, quota: Quota) -> bool:
+        return self.pool == quota.pool.name and self.resource == (quota.unit.asked_as or FRACTION)
+
 
 def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
     """What a namespace may use, sorted; a cap of zero there grants nothing."""
@@ -127,15 +130,23 @@ def _lines(items: Iterable[str]) -> str:
     return "".join([f"{item}\n" for item in items])
 
 
+USUAL_RESOURCES = (GPU_RESOURCE, f"{GPU_RESOURCE}.shared")
+"""What a node publishes until its configuration is applied, or when it has none."""
+
+
 def gpu_resources(plan: Plan) -> tuple[str, ...]:
     """Every resource by which a GPU of the cluster may be had, now or after a change of layout, sorted.
 
-    Beside the pools' own: `nvidia.com/gpu` and its shares, which a node publishes until its configuration is applied or
-    when it has none, and the profiles of layouts that no pool uses yet, or any more.
+    Beside the pools' own: the usual ones, and the profiles of layouts that no pool uses yet, or any more.
     """
-    found = {GPU_RESOURCE, f"{GPU_RESOURCE}.shared"}
+    found = set(USUAL_RESOURCES)
     found.update(unit.resource for pool in plan.pools for unit in pool.units if unit.resource is not None)
     for layout in (*plan.mig_layouts, *(retained.layout for retained in plan.retained_layouts)):
         profiles = {profile for entry in layout.entries for profile in entry.instances if parse_profile(profile)}
-        found.update(f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
+        found.update(map(mig_resource, profiles))
     return tuple(sorted(found))
+
+
+def mig_resource(profile: str) -> str:
+    """What a partition is published as where each profile has a resource of its own."""
+    return f"nvidia.com/mig-{resource_suffix(profile)}"

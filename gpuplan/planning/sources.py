@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Link, Links, Routes, choosing, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, summed
+from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Cluster,
     Layout,
     LayoutEntry,
     Mig,
@@ -19,9 +22,11 @@ from gpuplan.planning.plan import (
     Tenant,
     TimeSlicing,
     Unit,
+    Workload,
 )
 from gpuplan.planning.subjects import Part
-from gpuplan.policy.models import Allocation
+from gpuplan.planning.tree import Tree
+from gpuplan.policy.models import Allocation, Cap, Install, Platform
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -46,17 +51,63 @@ def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
 
 
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+
+def scheduler_of(plan: Plan) -> Links:
+    """What chooses the scheduler."""
+    return _settings(plan, "kind")
+
+
+def _settings(plan: Plan, field: str) -> Links:
+    return chosen(plan.cluster.scheduler.at / field)
+
+
+def admission_of(plan: Plan) -> Links:
+    """What decides whether the cluster has admission policies."""
+    return chosen(plan.cluster.at / "kubernetes")
+
+
+# --- The GPU Operator --------------------------------------------------------------------------------------------
+
+
+def operator_namespace(cluster: Cluster) -> Links:
+    """What names the GPU Operator's namespace: the policy, or what the platform is used to."""
+    operator = cluster.gpu_operator
+    return copied(operator.at / "namespace") if operator.spec.namespace else usual_names(cluster)
+
+
+def usual_names(cluster: Cluster) -> Links:
+    """What decides between the names that the GPU Operator has on OpenShift and elsewhere.
+
+    OLM alone is a sign of OpenShift, as the platform alone is: where both say so, changing one changes no name.
+    """
+    platform, install = cluster.at / "platform", cluster.gpu_operator.at / "install"
+    is_openshift = cluster.spec.platform is Platform.OPENSHIFT
+    is_olm = cluster.gpu_operator.spec.install is Install.OLM
+    if is_openshift and is_olm:
+        return ()
+    if is_openshift or is_olm:
+        return chosen(platform if is_openshift else install)
+    return chosen(platform, install)
+
+
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
 def sharing_of(pool: Pool) -> Links:
     """What chooses the way of sharing, but for counts: a pool's own and, in a rollout, that it leads to."""
-    return tuple(link for part in pool.parts for link in _sharing(part))
+    return tuple(link for part in pool.parts for link in (*_layout_of(part), *_strategy_of(part)))
 
 
-def _sharing(pool: Pool) -> Iterator[Link]:
-    if isinstance(pool.sharing, Mig):
-        yield from chosen(pool.sharing.layout_at, pool.sharing.at / "strategy")
+def _layout_of(pool: Pool) -> Links:
+    """What chooses how GPUs are divided; a layout that stands in the pool is chosen by nothing but itself."""
+    sharing = pool.sharing
+    return chosen(sharing.layout_at) if isinstance(sharing, Mig) and not sharing.layout.is_inline else ()
+
+
+def _strategy_of(pool: Pool) -> Links:
+    return chosen(pool.sharing.at / "strategy") if isinstance(pool.sharing, Mig) else ()
 
 
 def layout_content(layout: Layout) -> Links:
@@ -69,8 +120,14 @@ def entry_content(entry: LayoutEntry) -> Links:
     at, instances = entry.at, entry.at
     if entry.at.path[-1] != "instances":
         instances = entry.at / "instances"
-        return copied(at / "gpus", at / "enabled", *(instances / name for name in entry.instances))
+        return copied(*gpus_of(entry), at / "enabled", *(instances / name for name in entry.instances))
     return copied(*(instances / name for name in entry.instances))
+
+
+def gpus_of(entry: LayoutEntry) -> tuple[Origin, ...]:
+    """Where an entry names each of its GPUs, or that it is for all."""
+    at = entry.at / "gpus"
+    return (at,) if entry.gpus is None else tuple(at / index for index in range(len(entry.gpus)))
 
 
 def config_name(layout: Layout) -> Links:
@@ -79,82 +136,191 @@ def config_name(layout: Layout) -> Links:
     return (*name, *layout_content(layout))
 
 
+def unit_name_of(pool: Pool, unit: Unit) -> Links:
+    """What decides what a unit is called: the layout that a pool chooses, and the profile that stands there.
+
+    The profile is a key, whose place is that of its count.
+    """
+    part = pool.part_with(unit)
+    if not isinstance(part.sharing, Mig):
+        return ()
+    if unit.name == "gpu":
+        return (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
+    return (*_layout_of(part), *chosen(*_profiles(part.sharing.layout, unit.name)))
+
+
 def resource_of(pool: Pool, unit: Unit) -> Links:
     """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    return (*unit_name_of(pool, unit), *_resource_by_unit(pool, unit))
+
+
+def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
+    """The same, where the unit is known by its name: which layout has it does not matter then."""
     part = pool.part_with(unit)
-    found: list[Link] = []
-    if part.spec.allocation is Allocation.DRA:
-        found += chosen(pool.at / "gpu")
-    found += chosen(pool.at / "allocation")
-    if isinstance(part.sharing, Mig):
-        found += _sharing(part)
-        found += choosing(copied(*_instances(part.sharing.layout, unit.name)))
-    if shares := part.shares:
-        found += chosen(shares.at / "rename")
-    return tuple(dict.fromkeys(found))
+    found = chosen(pool.at / "allocation")
+    if pool.spec.allocation is Allocation.DRA:
+        return (*found, *chosen(pool.at / "gpu"))
+    if part.shares and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+        found += chosen(part.shares.at / "rename")
+    return (*found, *_strategy_of(part))
+
+
+def asked_by(plan: Plan, item: Quota | Workload) -> Links:
+    """What chooses the resource that a quota counts, or a workload asks for.
+
+    Another pool does so only if it hands the same unit out otherwise.
+    """
+    pool, unit = item.pool, item.unit
+    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if item.spec.unit is None:
+        return (*named, *resource_of(pool, unit))
+    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
+
+
+def _unit_in(pool: Pool, name: str | None) -> Unit | None:
+    """What a name would mean in a pool; without one there must be one unit alone."""
+    if name is not None:
+        return pool.find_unit(name)
+    units = pool.parts[0].units
+    return units[0] if len(units) == 1 else None
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
     """What the number of a unit in a pool is made of."""
-    found: list[Link] = []
+    found = list(multiplied(pool.at / "nodes" / "count"))
     for part in pool.parts:
-        if part.find_unit(unit.name) is None:
-            continue
-        found += multiplied(pool.at / "nodes" / "count", pool.at / "nodes" / "gpusPerNode")
-        if isinstance(part.sharing, Mig):
-            found += chosen(part.sharing.layout_at)
-            found += multiplied(*_instances(part.sharing.layout, unit.name))
-        if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
-            found += multiplied(shares.at / "replicas")
+        found += per_node_of(part, unit)
     if pool.rollout:
-        found += summed(*(pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))))
+        found += summed(pool.rollout.at / "nodes")
     return tuple(dict.fromkeys(found))
+
+
+def per_node_of(part: Pool, unit: Unit) -> Links:
+    """What the number of a unit on each node is made of, by how this part of a pool is shared."""
+    if part.find_unit(unit.name) is None:
+        return ()
+    found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
+    if isinstance(part.sharing, Mig):
+        found += _layout_of(part)
+        found += multiplied(*_instances(part.sharing.layout, unit.name))
+    if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+        found += multiplied(shares.at / "replicas")
+    return tuple(found)
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
     """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    yield from _profiles(layout, profile)
     for entry in layout.entries:
-        if entry.at.path[-1] == "instances":
-            if profile in entry.instances:
-                yield entry.at / profile
-        elif profile == "gpu":
-            yield from (entry.at / "enabled", entry.at / "gpus")
-        elif profile in entry.instances:
-            yield from (entry.at / "instances" / profile, entry.at / "gpus")
+        if entry.at.path[-1] != "instances":
+            if profile == "gpu":
+                yield entry.at / "enabled"
+            if profile == "gpu" or profile in entry.instances:
+                yield from gpus_of(entry)
 
 
-def labels_of(pool: Pool) -> Routes:
+def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
+    return (at for name, at in places_of_profiles(layout) if name == profile)
+
+
+def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
+    """Each profile that a layout names, with where it says how many instances of it there are to be."""
+    for entry in layout.entries:
+        yield from ((profile, at) for profile in entry.instances for at in instances_of(entry, profile))
+
+
+def instances_of(entry: LayoutEntry, profile: str) -> Iterator[Origin]:
+    """Where an entry counts instances of a profile, if it does."""
+    if profile in entry.instances:
+        yield entry.at / profile if entry.at.path[-1] == "instances" else entry.at / "instances" / profile
+
+
+def tolerations_of(pool: Pool) -> Routes:
+    """Each toleration of a pool's taints, by its index."""
+    for index in range(len(pool.spec.taints)):
+        taint = pool.at / "taints" / index
+        yield (index, "key"), copied(taint / "key")
+        yield (index, "operator"), chosen(taint / "value")
+        yield (index, "value"), copied(taint / "value")
+        yield (index, "effect"), copied(taint / "effect")
+
+
+def claims_of(plan: Plan) -> Links:
+    """What decides whether devices are had by claims: what one pool says holds for all (GPU566)."""
+    return chosen(plan.pools[0].at / "allocation") if plan.pools else ()
+
+
+def labels_of(plan: Plan, pool: Pool) -> Routes:
     """Each label of a pool's nodes, by its key."""
     for key in pool.labels:
-        yield (key,), label_of(pool, key)
+        yield (key,), label_of(plan, pool, key)
 
 
-def label_of(pool: Pool, key: str) -> Links:
-    """What one of the labels comes from."""
+def label_of(plan: Plan, pool: Pool, key: str) -> Links:
+    """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
-        sharing = pool.sharing
-        if isinstance(sharing, Mig):
-            return (*chosen(sharing.layout_at), *config_name(sharing.layout))
-        return chosen(pool.at / "gpu")
-    if key in (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL) or pool.labels[key] == pool.name:
+        return mig_config_of(pool)
+    if key == POOL_LABEL:
         return named(pool)
-    if key in pool.spec.node_labels:
-        return copied(pool.at / "nodeLabels" / key)
-    return chosen(pool.at / "allocation")
+    if key == DEVICE_PLUGIN_CONFIG_LABEL:
+        return (*named(pool), *_moved_config(pool))
+    if key == plan.scheduler.node_pool_label:
+        return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
+    if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
+        return chosen(pool.at / "allocation")
+    return copied(pool.at / "nodeLabels" / key)
+
+
+def mig_config_of(pool: Pool) -> Links:
+    """What decides the value of `nvidia.com/mig.config`, if there is one."""
+    if not isinstance(pool.sharing, Mig):
+        return chosen(pool.at / "gpu")
+    return (*_layout_of(pool), *config_name(pool.sharing.layout))
+
+
+def _moved_config(pool: Pool) -> Links:
+    """Nodes that a rollout has moved have a file of their own, unless one is right for both ways of MIG."""
+    rollout = pool.spec.rollout
+    if pool.sharing.at.path[: len(pool.at.path) + 1] != (*pool.at.path, "rollout"):
+        return ()
+    ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
+    places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
+    return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
+
+
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def default_priority_of(plan: Plan) -> Links:
+    """What makes the priority of pods that name no class."""
+    for priority in plan.priority_classes:
+        if priority.spec.default:
+            return (*copied(priority.at / "value"), *chosen(priority.at / "default"))
+    return chosen(*(priority.at / "default" for priority in plan.priority_classes))
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
-    """What caps the units of a quota in one namespace."""
+    """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
-        found = summed(quota.at / "split" / namespace)
-    elif quota.spec.limit is None:
-        found = summed(quota.at / "guaranteed")
-    else:
-        found = summed(quota.at / "guaranteed", quota.at / "limit")
-    return (*found, *chosen(plan.cluster.scheduler.at / "cap"))
+        return copied(quota.at / "split" / namespace)
+    chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
+    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+
+
+def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
+    """What makes what a guarantee leaves when those that lie within it are taken off."""
+    found = copied(quota.at / "guaranteed")
+    for part in tree.nested_quotas:
+        if part.holder is tenant and part.quota.key == quota.key:
+            between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
+            found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
+    return adding(found) if len(found) > 1 else found
 
 
 def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:

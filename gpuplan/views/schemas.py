@@ -20,6 +20,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
     "comparison": "show --scheduler NAME",
     "diff": "diff",
     "rollout": "rollout",
+    "trace": "trace",
 }
 """What is written, and by which command with `--output-format json`."""
 

@@ -8,12 +8,14 @@ in the ClusterPolicy changes the DaemonSets' volumes, and that rolls them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted, places, settings
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import config_map
+from gpuplan.manifests.provenance import Routes
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Install
@@ -26,24 +28,36 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
         body = settings.privileged_namespace(operator.namespace, plan.cluster.spec.platform)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster))
+        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(places.namespace, plan))
     config_maps = _config_maps(plan)
     everything = (*about(plan.cluster), *RESOURCES)
-    yield from (Manifest(_FOLDER, body, about=everything) for body in config_maps.values())
+    for field, body in config_maps.items():
+        yield Manifest(_FOLDER, body, about=everything, trace=partial(places.config_map, plan, field))
     names = _names(config_maps)
     match operator.spec.install:
         case Install.HELM:
-            yield File(f"{_FOLDER}/{settings.VALUES_FILE}", settings.helm_file(plan, names), about=everything)
+            path, values = f"{_FOLDER}/{settings.VALUES_FILE}", settings.helm_file(plan, names)
+            yield File(path, values, about=everything, trace=partial(places.helm_file, plan))
         case Install.OLM:
-            yield from (Manifest(_FOLDER, body, about=everything) for body in settings.olm_objects(plan))
-            yield Manifest(_FOLDER, settings.whole_policy(plan, names), about=everything)
+            for body in settings.operator_objects(plan):
+                yield Manifest(_FOLDER, body, about=everything, trace=partial(places.operator_object, plan))
+            for body in settings.nfd_objects(plan):
+                yield Manifest(_FOLDER, body, about=everything, trace=partial(places.nfd_object, plan))
+            policy = settings.whole_policy(plan, names)
+            yield Manifest(_FOLDER, policy, about=everything, trace=partial(places.whole_policy, plan))
         case Install.EXTERNAL:
-            yield Manifest(_FOLDER, settings.policy_patch(plan, names), is_partial=True, about=everything)
+            patch, trace = settings.policy_patch(plan, names), partial(places.policy_patch, plan)
+            yield Manifest(_FOLDER, patch, is_partial=True, about=everything, trace=trace)
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:
     """The values that `render` writes into a file, for who hands them to Helm in some other way."""
     return settings.helm_values(plan, config_map_names(plan))
+
+
+def trace_helm_values(plan: Plan) -> Routes:
+    """Where those values come from, by routes in them."""
+    return places.helm_values(plan)
 
 
 def config_map_names(plan: Plan) -> ConfigMapNames:

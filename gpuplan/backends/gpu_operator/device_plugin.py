@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplan.manifests import to_yaml
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.sources import because_of, instances_of, sharing_of
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2
@@ -81,3 +83,50 @@ def _shared_resources(pool: Pool) -> list[str]:
         return [GPU_RESOURCE]
     divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
     return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def trace(plan: Plan) -> Routes:
+    """The places of what the files say, by routes in the ConfigMap."""
+    for pool in plan.pools:
+        for part in pool.parts:
+            route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
+            yield route, (*because_of(pool), *_strategies(plan, pool))
+            yield from below(route, _trace(part, plan.cluster.gpu_operator.spec.mig_strategy))
+    for retained in plan.retained_plugin_configs:
+        yield ("data", retained.spec.key), chosen(retained.at / "key")
+        yield from below(("data", retained.spec.key), as_written(retained.at / "config", retained.config))
+
+
+def _strategies(plan: Plan, pool: Pool) -> Links:
+    """What chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
+    found = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
+    if not found:
+        return ()
+    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(found if pool.rollout else ()))
+
+
+def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
+    yield ("version",), ()
+    if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
+        yield ("flags", "migStrategy"), copied(pool.sharing.at / "strategy")
+    if not (slicing := pool.shares):
+        return
+    route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
+    yield (*route, "renameByDefault"), copied(slicing.at / "rename")
+    yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
+    for index, resource in enumerate(_shared_resources(pool)):
+        yield (*route, "resources", index, "replicas"), copied(slicing.at / "replicas")
+        yield (*route, "resources", index, "name"), _resource(pool, resource)
+
+
+def _resource(pool: Pool, resource: str) -> Links:
+    """Whole GPUs have one name; the names of MIG devices are those of profiles, or hidden by the strategy."""
+    if not isinstance(pool.sharing, Mig):
+        return ()
+    profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
+    entries = pool.sharing.layout.entries
+    places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
+    return (*sharing_of(pool), *chosen(*places))

@@ -7,13 +7,17 @@ every node of the cluster. And a configuration counts as applied only when every
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.catalog import Gpu, parse_profile
+from gpuplan.catalog.places import profile_fact
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
+from gpuplan.manifests.provenance import Routes, below, choosing, chosen, copied, facts, summed
 from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.sources import config_name, gpus_of, instances_of
 
 FILE_NAME = "config.yaml"
 """The key of the ConfigMap: the operator sets `CONFIG_FILE=/mig-parted-config/config.yaml` and nothing else."""
@@ -86,3 +90,50 @@ def _mig_devices(gpu: Gpu, instances: Mapping[str, int]) -> dict[str, int]:
 def _short_spelling(name: str) -> str:
     parsed = parse_profile(name)
     return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def trace(plan: Plan) -> Routes:
+    """The places of what the file says, by routes in the ConfigMap."""
+    configs = ("data", FILE_NAME, "mig-configs")
+    yield ("data", FILE_NAME, "version"), ()
+    for layout in plan.mig_layouts:
+        route = (*configs, layout.config_name)
+        yield route, choosing(config_name(layout))
+        yield from below(route, _trace(layout, tuple(_sizes(plan, layout))))
+    for retained in plan.retained_layouts:
+        route = (*configs, retained.spec.config_name)
+        yield route, chosen(retained.at / "configName")
+        yield from below(route, _trace(retained.layout, (retained.at / "gpusPerNode",)))
+
+
+def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
+    """Where it says how many GPUs the nodes have that a layout is for, and that it is for these."""
+    for pool in plan.parts:
+        if isinstance(pool.sharing, Mig) and pool.sharing.layout.config_name == layout.config_name:
+            yield pool.nodes.at / "gpusPerNode"
+            if not layout.is_inline:
+                yield pool.sharing.layout_at
+
+
+def _trace(layout: Layout, sizes: tuple[Origin, ...]) -> Routes:
+    for index, entry in enumerate(layout.entries):
+        yield from below((index,), _trace_entry(layout.gpu, entry))
+    if all(entry.gpus is not None for entry in layout.entries):
+        yield (), chosen(*sizes)  # GPUs that no entry names are in one of their own, if there are any
+
+
+def _trace_entry(gpu: Gpu, entry: LayoutEntry) -> Routes:
+    if entry.at.path[-1] != "instances":
+        yield ("mig-enabled",), copied(entry.at / "enabled")
+        route = ("devices",)
+        for index, at in enumerate(gpus_of(entry)):
+            yield (route if entry.gpus is None else (*route, index)), copied(at)
+    names = [name for name, count in entry.instances.items() if count > 0]
+    for short in _mig_devices(gpu, entry.instances):
+        places = [at for name in names if _short_spelling(name) == short for at in instances_of(entry, name)]
+        yield ("mig-devices", short), copied(*places) if len(places) == 1 else summed(*places)
+        if len(names) > 1:
+            yield ("mig-devices", short), facts(profile_fact(gpu, short))

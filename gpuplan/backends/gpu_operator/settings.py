@@ -63,7 +63,14 @@ def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
 
 def _reboot(*, is_wanted: bool) -> dict[str, str]:
     """The environment variable by which mig-manager knows whether it may reboot a node."""
-    return {"name": "WITH_REBOOT", "value": "true" if is_wanted else "false"}
+    return {"name": _REBOOT, "value": "true" if is_wanted else "false"}
+
+
+_REBOOT: Final = "WITH_REBOOT"
+
+
+def is_reboot(item: object) -> bool:
+    return isinstance(item, Mapping) and item.get("name") == _REBOOT
 
 
 def _merge(under: Values, over: Values) -> dict[str, Any]:
@@ -100,12 +107,12 @@ def _dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
         enabled=True,
         honorLabels=monitoring.spec.honor_labels,
         additionalLabels=dict(sorted(monitoring.spec.labels.items())),
-        relabelings=[_NODE_RELABELING],
+        relabelings=[NODE_RELABELING],
     )
     return {"config": {"name": config_name}, "serviceMonitor": monitor}
 
 
-_NODE_RELABELING: Final = {
+NODE_RELABELING: Final = {
     "action": "replace",
     "sourceLabels": ["__meta_kubernetes_pod_node_name"],
     "targetLabel": "node",
@@ -115,7 +122,7 @@ _NODE_RELABELING: Final = {
 # --- Labels and taints -------------------------------------------------------------------------------------------
 
 
-def _label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
+def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
     """Namespaces of the labels that NFD puts on nodes, and more.
 
     It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
@@ -125,7 +132,7 @@ def _label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
     return sorted({*map(str, more), *(key.partition("/")[0] for key in keys if "/" in key), "nvidia.com"})
 
 
-def _missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
+def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
     """A toleration for each taint of the plan's pools that none of those present covers."""
     wanted = {
         (taint.key, taint.effect.value)
@@ -140,7 +147,7 @@ def _missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str
 
 VALUES_FILE: Final = "values.yaml"
 
-_NFD: Final = "node-feature-discovery"
+NFD: Final = "node-feature-discovery"
 
 
 def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
@@ -151,17 +158,14 @@ def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
 def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
     user = plan.cluster.gpu_operator.spec.values
-    merged: dict[str, Any] = {}
-    for layer in (
-        _defaults(plan),
-        user,
-        _chart_decided(plan),
-        _operands(plan, names),
-        _NOT_MADE,
-        _completed_lists(plan, user),
-    ):
-        merged = _merge(merged, layer)
-    return _sorted(merged)
+    return _sorted(_merge(_merge(_defaults(plan), user), decided_values(plan, names)))
+
+
+def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """What follows from the plan, whatever the policy's own values say; lists that the plan adds to are whole."""
+    user = plan.cluster.gpu_operator.spec.values
+    decided = _merge(_merge(_chart_decided(plan), _operands(plan, names)), _NOT_MADE)
+    return _merge(decided, _completed_lists(plan, user))
 
 
 def _defaults(plan: Plan) -> dict[str, Any]:
@@ -170,7 +174,7 @@ def _defaults(plan: Plan) -> dict[str, Any]:
     And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
     of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
     """
-    nfd = {_NFD: {"postDeleteCleanup": False}} if plan.cluster.gpu_operator.spec.nfd else {}
+    nfd = {NFD: {"postDeleteCleanup": False}} if plan.cluster.gpu_operator.spec.nfd else {}
     return {"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}
 
 
@@ -192,7 +196,7 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
     if not spec.nfd:
         decided["nfd"] = {"enabled": False}
     elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
-        decided[_NFD] = {"master": {"config": {"enableTaints": True}}}
+        decided[NFD] = {"master": {"config": {"enableTaints": True}}}
     return decided
 
 
@@ -205,11 +209,11 @@ _NOT_MADE: Final = {"devicePlugin": {"config": {"create": False}}, "migManager":
 
 def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
-    operands = _tolerations(plan, _find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
     lists: dict[str, Any] = {
         "migManager": {"env": _environment(plan, user)},
         "daemonsets": given(tolerations=operands),
-        _NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
+        NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
     if plan.cluster.monitoring:
         lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}}
@@ -218,33 +222,33 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
 
 def _relabelings(user: Values) -> list[Any]:
     """The policy's own come first, so that none of them takes the label `node` away."""
-    own = _find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
-    return [*(item for item in own if item != _NODE_RELABELING), _NODE_RELABELING]
+    own = find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
 
 
 def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
-    workers = _tolerations(plan, _find_list(user, _NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+    workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
     lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
     if plan.cluster.spec.node_labels is NodeLabels.NFD:
-        listed = _find_list(user, _NFD, "master", "config", "extraLabelNs") or ()
-        lists["master"] = {"config": {"extraLabelNs": _label_namespaces(plan, listed)}}
+        listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
+        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
     return lists
 
 
 def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
     """The whole list, empty where the one that holds anyway is enough."""
     present: Sequence[Any] = chart if user is None else user
-    needed = _missing_tolerations(plan, present)
+    needed = missing_tolerations(plan, present)
     return [*present, *needed] if needed else []
 
 
 def _environment(plan: Plan, user: Values) -> list[Any]:
     own = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
-    listed = _find_list(user, "migManager", "env") or ()
-    return [*(item for item in listed if not (isinstance(item, Mapping) and item.get("name") == own["name"])), own]
+    listed = find_list(user, "migManager", "env") or ()
+    return [*(item for item in listed if not is_reboot(item)), own]
 
 
-def _find_list(values: object, *route: str) -> Sequence[Any] | None:
+def find_list(values: object, *route: str) -> Sequence[Any] | None:
     for key in route:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values if isinstance(values, list | tuple) else None
@@ -277,7 +281,7 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     operator = plan.cluster.gpu_operator
     line = nearest_line(operator.version)
     own: dict[str, Any] = {
-        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *_missing_tolerations(plan, OPERAND_TOLERATIONS)]},
+        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
         "cdi": dict(line.cdi),
         "driver": {**_driver(operator), **line.driver_fields},
         "dcgmExporter": {} if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}},
@@ -330,13 +334,23 @@ def privileged_namespace(name: str, platform: Platform) -> dict[str, Any]:
 
 
 def olm_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """What OLM installs the operator by, and what it needs."""
+    yield from operator_objects(plan)
+    yield from nfd_objects(plan)
+
+
+def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
     operator = plan.cluster.gpu_operator
     csv = f"{_PACKAGE}.{operator.version}"
     channel = operator.version.rpartition(".")[0]
     yield _operator_group(_PACKAGE, operator.namespace)
     yield _subscription(_PACKAGE, operator.namespace, channel, "certified-operators", csv)
-    if operator.spec.nfd:
+
+
+def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Node Feature Discovery, where the cluster does not have it already."""
+    if plan.cluster.gpu_operator.spec.nfd:
         yield privileged_namespace(NFD_NAMESPACE, Platform.OPENSHIFT)
         yield _operator_group(NFD_NAMESPACE, NFD_NAMESPACE)
         yield _subscription("nfd", NFD_NAMESPACE, "stable", "redhat-operators")
@@ -370,12 +384,12 @@ def _subscription(package: str, namespace: str, channel: str, source: str, start
 def _node_feature_discovery(plan: Plan) -> dict[str, Any]:
     """The one instance. It prunes nothing when it is deleted: nodes would lose their partitions with their labels."""
     operator = nfd_operator(plan.cluster.spec.kubernetes)
-    tolerations = _missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
+    tolerations = missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
     labels_nodes = plan.cluster.spec.node_labels is NodeLabels.NFD
     has_taints = any(pool.spec.taints for pool in plan.pools)
     spec = given(
         operand=given(image=operator.image, workerTolerations=tolerations),
-        extraLabelNs=_label_namespaces(plan) if labels_nodes else None,
+        extraLabelNs=label_namespaces(plan) if labels_nodes else None,
         enableTaints=(labels_nodes and operator.sets_taints and has_taints) or None,
         workerConfig={"configData": to_yaml(_WORKER)},
     )

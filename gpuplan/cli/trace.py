@@ -1,0 +1,60 @@
+"""`gpuplan trace`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuplan.cli.commands import format_option, verb
+from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline.tracing import Tracing
+
+STDIN = "-"
+
+
+@verb("trace")
+@click.argument("target")
+@click.argument("path", default="")
+@cluster_option
+@format_option("table", "json", "yaml", what="A table for people, or the contract of `gpuplan schema trace`")
+def command(terminal: Terminal, target: str, path: str, clusters: tuple[str, ...], format_: str) -> int:
+    """Show where a value comes from, or what depends on a line.
+
+    TARGET is a file below out/, or a line of one; an object; a line of a policy, or a document: PATH is a field in it.
+    Of what is written each value is shown with the lines that it comes from, of a policy what depends on it, with what
+    applies that.
+
+    \b
+      gpuplan trace out/prod/scheduling/priorityclass-training.yaml:5
+      gpuplan trace -c prod ResourceQuota/research/gpuplan spec.hard
+      gpuplan trace policies/layouts.yaml:20
+      gpuplan trace Pool/a100-mixed spec.sharing
+    """
+    from gpuplan.pipeline.tracing import trace
+    from gpuplan.views.trace import shown_tracing
+
+    tracing = trace(terminal.root, target, path, clusters)
+    is_summary = tracing.is_of_policy and not path and not _has_line(target)
+    terminal.print(shown_tracing(tracing, format_, terminal.out_theme, is_summary=is_summary))
+    for note in tracing.notes:
+        terminal.say(f"{note}\n")
+    return _end(terminal, tracing)
+
+
+def _has_line(target: str) -> bool:
+    return ":" in target
+
+
+def _end(terminal: Terminal, tracing: Tracing) -> int:
+    """What has errors is traced as far as it could be planned."""
+    report = tracing.report
+    if report.is_valid:
+        return 0
+    errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)
+    write_findings(terminal, replace(report, diagnostics=errors), (), to_stderr=True)
+    return 1

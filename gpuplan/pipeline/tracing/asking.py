@@ -1,0 +1,46 @@
+"""Answer what somebody asks of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuplan.pipeline.loading import Repository, load
+from gpuplan.pipeline.tracing.forward import trace_file, trace_object
+from gpuplan.pipeline.tracing.inverse import trace_place
+from gpuplan.pipeline.tracing.model import Tracing
+from gpuplan.pipeline.tracing.targets import Target, TargetKind, read_target
+
+if TYPE_CHECKING:
+    from gpuplan.pipeline import Report
+
+
+def trace(root: str | PathLike[str], target: str, path: str = "", clusters: Sequence[str] = ()) -> Tracing:
+    """Where what is written comes from, or what depends on what a policy says, in the clusters named, or in all.
+
+    ``target`` is a file below `out/` or of the policies, with a line or without; an object as `Kind/namespace/name`, or
+    a document as `Kind/name`. ``path`` is that of a field in it.
+    """
+    root = Path(root)
+    meant = read_target(root, target)
+    repository = load(root, _clusters(meant, clusters))
+    report = _report(repository)
+    if meant.what in (TargetKind.OUTPUT, TargetKind.OBJECT):
+        ask = trace_file if meant.what is TargetKind.OUTPUT else trace_object
+        values, notes = ask(root, repository.plans, meant, path)
+        return Tracing(report, values, notes=notes)
+    places, notes = trace_place(root, repository, meant, path)
+    return Tracing(report, places=places, notes=notes, is_of_policy=True)
+
+
+def _clusters(target: Target, clusters: Sequence[str]) -> Sequence[str]:
+    """A path may belong to one cluster."""
+    return clusters or ((target.cluster,) if target.cluster else ())
+
+
+def _report(repository: Repository) -> Report:
+    from gpuplan.pipeline import report_on
+
+    return report_on(repository)

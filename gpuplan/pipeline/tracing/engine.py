@@ -1,0 +1,216 @@
+"""Link each value that is written to the values of the policy that decide it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import yaml
+
+from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
+from gpuplan.documents import read_data
+from gpuplan.manifests import File, Manifest, Subject, object_path, render_kustomizations
+from gpuplan.manifests.provenance import ANY, Link, Links, Routes, choosing, chosen, copied
+from gpuplan.pipeline.loading import OUT
+from gpuplan.pipeline.rendering import Components, render_cluster
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.sources import name_of
+from gpuplan.policy.parse import document_of
+from gpuplan.values import NamedTuple, Value
+
+_NAMES: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
+"""What decides which object it is, and so where each of its leaves is."""
+
+
+class Leaf(NamedTuple):
+    """A value that is no mapping and no list, or an empty one, by its route in the object.
+
+    A route leads on into a text that is YAML or JSON itself, where links are known there, and by the number of a line
+    into any other text. ``own`` are the links of this leaf, and not those of all leaves of the object. ``defaults``
+    are those of its links that lead to what the policy leaves out.
+    """
+
+    path: Path
+    value: object
+    own: Links
+    defaults: Links = ()
+
+
+class Traced(Value):
+    """One artifact of a cluster: ``path`` is its file's, below the output folder.
+
+    ``whole`` are the links that hold for all of its leaves: why it is there, and is called what it is called.
+    """
+
+    plan: Plan
+    path: str
+    artifact: Manifest | File
+    whole: Links
+    leaves: tuple[Leaf, ...]
+
+
+def trace_plan(plan: Plan, out: str = OUT) -> Iterator[Traced]:
+    """Everything that is written of a cluster, with its links."""
+    for path, artifact in written_for(plan, out):
+        yield trace_artifact(plan, path, artifact)
+
+
+def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[tuple[str, Manifest | File]]:
+    """Everything that is written of a cluster, by path below the output folder: what lists others comes last."""
+    for part in render_cluster(plan, out).parts:
+        top = posixpath.join(part.tool, plan.cluster.name)
+        found = {object_path(item): item for item in part.manifests} | {item.path: item for item in part.files}
+        for path, artifact in found.items():
+            yield f"{top}/{path}", artifact
+        for path, file in _kustomizations(plan, top, found, part.components, out, root):
+            yield f"{top}/{path}", file
+
+
+# --- Lists of what a folder applies ------------------------------------------------------------------------------
+
+_Artifacts = Mapping[str, Manifest | File]
+
+
+def _kustomizations(
+    plan: Plan, top: str, found: _Artifacts, components: Components, out: str, root: str
+) -> Iterator[tuple[str, File]]:
+    applied = {path: item for path, item in found.items() if isinstance(item, Manifest)}
+    folders = {posixpath.dirname(path) for path in found.keys() - applied.keys()}
+    about = (Subject("Cluster", plan.cluster.name),)
+    for path, data in render_kustomizations(top, applied, folders, components, out, root):
+        folder = posixpath.dirname(path)
+        trace = partial(_listed, plan, folder, data, applied, components.get(folder, ()))
+        yield path, File(path, data, about=about, trace=trace)
+
+
+def _listed(plan: Plan, folder: str, data: bytes, applied: _Artifacts, included: Sequence[str]) -> Routes:
+    """A file is listed as long as it is there, a folder as long as anything in it is: for what all of that needs."""
+    for index, name in enumerate(read_data(data.decode())["resources"]):
+        path = posixpath.join(folder, name)
+        below = [item for key, item in applied.items() if key == path or key.startswith(f"{path}/")]
+        yield ("resources", index), choosing(_shared(plan, below))
+    places = {component.folder: component.at for component in plan.components}
+    for index, component in enumerate(included):
+        at = places.get(component) or Origin(WholeFile(SourceFile(component, "")))
+        yield ("components", index), copied(at)
+
+
+def _shared(plan: Plan, artifacts: Sequence[Manifest | File]) -> Links:
+    """What all of these are there for."""
+    wholes = [why(plan, artifact) for artifact in artifacts]
+    places = set.intersection(*({link.at for link in whole} for whole in wholes)) if wholes else set()
+    places.discard(name_of(plan.cluster))  # which is where all of it is
+    return tuple(link for link in wholes[0] if link.at in places) if wholes else ()
+
+
+# --- One artifact ------------------------------------------------------------------------------------------------
+
+
+def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
+    """One artifact with its links."""
+    known = _Known(artifact)
+    body: object = artifact.body if isinstance(artifact, Manifest) else parsed(artifact.data.decode())
+    leaves = tuple(_leaf(route, value, known) for route, value in _leaves(body, (), known))
+    return Traced(plan, path, artifact, _whole(plan, artifact, known), leaves)
+
+
+def why(plan: Plan, artifact: Manifest | File) -> Links:
+    """The links of an artifact as a whole."""
+    return _whole(plan, artifact, _Known(artifact))
+
+
+def _whole(plan: Plan, artifact: Manifest | File, known: _Known) -> Links:
+    named = (link for route in _NAMES for link in known.of(route)) if isinstance(artifact, Manifest) else ()
+    return _once(written((*known.of(()), *choosing(named), *chosen(name_of(plan.cluster)))))
+
+
+def _leaf(route: Path, value: object, known: _Known) -> Leaf:
+    links = known.below_top(route)
+    own = tuple(written(links))
+    return Leaf(route, value, own, tuple(link for link in links if find_written(link) is None))
+
+
+def written(links: Iterable[Link]) -> Iterator[Link]:
+    """Those whose place is a value in a document. A part of what is written as a text is all of that text."""
+    return (found for link in links if (found := find_written(link)) is not None)
+
+
+def find_written(link: Link) -> Link | None:
+    """The link at what the policy says; None where it says nothing, and a default holds."""
+    document = document_of(link.at)
+    route = link.at.path if document is None else document.find_written(link.at.path)
+    return None if route is None else link._replace(at=link.at._replace(path=route))
+
+
+class _Node:
+    """The links of one route, and those below it."""
+
+    __slots__ = ("below", "links")
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.below: dict[str | int, _Node] = {}
+
+
+class _Known:
+    """The links of one artifact by route, as a tree: an object may have as many routes as it has leaves."""
+
+    def __init__(self, artifact: Manifest | File) -> None:
+        self._root = _Node()
+        for route, links in artifact.trace() if artifact.trace else ():
+            node = self._root
+            for part in route:
+                node = node.below.setdefault(part, _Node())
+            node.links += links
+
+    def of(self, route: Path) -> Links:
+        """Those of the leaf at a route."""
+        return _once(link for nodes in self._along(route) for node in nodes for link in node.links)
+
+    def below_top(self, route: Path) -> Links:
+        """Those of the leaf at a route that are not of the whole object; the most exact ones first."""
+        levels = list(self._along(route))[1:]
+        return _once(link for nodes in reversed(levels) for node in nodes for link in node.links)
+
+    def leads_below(self, route: Path) -> bool:
+        """Whether there are links of a part of what is at the route."""
+        levels = list(self._along(route))
+        return len(levels) > len(route) and any(node.below for node in levels[-1])
+
+    def _along(self, route: Path) -> Iterator[list[_Node]]:
+        """The nodes at each step of a route, from the top as far as there are any."""
+        nodes = [self._root]
+        yield nodes
+        for part in route:
+            nodes = [found for node in nodes for key in (part, ANY) if (found := node.below.get(key)) is not None]
+            if not nodes:
+                return
+            yield nodes
+
+
+def _once(links: Iterable[Link]) -> Links:
+    return tuple(dict.fromkeys(links))
+
+
+def _leaves(value: object, route: Path, known: _Known) -> Iterator[tuple[Path, object]]:
+    if isinstance(value, str) and known.leads_below(route):
+        value = parsed(value)
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _leaves(item, (*route, key), known)
+    elif isinstance(value, Sequence) and value and not isinstance(value, str | bytes):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*route, index), known)
+    else:
+        yield route, value
+
+
+def parsed(text: str) -> object:
+    """The data of a text that is a document, or else its lines."""
+    try:
+        found: Any = yaml.load(text, yaml.CSafeLoader)
+    except yaml.YAMLError:
+        found = None
+    return found if isinstance(found, dict | list) else text.splitlines()

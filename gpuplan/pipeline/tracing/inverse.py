@@ -1,0 +1,295 @@
+"""From a line of a policy to what depends on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as DiskPath
+from posixpath import dirname
+from typing import Final
+
+from gpuplan.delivery import TOOLS
+from gpuplan.delivery.appliers import Applier, find_applier
+from gpuplan.diagnostics import GpuplanError, Origin, Path
+from gpuplan.documents import DiskTree, Document, Layer, read_folder
+from gpuplan.documents.tree import Node
+from gpuplan.manifests.provenance import Link
+from gpuplan.pipeline.loading import OUT, Repository
+from gpuplan.pipeline.output import cluster_of
+from gpuplan.pipeline.tracing.engine import Traced, trace_plan
+from gpuplan.pipeline.tracing.forward import text_of, title_of
+from gpuplan.pipeline.tracing.lines import Lines
+from gpuplan.pipeline.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
+from gpuplan.pipeline.tracing.routes import leads_to, spelled
+from gpuplan.pipeline.tracing.targets import Target, TargetKind
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.fields import find_field
+from gpuplan.policy.parse import document_of
+from gpuplan.values import Value
+from gpuplan.wording import closest, count, listing
+
+
+class Asked(Value, eq=False):
+    """A value that a document says in a layer, and its line there."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    route: Path
+    value: object
+
+
+def trace_place(
+    root: DiskPath, repository: Repository, target: Target, path: str
+) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+    """What depends on a line of a file, on a file, or on a document, and what else is to be known."""
+    notes: tuple[str, ...] = ()
+    if target.what is TargetKind.DOCUMENT:
+        asked = _of_document(repository, target, path)
+    else:
+        asked, notes = _of_file(root, repository, target, path)
+    return tuple(_trace(repository, asked)), notes
+
+
+# --- What is asked -----------------------------------------------------------------------------------------------
+
+
+def _of_document(repository: Repository, target: Target, path: str) -> list[Asked]:
+    """All that is said of it, in bases and overlays."""
+    layers: dict[tuple[str, int], tuple[Document, Layer]] = {}
+    names: set[str] = set()
+    for documents in repository.documents.values():
+        for document in documents:
+            if document.kind == target.kind:
+                names.add(document.name)
+                if document.name == target.name:
+                    layers.update({(layer.file.path, layer.line): (document, layer) for layer in document.layers})
+    if not layers:
+        raise _no_document(target, sorted(names))
+    asked = [item for document, layer in layers.values() for item in _said(document, layer)]
+    return _at_path(asked, path, f"{target.kind} {target.name}")
+
+
+def _no_document(target: Target, names: Sequence[str]) -> GpuplanError:
+    near = closest(target.name, names)
+    there = f"there are {listing(names, None)}" if names else f"there is no {target.kind}"
+    return GpuplanError(f"no {target.kind} `{target.name}`", f"did you mean `{near}`?" if near else there)
+
+
+def _at_path(asked: list[Asked], path: str, where: str) -> list[Asked]:
+    found = [item for item in asked if not path or leads_to(path, item.route)]
+    if not found:
+        known = [spelled(item.route[:end]) for item in asked for end in range(1, len(item.route) + 1)]
+        near = closest(path, known)
+        field = f"`gpuplan explain {asked[0].kind}` lists what it may have" if asked else ""
+        raise GpuplanError(f"{where} does not say `{path}`", f"did you mean `{near}`?" if near else field)
+    return found
+
+
+def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) -> tuple[list[Asked], tuple[str, ...]]:
+    documents = _read(root, repository, target.file)
+    text = documents[0].file
+    if target.line > len(text.lines):
+        raise GpuplanError(
+            f"`{target.file}` has {count(len(text.lines), 'line')}, and no line {target.line}", "lines count from 1"
+        )
+    asked = [item for document in documents for item in _said(document, document.layers[0])]
+    if path:
+        asked = _at_path(asked, path, f"`{target.file}`")
+    if not target.line:
+        return asked, ()
+    found = [item for item in asked if item.line == target.line]
+    if not found:
+        inside = [document for document in documents if document.layers[0].line < target.line]
+        found = _below(inside[-1:], target.line, asked)
+    if found:
+        return found, ()
+    return [], (f"line {target.line} of `{target.file}` says nothing: {_what_else(text.lines[target.line - 1])}",)
+
+
+def _what_else(line: str) -> str:
+    text = line.strip()
+    if text.startswith("#"):
+        return "it is a comment"
+    return "it only separates documents" if text.startswith("---") else "it holds no value"
+
+
+def _read(root: DiskPath, repository: Repository, file: str) -> Sequence[Document]:
+    """The documents of a file of the policies, as they are written there."""
+    known = {
+        layer.file.path for documents in repository.documents.values() for item in documents for layer in item.layers
+    }
+    if not (root / file).is_file():
+        near = closest(file, sorted(known))
+        raise GpuplanError(
+            f"there is no `{file}`",
+            f"did you mean `{near}`?" if near else f"the policies are in {listing(sorted(known))}",
+        )
+    documents, _ = read_folder(DiskTree(root), dirname(file))
+    found = [document for document in documents if document.file.path == file]
+    if not found:
+        raise GpuplanError(f"`{file}` is no policy", "policies are the `.yaml` files below `overlays/` and its bases")
+    return found
+
+
+def _said(document: Document, layer: Layer) -> Iterator[Asked]:
+    """Every value that a layer says, with its line."""
+    for route, line in _scalars(layer.tree, ()):
+        _, value = layer.find(route)
+        yield Asked(document.kind, document.name, layer.file.path, line, route, value)
+
+
+def _scalars(node: Node, route: Path) -> Iterator[tuple[Path, int]]:
+    children = node.children
+    if not children:
+        yield route, node.shown.start.line
+    elif isinstance(children, dict):
+        for key, child in children.items():
+            yield from _scalars(child, (*route, key))
+    else:
+        for index, child in enumerate(children):
+            yield from _scalars(child, (*route, index))
+
+
+def _below(documents: Sequence[Document], line: int, asked: Sequence[Asked]) -> list[Asked]:
+    """What is below the key of a mapping or list on a line, or else the text that goes on there."""
+    for document in documents:
+        layer = document.layers[0]
+        keys = list(_keys(layer.tree, (), line))
+        mine = [item for item in asked if (item.kind, item.name) == (document.kind, document.name)]
+        if keys:
+            return [item for item in mine if any(item.route[: len(key)] == key for key in keys)]
+        before = [item for item in mine if item.line < line and isinstance(item.value, str)]
+        last = max(before, key=lambda item: item.line, default=None)
+        if last is not None and line <= last.line + str(last.value).count("\n"):
+            return [last]
+    return []
+
+
+def _keys(node: Node, route: Path, line: int) -> Iterator[Path]:
+    """The mappings and lists whose key is on a line."""
+    children = node.children
+    if children and route and node.key.start.line == line:
+        yield route
+    parts = children.items() if isinstance(children, dict) else enumerate(children or ())
+    for key, child in parts:
+        yield from _keys(child, (*route, key), line)
+
+
+# --- What depends on it ------------------------------------------------------------------------------------------
+
+
+def _trace(repository: Repository, asked: Sequence[Asked]) -> Iterator[TracedPlace]:
+    uses: defaultdict[Asked, list[Use]] = defaultdict(list)
+    elsewhere: defaultdict[Asked, list[Elsewhere]] = defaultdict(list)
+    read = dict.fromkeys(asked, False)
+    for plan in repository.plans:
+        documents = repository.documents[plan.cluster.name]
+        known = {(document.kind, document.name): document for document in documents}
+        wanted: defaultdict[int, list[Asked]] = defaultdict(list)
+        for item in asked:
+            document = known.get((item.kind, item.name))
+            if other := _elsewhere(plan, document, item):
+                elsewhere[item].append(other)
+            if document is not None and _is_said(document, item):
+                read[item] = True
+                wanted[id(document)].append(item)
+        if wanted:
+            for item, use in _uses(plan, wanted):
+                uses[item].append(use)
+    for item in asked:
+        title = f"{item.kind} {item.name}".strip()
+        found = tuple(uses[item])
+        note = "" if found else _note(item, elsewhere[item], is_read=read[item])
+        yield TracedPlace(
+            item.file, item.line, spelled(item.route), title, item.value, found, tuple(elsewhere[item]), note
+        )
+
+
+_TITLE: Final[tuple[Path, ...]] = (("apiVersion",), ("kind",), ("metadata", "name"))
+"""What every layer of a document says alike."""
+
+
+def _is_said(document: Document, item: Asked) -> bool:
+    """Whether it is this layer that says what the document has there."""
+    if item.route in _TITLE:
+        return any(layer.file.path == item.file for layer in document.layers)
+    layer = document.find_layer(item.route)
+    return layer is not None and layer.file.path == item.file
+
+
+def _elsewhere(plan: Plan, document: Document | None, item: Asked) -> Elsewhere | None:
+    """What says something else in a cluster that reads the line."""
+    cluster = plan.cluster.name
+    if document is None:
+        at = plan.removed.get((item.kind, item.name))
+        is_removed = at is not None
+    else:
+        is_other = any(layer.file.path == item.file for layer in document.layers) and not _is_said(document, item)
+        at, is_removed = (Origin(document, item.route) if is_other else None), False
+    if at is None:
+        return None
+    location = at.locate()
+    return Elsewhere(cluster, location.file.path, location.span.start.line, is_removed)
+
+
+def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[Asked, Use]]:
+    """The values of a cluster that depend on what is asked, each once, by the closest of its links."""
+    matched: dict[Origin, tuple[Asked, ...]] = {}
+    for traced in trace_plan(plan):
+        whole = [(item, link) for link in traced.whole for item in _matching(link, wanted, matched)]
+        own = [
+            (leaf, item, link)
+            for leaf in traced.leaves
+            for link in leaf.own
+            for item in _matching(link, wanted, matched)
+        ]
+        if not whole and not own:
+            continue
+        cluster, title, file = cluster_of(traced.path), title_of(traced.artifact), f"{OUT}/{traced.path}"
+        lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced)
+        seen: set[tuple[Path, Asked]] = set()
+        everywhere = ((leaf, item, link) for item, link in whole for leaf in traced.leaves)
+        for is_of_object, found in ((False, own), (True, everywhere)):
+            for leaf, item, link in found:
+                if (leaf.path, item) not in seen:
+                    seen.add((leaf.path, item))
+                    line = lines.find(leaf.path).first
+                    value = TracedValue(cluster, title, file, line, spelled(leaf.path), leaf.value, ())
+                    yield item, Use(link.how, value, applier, is_of_object)
+
+
+def _applier(plan: Plan, traced: Traced) -> Applier | None:
+    first, _, rest = traced.path.partition("/")
+    return None if first in TOOLS else find_applier(plan, dirname(rest))
+
+
+def _matching(
+    link: Link, wanted: Mapping[int, Sequence[Asked]], known: dict[Origin, tuple[Asked, ...]]
+) -> tuple[Asked, ...]:
+    """What is asked that a link leads to: to itself, to what it is in, or to a part of it."""
+    if link.at not in known:
+        document, route = document_of(link.at), link.at.path
+        known[link.at] = tuple(item for item in wanted.get(id(document), ()) if _is_along(item.route, route))
+    return known[link.at]
+
+
+def _is_along(one: Path, other: Path) -> bool:
+    return all(mine == theirs for mine, theirs in zip(one, other, strict=False))
+
+
+# --- Where nothing does ------------------------------------------------------------------------------------------
+
+
+def _note(item: Asked, elsewhere: Sequence[Elsewhere], *, is_read: bool) -> str:
+    """Why nothing depends on a value."""
+    if item.route in _TITLE[:2]:
+        return "it says what the document is"
+    if not is_read:
+        return "" if elsewhere else "no cluster that was asked about reads it"
+    if item.value is None:
+        return "it takes away what the bases say, so that a default holds"
+    field = find_field(".".join((item.kind, *(part for part in item.route if isinstance(part, str)))))
+    told = f": {field.description[0].lower()}{field.description[1:]}" if field and field.description else ""
+    return f"nothing that is written comes of it; checks and plans read it{told}".rstrip(".")

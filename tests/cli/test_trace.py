@@ -1,0 +1,103 @@
+"""`gpuplan trace`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from gpuplan.views.schemas import schema
+from tests.cli.platforms import a_broken_platform, a_platform
+from tests.cli.runs import run
+
+QUOTA = "out/dev/namespaces/research/resourcequota-gpuplan.yaml"
+
+
+def test_a_line_of_what_is_written_is_traced_to_the_policy(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    run("build", cwd=root)
+
+    done = run("trace", f"{QUOTA}:12", cwd=root)
+
+    assert (done.code, done.err) == (0, "")
+    assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n' in done.out
+    assert "sum of      policies/tenant.yaml:10  Tenant research spec.quotas[0].guaranteed\n" in done.out
+
+
+def test_an_object_is_told_by_its_names(tmp_path: Path) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+
+    both = run("trace", "ResourceQuota/research/gpuplan", "spec.hard", "-o", "json", cwd=root)
+    one = run("trace", "-c", "prod", "resourcequota/research/gpuplan", "-o", "json", cwd=root)
+
+    assert {line["cluster"] for line in json.loads(both.out)["lines"]} == {"dev", "prod"}
+    assert {line["cluster"] for line in json.loads(one.out)["lines"]} == {"prod"}
+
+
+@pytest.mark.parametrize("target", [QUOTA, "policies/tenant.yaml", "policies/tenant.yaml:10", "Tenant/research"])
+def test_json_keeps_its_contract_and_yaml_says_the_same(tmp_path: Path, target: str) -> None:
+    root = a_platform(tmp_path)
+
+    done = run("trace", target, "-o", "json", cwd=root)
+
+    body = json.loads(done.out)
+    jsonschema.validate(body, schema("trace"))
+    assert body["lines"]
+    assert yaml.safe_load(run("trace", target, "-o", "yaml", cwd=root).out) == body
+
+
+def test_a_line_of_a_policy_leads_to_what_depends_on_it(tmp_path: Path) -> None:
+    done = run("trace", "policies/tenant.yaml:10", "-o", "json", cwd=a_platform(tmp_path))
+
+    guaranteed = next(line for line in json.loads(done.out)["lines"] if line["path"].endswith("guaranteed"))
+    assert [(use["file"], use["line"], use["how"]) for use in guaranteed["to"]] == [(QUOTA, 12, "sum of")]
+
+
+def test_a_file_that_is_not_what_would_be_written_is_told(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert run("trace", QUOTA, cwd=root).err == f"`{QUOTA}` is not there yet: run `gpuplan build`\n"
+
+
+def test_what_has_errors_is_traced_as_far_as_it_was_planned(tmp_path: Path) -> None:
+    done = run("trace", "Pool/research", "metadata.name", cwd=a_broken_platform(tmp_path))
+
+    assert done.code == 1
+    assert "policies/pool.yaml:4  Pool research metadata.name = research" in done.out
+    assert "error[GPU101]: unknown Pool `reserch`" in done.err
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("out/dev/namespaces/research/resourcequota-gpuplam.yaml", f"did you mean `{QUOTA}`?"),
+        ("out/dev/namespaces", "`out/dev/namespaces` is not written"),
+        ("policies", "`policies` is a folder"),
+        (f"{QUOTA}:99", "and no line 99"),
+        (f"{QUOTA}:0", "there is no line 0"),
+        ("policies/tenant.yaml:99", "and no line 99"),
+        ("policies/tenants.yaml:1", "did you mean `policies/tenant.yaml`?"),
+        ("Tenant/reserch", "did you mean `research`?"),
+        ("ResourceQuota/reserch/gpuplan", "did you mean `ResourceQuota/research/gpuplan`?"),
+        ("Secret/x", "the kinds that are written are"),
+        ("whatever", "`whatever` names nothing"),
+        ("a/b/c/d", "`a/b/c/d` names nothing"),
+        ("", "`` names nothing"),
+        ("/etc/hosts", "`/etc/hosts` is not in this repository"),
+    ],
+)
+def test_what_is_not_there_is_trouble_that_says_what_is(tmp_path: Path, target: str, said: str) -> None:
+    done = run("trace", target, cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_path_that_is_not_there_is_trouble(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert "did you mean `spec.hard`?" in run("trace", QUOTA, "spec.hart", cwd=root).err
+    assert run("trace", "Tenant/research", "spec.quotaz", cwd=root).code == 2

@@ -1,0 +1,157 @@
+"""A platform in memory, rendered: every object of every cluster, with its leaves and the places that they come from."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from gpuplan import checks
+from gpuplan.diagnostics import Diagnostic, Path, has_errors
+from gpuplan.manifests import File, Identity, Manifest, object_path
+from gpuplan.manifests.provenance import How, Link
+from gpuplan.pipeline.between_clusters import check_together
+from gpuplan.pipeline.loading import Repository, load_tree
+from gpuplan.pipeline.rendering import artifacts
+from gpuplan.pipeline.retaining import judge_retained
+from gpuplan.pipeline.tracing import Leaf, Traced, trace_artifact
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.parse import document_of
+from tests.tracing.policies import Place, Policies
+
+Key = tuple[str, Identity | str]
+"""The cluster's folder of a tool, and the object or the file in it."""
+
+
+class Invalid(Exception):  # noqa: N818 - what the policies are
+    """The policies have errors."""
+
+
+class Source(NamedTuple):
+    """A place that a leaf comes from."""
+
+    how: How
+    place: Place
+
+
+class Object:
+    """One artifact; its leaves are only looked for where somebody asks."""
+
+    def __init__(self, key: Key, plan: Plan, path: str, artifact: Manifest | File) -> None:
+        self.key = key
+        self._plan = plan
+        self._path = path
+        self.artifact = artifact
+
+    @property
+    def content(self) -> object:
+        return self.artifact.body if isinstance(self.artifact, Manifest) else self.artifact.data
+
+    @cached_property
+    def traced(self) -> Traced:
+        return trace_artifact(self._plan, self._path, self.artifact)
+
+    @cached_property
+    def leaves(self) -> Mapping[Path, Leaf]:
+        return {leaf.path: leaf for leaf in self.traced.leaves}
+
+    @cached_property
+    def whole(self) -> frozenset[Source]:
+        return _sources(self.traced.whole)
+
+    def own(self, leaf: Leaf) -> frozenset[Source]:
+        return _sources(leaf.own)
+
+    def sources(self, leaf: Leaf) -> frozenset[Source]:
+        return self.whole | self.own(leaf)
+
+    def __str__(self) -> str:
+        folder, what = self.key
+        if isinstance(what, str):
+            return f"{folder}:{what}"
+        return f"{folder}:{what.kind}/{what.namespace + '/' if what.namespace else ''}{what.name}"
+
+
+class Change(NamedTuple):
+    """A leaf that two trees have differently: in the new one where it is only there, else in the old one."""
+
+    object: Object
+    leaf: Leaf
+    is_new: bool
+
+    @property
+    def title(self) -> str:
+        return f"{'+' if self.is_new else ''}{self.object} {spelt(self.leaf.path)}"
+
+
+class Rendered:
+    """All that is written of some clusters."""
+
+    def __init__(self, plans: tuple[Plan, ...]) -> None:
+        self.plans = plans
+
+    @cached_property
+    def objects(self) -> Mapping[Key, Object]:
+        found: dict[Key, Object] = {}
+        for plan in self.plans:
+            for tool, artifact in artifacts(plan):
+                folder = posixpath.join(tool, plan.cluster.name)
+                path = object_path(artifact) if isinstance(artifact, Manifest) else artifact.path
+                key = folder, artifact.identity if isinstance(artifact, Manifest) else artifact.path
+                while key in found:
+                    key = key[0] + "+", key[1]
+                found[key] = Object(key, plan, posixpath.join(folder, path), artifact)
+        return found
+
+    def changes_to(self, new: Rendered) -> Iterator[Change]:
+        """Every leaf that differs."""
+        for key in {**self.objects, **new.objects}:
+            old, other = self.objects.get(key), new.objects.get(key)
+            if old and other and old.content == other.content:
+                continue
+            before = old.leaves if old else {}
+            after = other.leaves if other else {}
+            for path, leaf in before.items():
+                assert old is not None
+                if path not in after or after[path].value != leaf.value:
+                    yield Change(old, leaf, is_new=False)
+            for path, leaf in after.items():
+                assert other is not None
+                if path not in before:
+                    yield Change(other, leaf, is_new=True)
+
+
+def render(policies: Policies, clusters: frozenset[str] = frozenset()) -> Rendered:
+    """Render valid policies, for the clusters named or for all; `Invalid` for others."""
+    repository = load_tree(policies.tree, policies.clusters, tuple(clusters))
+    if has_errors(_findings(repository)):
+        raise Invalid
+    return Rendered(repository.plans)
+
+
+def _findings(repository: Repository) -> Iterator[Diagnostic]:
+    yield from repository.diagnostics
+    for plan in repository.plans:
+        yield from checks.run(plan)
+        if plan.retained:
+            yield from judge_retained(plan)
+    yield from check_together(repository.plans)
+
+
+def _sources(links: Iterable[Link]) -> frozenset[Source]:
+    """Those in policies: no policy changes a fact of the catalog."""
+    return frozenset(source_of(link) for link in links if link.how is not How.FACT)
+
+
+def source_of(link: Link) -> Source:
+    """The place of a link as the file has it; each document is a line below the one that starts it."""
+    document = document_of(link.at)
+    assert document is not None
+    layer = document.find_layer(link.at.path)
+    assert layer is not None, link.at.path
+    return Source(link.how, Place(layer.file.path, layer.line // 2, link.at.path))
+
+
+def spelt(path: Path) -> str:
+    return ".".join(map(str, path)) or "."

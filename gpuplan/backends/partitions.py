@@ -7,18 +7,32 @@ own, which can be synced at its own time, and nothing in it disappears without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.planning.sources import (
+    labels_of,
+    moved_names,
+    name_of,
+    named,
+    names_of,
+    node_of,
+    resource_of,
+    rules_group_of,
+)
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import NodeLabels, Platform
+from gpuplan.policy.models import NodeLabels, Platform, Taint
+from gpuplan.values import NamedTuple
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
@@ -27,15 +41,22 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             group = rules_group(plan.cluster)
             for pool in plan.pools:
                 if selectable := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
-                    yield Manifest(_folder(pool), _rules(pool, selectable, group), about=about(pool))
+                    trace = partial(_Traces(plan, pool).rules, selectable)
+                    yield Manifest(_folder(pool), _rules(pool, selectable, group), about=about(pool), trace=trace)
         case NodeLabels.NODE:
-            for pool in plan.parts:
-                for node in sorted(pool.nodes.names):
-                    yield Manifest(_folder(pool), _node(pool, node), is_partial=True, about=about(pool))
+            for pool, part in _parts(plan):
+                for node in sorted(part.nodes.names):
+                    trace = partial(_Traces(plan, pool).node, part, node)
+                    yield Manifest(_folder(pool), _node(part, node), is_partial=True, about=about(pool), trace=trace)
             if any(pool.spec.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
             yield _table(plan)
+
+
+def _parts(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
+    """Each pool with what is shared alike in it."""
+    return ((pool, part) for pool in plan.pools for part in pool.parts)
 
 
 def _folder(pool: Pool) -> str:
@@ -114,12 +135,15 @@ def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
     header = text_of("node-groups") + (text_of("machine-sets") if has_machine_sets else "")
     groups = [
-        {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})}
-        for pool in plan.parts
-        if pool.nodes.count
+        {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for _, pool in _rows(plan)
     ]
     text = HEADER + header + to_yaml({"formatVersion": 1, "nodeGroups": groups})
-    return File(f"{Stage.PARTITIONS}/node-groups.yaml", text.encode(), about=about(plan.cluster, *plan.pools))
+    path, trace = f"{Stage.PARTITIONS}/node-groups.yaml", partial(_trace_table, plan)
+    return File(path, text.encode(), about=about(plan.cluster, *plan.pools), trace=trace)
+
+
+def _rows(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
+    return ((pool, part) for pool, part in _parts(plan) if part.nodes.count)
 
 
 def _row(pool: Pool) -> dict[str, Any]:
@@ -157,5 +181,104 @@ def _labels(pool: Pool) -> dict[str, str]:
 
 
 def _taints(pool: Pool) -> list[dict[str, str]]:
-    taints = sorted(pool.spec.taints, key=lambda taint: (taint.key, taint.effect, taint.value))
-    return [given(key=taint.key, value=taint.value, effect=taint.effect.value) for taint in taints]
+    return [given(key=taint.key, value=taint.value, effect=taint.effect.value) for _, taint in _sorted_taints(pool)]
+
+
+def _sorted_taints(pool: Pool) -> list[tuple[int, Taint]]:
+    """The taints, each with its number in the policy."""
+    return sorted(enumerate(pool.spec.taints), key=lambda item: (item[1].key, item[1].effect, item[1].value))
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+class _Traces(NamedTuple):
+    """Where what the nodes of one pool get comes from."""
+
+    plan: Plan
+    pool: Pool
+
+    def rules(self, parts: Sequence[Pool]) -> Routes:
+        yield (), self._way()
+        yield ("metadata", "name"), (*named(self.pool), *rules_group_of(self.plan.cluster))
+        for index, part in enumerate(parts):
+            yield from below(("spec", "rules", index), self._rule(part))
+
+    def node(self, part: Pool, node: str) -> Routes:
+        """A rollout chooses between two ways of sharing by the node's name."""
+        yield (), self._way()
+        yield ("metadata", "name"), node_of(self.pool, node)
+        yield from below(("metadata",), self._marks(part))
+        left, moved = self.pool.parts[0].labels, self.pool.parts[-1].labels
+        for key in left.keys() | moved.keys():
+            if left.get(key) != moved.get(key):
+                yield ("metadata", "labels", key), chosen(*moved_names(self.pool).places)
+
+    def row(self, part: Pool) -> Routes:
+        """A row of the table."""
+        nodes = self.pool.at / "nodes"
+        yield ("pool",), named(self.pool)
+        yield ("gpu",), copied(self.pool.at / "gpu")
+        moved = summed(nodes / "count", moved_names(self.pool).at)
+        yield ("nodes",), moved if self.pool.rollout else copied(nodes / "count")
+        yield ("gpusPerNode",), copied(nodes / "gpusPerNode")
+        yield from below(("names",), names_of(self.pool, part.nodes.names))
+        yield ("namePattern",), copied(nodes / "namePattern")
+        yield from below(("exceptNames",), names_of(self.pool, part.nodes.moved))
+        yield from self._marks(part)
+
+    def machine_set(self, part: Pool) -> Routes:
+        resources = (link for unit in part.units for link in resource_of(self.pool, unit))
+        yield (), chosen(self.plan.cluster.at / "platform")
+        yield (*_MACHINE, "metadata", "labels", _ACCELERATOR), (*copied(self.pool.at / "gpu"), *resources)
+        for (field, *route), links in self._marks(part):
+            yield (*_MACHINE, *(("metadata",) if field == "labels" else ()), field, *route), links
+
+    def _rule(self, part: Pool) -> Routes:
+        yield ("name",), named(self.pool)
+        yield from self._marks(part)
+        match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
+        if part.nodes.names:
+            yield from below(match, names_of(self.pool, part.nodes.names))
+            return
+        yield ("matchFeatures", 0, *match[2:]), copied(self.pool.at / "nodes" / "namePattern")
+        yield from below(("matchFeatures", 1, *match[2:]), names_of(self.pool, part.nodes.moved))
+
+    def _marks(self, part: Pool) -> Routes:
+        """Labels and taints."""
+        yield from below(("labels",), labels_of(self.plan, part))
+        order = self._order_of_taints()
+        for number, (index, _) in enumerate(_sorted_taints(self.pool)):
+            for field in ("key", "value", "effect"):
+                at = self.pool.at / "taints" / index / field
+                yield ("taints", number, field), (*copied(at), *(link for link in order if link.at != at))
+
+    def _order_of_taints(self) -> Links:
+        """Taints stand by their key and, where several have one, by the rest."""
+        if len(self.pool.spec.taints) < 2:
+            return ()
+        keys = Counter(taint.key for taint in self.pool.spec.taints)
+        return ordered(
+            *(
+                self.pool.at / "taints" / index / field
+                for index, taint in enumerate(self.pool.spec.taints)
+                for field in (("key", "effect", "value") if keys[taint.key] > 1 else ("key",))
+            )
+        )
+
+    def _way(self) -> Links:
+        return chosen(self.plan.cluster.at / "nodeLabels")
+
+
+def _trace_table(plan: Plan) -> Routes:
+    """Its rows stand by the names of pools."""
+    yield (), chosen(plan.cluster.at / "nodeLabels")
+    yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
+    for index, (pool, part) in enumerate(_rows(plan)):
+        of = _Traces(plan, pool)
+        yield from below(("nodeGroups", index), of.row(part))
+        yield from below(("nodeGroups", index, "machineSet"), of.machine_set(part))
+
+
+_MACHINE: Final = ("spec", "template", "spec")
+"""Where a MachineSet says what its nodes have."""

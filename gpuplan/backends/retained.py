@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from gpuplan.diagnostics import Path
 from gpuplan.manifests import Manifest, is_object
+from gpuplan.manifests.provenance import Routes, chosen, copied
 from gpuplan.planning.plan import Plan, RetainedObject
 from gpuplan.planning.subjects import about
 
@@ -16,4 +19,23 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """
     for retained in plan.retained:
         if isinstance(retained.what, RetainedObject) and is_object(retained.what.spec.manifest):
-            yield Manifest(retained.what.folder, retained.what.spec.manifest, is_foreign=True, about=about(retained))
+            body, trace = retained.what.spec.manifest, partial(_trace, retained.what)
+            yield Manifest(retained.what.folder, body, is_foreign=True, about=about(retained), trace=trace)
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace(retained: RetainedObject) -> Routes:
+    """Each leaf is written as it is; the folder may be, too."""
+    yield (), chosen(retained.at / "folder")
+    for route in _leaves(retained.spec.manifest, ()):
+        yield route, copied(retained.at / "manifest" / route)
+
+
+def _leaves(value: object, route: Path) -> Iterator[Path]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not items:
+        yield route
+    for key, item in items:
+        yield from _leaves(item, (*route, key))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, assert_never
 
+from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
+from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
+from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
     Allocation,
     Autoscaling,
     Download,
+    FractionRange,
     Inference,
     ModelVolume,
     PodSecurity,
@@ -35,8 +39,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
         subjects = (*about(workload), *_classes(plan, workload))
-        for order, body in _objects(plan, workload):
-            yield Manifest(folder, body, order=order, about=subjects)
+        for order, body, trace in _objects(plan, workload):
+            yield Manifest(folder, body, order=order, about=subjects, trace=trace)
 
 
 def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
@@ -45,21 +49,22 @@ def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
     return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
 
 
-def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any], Trace]]:
+    of = _Traces(plan, workload)
     if workload.spec.config:
         name, data = _config_name(workload), dict(workload.spec.config)
-        yield _BEFORE, _workload_object("v1", "ConfigMap", name, workload, immutable=True, data=data)
-    if workload.spec.model:
-        yield _BEFORE if workload.spec.model.download else _AFTER, _claim(workload, workload.spec.model)
-        if workload.spec.model.download:
-            yield _BEFORE, _download_job(workload, workload.spec.model.download)
+        yield _BEFORE, _workload_object("v1", "ConfigMap", name, workload, immutable=True, data=data), of.config
+    if model := workload.spec.model:
+        yield _BEFORE if model.download else _AFTER, _claim(workload, model), of.claim
+        if model.download:
+            yield _BEFORE, _download_job(workload, model.download), of.download_job
     if isinstance(workload.work, Inference):
-        yield _AFTER, _deployment(plan, workload, workload.work)
-        yield _AFTER, _service(workload, workload.work)
+        yield _AFTER, _deployment(plan, workload, workload.work), of.deployment
+        yield _AFTER, _service(workload, workload.work), of.service
         if workload.work.autoscaling:
-            yield _AFTER, _autoscaler(workload, workload.work.autoscaling)
+            yield _AFTER, _autoscaler(workload, workload.work.autoscaling), of.autoscaler
     else:
-        yield _AFTER, _job(plan, workload, workload.work)
+        yield _AFTER, _job(plan, workload, workload.work), of.job
 
 
 # --- Services ----------------------------------------------------------------------------------------------------
@@ -448,3 +453,228 @@ def _gang(workload: Workload) -> dict[str, str]:
 def _level(workload: Workload, training: Training) -> str:
     """Where a gang's pods should be together: as near as can be, and where that is full, one level up and so on."""
     return workload.pool.spec.topology[-1] if training.gang and workload.pool.spec.topology else ""
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+_TEMPLATE: Final = ("spec", "template")
+
+
+class _Traces(NamedTuple):
+    """Where the objects of one workload come from."""
+
+    plan: Plan
+    workload: Workload
+
+    def config(self) -> Routes:
+        yield from self._metadata(self._config_name())
+        for name in self.workload.spec.config:
+            yield ("data", name), copied(self.workload.at / "config" / name)
+
+    def claim(self) -> Routes:
+        at = self.workload.at / "model"
+        yield from self._metadata(named(self.workload))
+        yield ("spec", "accessModes"), copied(at / "accessMode")
+        yield ("spec", "storageClassName"), copied(at / "storageClass")
+        yield ("spec", "resources"), copied(at / "size")
+
+    def download_job(self) -> Routes:
+        yield from self._job(list(below(_TEMPLATE, self._download())))
+
+    def _download(self) -> Routes:
+        yield ("metadata", "labels", TENANT_LABEL), self._tenant()
+        yield from self._placement()
+        if self.workload.spec.model and (download := self.workload.spec.model.download):
+            found = _program(self.workload.at / "model" / "download", download.command, download.args)
+            yield from below(("spec", "containers", 0), found)
+        yield from below(("spec", "containers", 0), self._mount(0))
+        yield from self._security()
+        yield ("spec", "volumes"), named(self.workload)
+
+    def deployment(self) -> Routes:
+        yield from self._metadata(named(self.workload))
+        asked = _terms(self.plan, self.workload)
+        yield from self._asked(asked.labels, asked.annotations)
+        yield ("spec", "replicas"), copied(self.workload.work_at / "replicas")
+        yield ("spec", "selector"), named(self.workload)
+        yield from below(_TEMPLATE, self._pod())
+
+    def service(self) -> Routes:
+        yield from self._metadata(named(self.workload))
+        yield ("spec", "selector"), named(self.workload)
+        yield ("spec", "ports", 0, "port"), copied(self.workload.work_at / "port")
+
+    def autoscaler(self) -> Routes:
+        at = self.workload.work_at / "autoscaling"
+        yield from self._metadata(named(self.workload))
+        yield ("spec", "scaleTargetRef", "name"), named(self.workload)
+        yield ("spec", "minReplicas"), copied(at / "minReplicas")
+        yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
+        yield ("spec", "metrics", 0, "pods", "metric"), copied(at / "metric")
+        yield ("spec", "metrics", 0, "pods", "target", "averageValue"), copied(at / "requestsPerSecond")
+
+    def job(self) -> Routes:
+        asked = _terms(self.plan, self.workload)
+        yield from self._job([*self._asked(asked.labels, ()), *self._training()])
+        yield from self._asked((), asked.annotations)
+
+    def _training(self) -> Routes:
+        at = self.workload.work_at
+        yield ("spec", "parallelism"), copied(at / "pods")
+        yield ("spec", "completions"), copied(at / "pods")
+        yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
+        yield from below(_TEMPLATE, self._pod())
+
+    def _job(self, content: list[tuple[Path, Links]]) -> Routes:
+        """A digest of what the Job is stands in its name."""
+        yield from self._metadata((*named(self.workload), *hashed(link for _, links in content for link in links)))
+        yield from content
+
+    # --- Names
+
+    def _metadata(self, name: Links) -> Routes:
+        yield ("metadata", "name"), name
+        yield ("metadata", "namespace"), self._namespace()
+        yield from self._labels()
+
+    def _labels(self) -> Routes:
+        yield ("metadata", "labels", TENANT_LABEL), self._tenant()
+        yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
+
+    def _namespace(self) -> Links:
+        """One that is named need not be the tenant's; that it must be is said in a finding."""
+        at, tenant, namespace = self.workload.at, self.workload.tenant, self.workload.namespace
+        known = copied(namespace_of(tenant, namespace)) if namespace in tenant.spec.namespaces else ()
+        return (*known, *chosen(at / ("tenant" if self.workload.spec.namespace is None else "namespace")))
+
+    def _tenant(self) -> Links:
+        return (*named(self.workload.tenant), *chosen(self.workload.at / "tenant"))
+
+    def _pool(self) -> Links:
+        return (*named(self.workload.pool), *self._pool_chosen())
+
+    def _pool_chosen(self) -> Links:
+        return chosen(self.workload.at / "pool")
+
+    def _config_name(self) -> Links:
+        at = self.workload.at / "config"
+        return (*named(self.workload), *hashed(copied(*(at / name for name in self.workload.spec.config))))
+
+    # --- Pods
+
+    def _pod(self) -> Routes:
+        asked = _terms(self.plan, self.workload)
+        yield from self._labels()
+        yield from self._asked(asked.pod_labels, asked.pod_annotations)
+        yield ("spec", "schedulerName"), scheduler_of(self.plan)
+        yield ("spec", "priorityClassName"), self._class()
+        yield from self._placement()
+        yield from below(("spec", "containers", 0), self._container())
+        yield from self._security()
+        if self.workload.unit.device_class:
+            yield ("spec", "resourceClaims"), self._claims()
+        yield from self._volumes()
+
+    def _placement(self) -> Routes:
+        yield ("spec", "nodeSelector"), self._pool()
+        yield ("spec", "tolerations"), self._pool_chosen()
+        yield from below(("spec", "tolerations"), tolerations_of(self.workload.pool))
+
+    def _security(self) -> Routes:
+        level = chosen(self.workload.tenant.at / "allow" / "podSecurity", self.workload.at / "tenant")
+        yield ("spec", "securityContext", "runAsNonRoot"), level
+        yield ("spec", "containers", 0, "securityContext", "capabilities"), level
+
+    def _volumes(self) -> Routes:
+        yield ("spec", "volumes", ANY, "configMap"), self._config_name()
+        yield ("spec", "volumes", ANY, "persistentVolumeClaim"), named(self.workload)
+
+    def _container(self) -> Routes:
+        at, spec = self.workload.at, self.workload.spec
+        yield from _program(at, spec.command, spec.args)
+        for index, name in enumerate(spec.env):
+            yield ("env", index, "value"), copied(at / "env" / name)
+        if spec.inference:
+            yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
+        for name in ("cpu", "memory"):
+            yield ("resources", ANY, name), copied(at / name)
+        for name in _units(self.workload):
+            yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
+        if self.workload.unit.device_class:
+            yield ("resources", "claims"), self._claims()
+        yield from self._mount(len(_config_mount(self.workload)))
+
+    def _mount(self, index: int) -> Routes:
+        yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
+
+    # --- Devices
+
+    def _claims(self) -> Links:
+        return (*chosen(self.workload.at / "count"), *asked_by(self.plan, self.workload))
+
+    # --- Schedulers
+
+    def _asked(self, labels: Iterable[str], annotations: Iterable[str]) -> Routes:
+        """What a scheduler reads of an object, or of its pods, which is there for this scheduler."""
+        for field, keys in (("labels", labels), ("annotations", annotations)):
+            for key in keys:
+                yield ("metadata", field, key), (*_TERMS[key](self), *scheduler_of(self.plan))
+
+    def _queue(self) -> Links:
+        return (*self._tenant(), *self._pool())
+
+    def _gang(self) -> Links:
+        return copied(self.workload.work_at / "gang")
+
+    def _level(self) -> Links:
+        pool = self.workload.pool
+        return (*copied(pool.at / "topology" / (len(pool.spec.topology) - 1)), *self._pool_chosen())
+
+    def _least(self) -> Links:
+        at = self.workload.at / "fraction"
+        return copied(at / "min" if isinstance(self.workload.spec.fraction, FractionRange) else at)
+
+    def _most(self) -> Links:
+        """It is not there where it is all that a pod has anyway."""
+        at = self.workload.at / "fraction"
+        return (*copied(at / "max"), *chosen(at / "min"))
+
+    def _class(self) -> Links:
+        """The class of the pods, or what says that there is none."""
+        return (*(named(self.workload.priority_class) if self.workload.priority_class else ()), *self._class_named())
+
+    def _class_named(self) -> Links:
+        at, tenant = self.workload.at, self.workload.tenant
+        if self.workload.spec.priority_class is not None:
+            return chosen(at / "priorityClass")
+        return chosen(at / "tenant", tenant.at / "priorityClasses" / 0)
+
+    def _preemptibility(self) -> Links:
+        found = self.workload.priority_class
+        return (*(chosen(found.at / "preemptible") if found else ()), *self._class_named())
+
+
+def _program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:
+    """What a container runs."""
+    yield ("image",), copied(at / "image")
+    for field, texts in (("command", command), ("args", args)):
+        for index in range(len(texts)):
+            yield (field, index), copied(at / field / index)
+
+
+_TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
+    kueue.QUEUE_LABEL: lambda _: (),
+    kueue.PRIORITY_LABEL: _Traces._class,
+    PREFERRED_TOPOLOGY: _Traces._level,
+    ANY_TOPOLOGY: _Traces._pool_chosen,
+    kai.QUEUE_LABEL: _Traces._queue,
+    kai.NODE_POOL_LABEL: _Traces._pool,
+    kai.PREEMPTIBILITY_LABEL: _Traces._preemptibility,
+    runai.NODE_POOL_LABEL: _Traces._pool,
+    _GANG: _Traces._gang,
+    _TOPOLOGY: _Traces._pool,
+    _PREFERRED_TOPOLOGY: _Traces._level,
+    _FRACTION: _Traces._least,
+    _FRACTION_LIMIT: _Traces._most,
+}
+"""What each label and annotation of `_terms` says."""

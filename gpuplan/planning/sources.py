@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
+from typing import Final
 
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, summed
+from gpuplan.manifests.provenance import (
+    Links,
+    Routes,
+    adding,
+    chosen,
+    copied,
+    hashed,
+    multiplied,
+    ordered,
+    ordering,
+    summed,
+)
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -27,6 +40,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.subjects import Part
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, Cap, Install, Platform
+from gpuplan.values import NamedTuple
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
@@ -44,6 +58,17 @@ def named(*parts: Part) -> Links:
 def because_of(*parts: Part) -> Links:
     """Of what is there as long as these documents are, by their names."""
     return chosen(*map(name_of, parts))
+
+
+MOST_IN_ORDER: Final = 12
+
+
+def by_name(parts: Sequence[Part]) -> Links:
+    """Of an item among others that stand in the order of the names of documents.
+
+    Where there are more of them than anybody reads, that there is an order is all there is to say.
+    """
+    return ordering(because_of(*parts)) if len(parts) <= MOST_IN_ORDER else ()
 
 
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
@@ -90,6 +115,18 @@ def usual_names(cluster: Cluster) -> Links:
     if is_openshift or is_olm:
         return chosen(platform if is_openshift else install)
     return chosen(platform, install)
+
+
+# --- Monitoring --------------------------------------------------------------------------------------------------
+
+
+def monitoring_namespace(cluster: Cluster) -> Links:
+    """What names the namespace of rules and monitors: on OpenShift it is the GPU Operator's where none is said."""
+    monitoring = cluster.monitoring
+    if monitoring is not None and monitoring.spec.namespace:
+        return copied(monitoring.at / "namespace")
+    platform = chosen(cluster.at / "platform")
+    return (*platform, *operator_namespace(cluster)) if cluster.spec.platform is Platform.OPENSHIFT else platform
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -287,6 +324,67 @@ def _moved_config(pool: Pool) -> Links:
     ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
     places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def rules_group_of(cluster: Cluster) -> Links:
+    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads."""
+    operator, found = cluster.gpu_operator, chosen(cluster.at / "platform")
+    if cluster.spec.platform is not Platform.OPENSHIFT:
+        return found
+    found += chosen(operator.at / "install")
+    if operator.spec.install is Install.HELM:
+        found += chosen(operator.at / "nfd")
+    return (*found, *chosen(cluster.at / "kubernetes")) if has_openshifts_nfd(cluster) else found
+
+
+def node_of(pool: Pool, name: str) -> Links:
+    """Where a pool names one of its nodes, or a rollout does."""
+    return copied(*_listed_names(pool).places_of((name,)), *moved_names(pool).places_of((name,)))
+
+
+def names_of(pool: Pool, names: Iterable[str]) -> Routes:
+    """Some of a pool's nodes, by their number among them: they are sorted."""
+    found = sorted(names)
+    moved = moved_names(pool)
+    if set(found) <= set(moved.names):
+        others = ordered(*moved.places)
+    else:
+        others = (*ordered(*_listed_names(pool).places_of(found)), *chosen(*moved.places))
+    for index, name in enumerate(found):
+        own = node_of(pool, name)
+        places = {link.at for link in own}
+        yield (index,), (*own, *(link for link in others if link.at not in places))
+
+
+class _Names(NamedTuple):
+    """Names of nodes, as they are written in one place."""
+
+    at: Origin
+    names: Sequence[str]
+
+    @property
+    def places(self) -> tuple[Origin, ...]:
+        return self.places_of(self.names)
+
+    def places_of(self, names: Collection[str]) -> tuple[Origin, ...]:
+        """Where each of these stands, if it does; many of them stand for the list, which says more than all of them."""
+        found = tuple(self.at / index for index, name in enumerate(self.names) if name in names)
+        return (self.at,) if len(found) > _MANY else found
+
+
+_MANY = 6
+
+
+def _listed_names(pool: Pool) -> _Names:
+    return _Names(pool.at / "nodes" / "names", pool.spec.nodes.names or ())
+
+
+def moved_names(pool: Pool) -> _Names:
+    """The nodes that a rollout has moved."""
+    return _Names(pool.at / "rollout" / "nodes", pool.spec.rollout.nodes if pool.spec.rollout else ())
 
 
 # --- Priority classes --------------------------------------------------------------------------------------------

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied, hashed, multiplied, summed
 from gpuplan.manifests.templates import filled_body, read_rows
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Plan, Pool, Stage
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.sources import mig_config_of, named, names_of, operator_namespace
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Guard, NodeLabels, Platform
+from gpuplan.values import NamedTuple
 
 _FILE: Final = Path(__file__).with_name("objects.yaml")
 _SCRIPT: Final = "guard.py"
@@ -56,12 +60,15 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
         "settings": _SETTINGS,
     }
     texts = new_object("v1", "ConfigMap", config_map, namespace, labels=labels, immutable=True, data=data)
-    for body in (*filled_body(read_rows(_FILE)["accounts"], values), texts):
-        yield Manifest(folder, body, hook=Hook.SUPPORT, about=about(pool))
+    of = _Traces(plan, pool)
+    for body in filled_body(read_rows(_FILE)["accounts"], values):
+        trace = of.account if body["kind"] == "ServiceAccount" else of.rights
+        yield Manifest(folder, body, hook=Hook.SUPPORT, about=about(pool), trace=trace)
+    yield Manifest(folder, texts, hook=Hook.SUPPORT, about=about(pool), trace=of.texts)
     for hook, limit in ((Hook.BEFORE, _BEFORE_SECONDS), (Hook.AFTER, seconds(guard.timeout) + _START_SECONDS)):
         metadata = {"name": f"{name}-{hook.value}", "namespace": namespace, "labels": labels}
         job = filled_body(read_rows(_FILE)["job"], values | {"metadata": metadata, "limit": limit, "verb": hook.value})
-        yield Manifest(folder, job, hook=hook, about=about(pool))
+        yield Manifest(folder, job, hook=hook, about=about(pool), trace=partial(of.job, hook))
 
 
 _NOBODY: Final = 65532
@@ -77,8 +84,12 @@ _START_SECONDS: Final = 300
 
 def _targets(pool: Pool) -> list[dict[str, Any]]:
     """The configuration of each node, as the pool's rules give it: by name, or by a pattern for the whole name."""
+    return [_target(part, part.labels[MIG_CONFIG_LABEL]) for part in _targeted(pool)]
+
+
+def _targeted(pool: Pool) -> list[Pool]:
     parts = [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]
-    return [_target(part, part.labels[MIG_CONFIG_LABEL]) for part in parts if MIG_CONFIG_LABEL in part.labels]
+    return [part for part in parts if MIG_CONFIG_LABEL in part.labels]
 
 
 def _target(part: Pool, config: str) -> dict[str, Any]:
@@ -126,3 +137,71 @@ _LONGEST: Final = 63 - len(f"-{Hook.BEFORE.value}")
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8]
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+class _Traces(NamedTuple):
+    """Where the objects of a pool's guard come from."""
+
+    plan: Plan
+    pool: Pool
+
+    def account(self) -> Routes:
+        return self._in_namespace(named(self.pool))
+
+    def rights(self) -> Routes:
+        """What the ServiceAccount may do in all namespaces."""
+        yield from self._metadata(named(self.pool))
+        yield ("roleRef", "name"), named(self.pool)
+        yield ("subjects", 0, "name"), named(self.pool)
+        yield ("subjects", 0, "namespace"), operator_namespace(self.plan.cluster)
+
+    def texts(self) -> Routes:
+        yield from self._in_namespace(self._texts_name())
+        yield from below(("data", _SETTINGS), self._settings())
+
+    def job(self, hook: Hook) -> Routes:
+        guard = self.pool.at / "disruption" / "guard"
+        yield from self._in_namespace(named(self.pool))
+        if hook is Hook.AFTER:
+            yield ("spec", "activeDeadlineSeconds"), summed(guard / "timeout")
+        yield ("spec", "template", "metadata", "labels", POOL_LABEL), named(self.pool)
+        pod = ("spec", "template", "spec")
+        yield (*pod, "serviceAccountName"), named(self.pool)
+        for field in ("runAsUser", "runAsGroup"):
+            yield (*pod, "securityContext", field), chosen(self.plan.cluster.at / "platform")
+        yield (*pod, "containers", 0, "image"), copied(guard / "image")
+        yield (*pod, "volumes", 0, "configMap", "name"), self._texts_name()
+
+    def _in_namespace(self, name: Links) -> Routes:
+        yield ("metadata", "namespace"), operator_namespace(self.plan.cluster)
+        yield from self._metadata(name)
+
+    def _metadata(self, name: Links) -> Routes:
+        """Of pools without MIG, those have a guard whose GPUs could have it."""
+        yield (), chosen(self.plan.cluster.at / "nodeLabels")
+        if not any(isinstance(part.sharing, Mig) for part in self.pool.parts):
+            yield (), chosen(self.pool.at / "gpu")
+        yield ("metadata", "name"), name
+        yield ("metadata", "labels", POOL_LABEL), named(self.pool)
+
+    def _texts_name(self) -> Links:
+        return (*named(self.pool), *hashed(link for _, links in self._settings() for link in links))
+
+    def _settings(self) -> Routes:
+        yield ("pool",), named(self.pool)
+        yield ("namespace",), operator_namespace(self.plan.cluster)
+        yield ("timeoutSeconds",), multiplied(self.pool.at / "disruption" / "guard" / "timeout")
+        yield ("leaving",), chosen(self.plan.cluster.at / "nodeLabels")
+        for index, part in enumerate(_targeted(self.pool)):
+            yield from below(("targets", index), self._target(part))
+
+    def _target(self, part: Pool) -> Routes:
+        yield ("config",), mig_config_of(part)
+        if part.nodes.names:
+            yield from below(("names",), names_of(self.pool, part.nodes.names))
+        else:
+            yield ("pattern",), copied(self.pool.at / "nodes" / "namePattern")
+            yield from below(("except",), names_of(self.pool, part.nodes.moved))

@@ -150,7 +150,7 @@ def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: 
 
 def _invalid(plan: Plan, problem: Problem) -> Diagnostic:
     """What the policy says of the value comes along, as far as it says anything."""
-    links = written(Linked(problem.manifest.trace).about(problem.path)) if problem.path else ()
+    links = written(Linked(problem.manifest.trace).of(problem.path)) if problem.path else ()
     places = dict.fromkeys(link.at for link in links if link.how is How.COPIED)
     finding = Finding(
         plan.cluster.at,

@@ -21,7 +21,7 @@ from gpuplan.changes.model import Change, Comparison, ObjectChange
 from gpuplan.changes.nodes import count_by_rule
 from gpuplan.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.changes.operator import operator_changes
-from gpuplan.changes.places import Edits
+from gpuplan.changes.places import Edits, is_of
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.step import Step
 from gpuplan.changes.tenants import priority_changes, tenant_changes, workload_changes
@@ -73,12 +73,20 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     found = tuple(differing(cluster, old, new))
     parts = _parts(old.objects, new.objects)
     changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
-    if before is not None and after is not None and changes:
-        edits = Edits(before.plan, after.plan)
-        changes = [
-            change._replace(at=edits.cause(change.at, partial(_sources, change, found, old, new))) for change in changes
-        ]
-    return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+    if before is None or after is None:
+        return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+    edits = Edits(before.plan, after.plan)
+
+    def cause(change: Change) -> Change:
+        about = (item for item in found if _is_about(change, item))
+        return change._replace(at=edits.cause(change.at, partial(_sources, about, old, new)))
+
+    def located(item: ObjectChange) -> ObjectChange:
+        at = edits.find(_sources((item,), old, new))
+        return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
+
+    left = [item for item in found if not _is_explained(item, changes)]
+    return Comparison(tuple(map(cause, changes)), tuple(map(located, left)))
 
 
 def _told(before: ClusterState | None, after: ClusterState | None, found: Sequence[ObjectChange]) -> Iterator[Change]:
@@ -109,16 +117,15 @@ def _order(change: Change) -> tuple[str, int, str, str, str]:
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
-def _sources(change: Change, found: Sequence[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
-    """The places that decide what differs in the objects of a change."""
+def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
+    """The places that decide what differs in objects."""
     for item in found:
-        if _is_about(change, item):
-            key = item.folder, item.identity
-            bodies = [side.objects.get(key) for side in (old, new)]
-            linked = [Linked(side.traces.get(key)) for side in (old, new)]
-            for difference in differences(*bodies) if all(bodies) else (Difference((), ()),):
-                sides = zip(difference, linked, strict=True)
-                yield from (link.at for route, side in sides if route is not None for link in side.about(route))
+        key = item.folder, item.identity
+        bodies = [side.objects.get(key) for side in (old, new)]
+        linked = [Linked(side.traces.get(key)) for side in (old, new)]
+        for difference in differences(*bodies) if all(bodies) else (Difference((), ()),):
+            sides = zip(difference, linked, strict=True)
+            yield from (link.at for route, side in sides if route is not None for link in side.about(route))
 
 
 # --- Folders -----------------------------------------------------------------------------------------------------

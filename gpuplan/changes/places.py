@@ -49,10 +49,15 @@ class Edits:
                 return edit.at
         if own[0] != "Cluster" and own in self._found:
             return self._found[own][0].at
-        linked = (found for source in sources() if (found := self._at(source)) is not None)
-        return next(linked, None) or next(
-            (self._found[key][0].at for key in self._order(own) if key in self._found), at
-        )
+        if linked := self.find(sources()):
+            return linked
+        return next((self._found[key][0].at for key in self._order(own) if key in self._found), at)
+
+    def find(self, sources: Iterable[Origin]) -> Origin | None:
+        """The first edit of what one of these places says."""
+        if not self._found:
+            return None
+        return next((found for source in sources if (found := self._at(source)) is not None), None)
 
     def _at(self, source: Origin) -> Origin | None:
         """The first edit of what a place says, or of a part of it."""

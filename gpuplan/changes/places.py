@@ -60,10 +60,10 @@ class Edits:
         return next((found for source in sources if (found := self._at(source)) is not None), None)
 
     def _at(self, source: Origin) -> Origin | None:
-        """The first edit of what a place says, or of a part of it."""
+        """The first edit of what a place says, of a part of it, or of what it is a part of."""
         document = document_of(source)
         edits = self._found.get(_key(document), ()) if document is not None else ()
-        return next((edit.at for edit in edits if source.path == edit.route[: len(source.path)]), None)
+        return next((edit.at for edit in edits if _is_along(source.path, edit.route)), None)
 
     def _order(self, own: _Key) -> Iterator[_Key]:
         if own[0] != "Cluster":
@@ -76,6 +76,11 @@ class Edits:
             for origin, part in _parts(plan):
                 if (document := document_of(origin)) and _key(document) == own:
                     yield from (_key(found) for found in map(document_of, _origins(part)) if found)
+
+
+def _is_along(one: Path, other: Path) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
 
 
 def is_of(plan: Plan, at: Origin) -> bool:

@@ -144,7 +144,7 @@ class Mutations:
                 yield from ("Europe/Berlin", "America/New_York")
             case _, (*_, "kubernetes"):
                 oldest, newest = (int(text.split(".")[1]) for text in kubernetes_versions())
-                yield from (f"1.{minor}" for minor in range(newest, oldest - 1, -1))
+                yield from (f"1.{minor}" for minor in (oldest, *range(newest, oldest, -1)))
             case _, (*_, "gpuOperator", "version"):
                 yield from (f"{line.name}.{patch}" for line in reversed(lines()) for patch in (0, 1))
                 yield from (release for line in lines() for release in line.drivers)

@@ -16,7 +16,7 @@ from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.rendering import Components, render_cluster
 from gpuplan.planning.linking import Linked, find_written, once, written
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Component, Plan
 from gpuplan.planning.sources import name_of
 from gpuplan.values import NamedTuple, Value
 
@@ -51,21 +51,31 @@ class Traced(Value):
     leaves: tuple[Leaf, ...]
 
 
+class Written(NamedTuple):
+    """Something that is written of a cluster, and the hand-written Components that its folder includes."""
+
+    path: str
+    artifact: Manifest | File
+    components: tuple[Component, ...]
+
+
 def trace_plan(plan: Plan, out: str = OUT) -> Iterator[Traced]:
     """Everything that is written of a cluster, with its links."""
-    for path, artifact in written_for(plan, out):
-        yield trace_artifact(plan, path, artifact)
+    for item in written_for(plan, out):
+        yield trace_artifact(plan, item.path, item.artifact)
 
 
-def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[tuple[str, Manifest | File]]:
+def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written]:
     """Everything that is written of a cluster, by path below the output folder: what lists others comes last."""
+    by_folder = {component.folder: component for component in plan.components}
     for part in render_cluster(plan, out).parts:
         top = posixpath.join(part.tool, plan.cluster.name)
         found = {object_path(item): item for item in part.manifests} | {item.path: item for item in part.files}
         for path, artifact in found.items():
-            yield f"{top}/{path}", artifact
+            included = part.components.get(artifact.folder, ()) if isinstance(artifact, Manifest) else ()
+            yield Written(f"{top}/{path}", artifact, tuple(by_folder[folder] for folder in included))
         for path, file in _kustomizations(plan, top, found, part.components, out, root):
-            yield f"{top}/{path}", file
+            yield Written(f"{top}/{path}", file, ())
 
 
 # --- Lists of what a folder applies ------------------------------------------------------------------------------

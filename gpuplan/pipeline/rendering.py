@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gpuplan import delivery
@@ -129,7 +130,7 @@ def _parts(plan: Plan, out: str, *, is_kept: bool) -> Iterator[Part]:
         manifests = list(manifests)
     components = _components(plan, applied.keys())
     yield Part("", manifests, files, components)
-    if found := delivery.render(plan, _folders(plan, applied, components), out):
+    if found := delivery.render(plan, _folders(plan, applied, components), out, partial(_whys, plan)):
         tool, delivering = found[0], list(found[1])
         manifests = [artifact for artifact in delivering if isinstance(artifact, Manifest)]
         yield Part(tool, manifests, [artifact for artifact in delivering if isinstance(artifact, File)], {})
@@ -146,6 +147,14 @@ def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: 
             if is_asked_for:
                 applied[artifact.folder].add(identity_of(artifact.body))
             yield annotate(artifact, plan.cluster)
+
+
+def _whys(plan: Plan) -> Iterator[delivery.Why]:
+    """Why each object of the back ends is there: they are made once more, for they are not kept."""
+    for backend in BACKENDS:
+        for artifact in backend.render(plan):
+            if isinstance(artifact, Manifest):
+                yield delivery.why(artifact)
 
 
 def _invalid(plan: Plan, problem: Problem) -> Diagnostic:

@@ -213,18 +213,21 @@ class _Traces(NamedTuple):
         return found
 
     def role_binding(self, role: Role) -> Routes:
+        """A member may be a group's name alone, which says nothing of the role."""
         yield ("metadata", "namespace"), self._named()
         members = [
             (self.tenant.at / "members" / index, member)
             for index, member in enumerate(self.tenant.spec.members)
             if member.role is role
         ]
-        yield ("metadata", "name"), chosen(*(at / "role" for at, _ in members))
-        yield ("roleRef", "name"), copied(*(at / "role" for at, _ in members))
+        roles = [at / "role" for at, member in members if "role" in member.model_fields_set]
+        yield ("metadata", "name"), chosen(*roles)
+        yield ("roleRef", "name"), (copied if len(members) == 1 else chosen)(*roles)
         for index, group in enumerate(_groups_by_role(self.tenant)[role]):
             places = (at / "group" for at, member in members if member.group == group)
             yield ("subjects", index, "name"), copied(*places)
-        yield ("subjects", ANY, "name"), ordered(*(at / "group" for at, _ in members))
+        if len(members) > 1:
+            yield ("subjects", ANY, "name"), ordered(*(at / "group" for at, _ in members))
 
     def parameters(self) -> Routes:
         """A line of grants is there while the cap in the namespace is above zero; lines are in the order of names."""

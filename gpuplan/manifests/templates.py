@@ -40,6 +40,11 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda match: values[match[1]], text)
 
 
+def places_in(text: str) -> list[str]:
+    """The names of the places that `filled` fills in."""
+    return _PLACE.findall(text)
+
+
 def filled_body(part: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - anything that YAML holds
     """A part of an object with values in its places: a text that is a place alone becomes the value, whatever it is.
 

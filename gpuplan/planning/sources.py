@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
+from typing import Final
 
 from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, hashed, multiplied, ordered, summed
+from gpuplan.manifests.provenance import (
+    Links,
+    Routes,
+    adding,
+    chosen,
+    copied,
+    hashed,
+    multiplied,
+    ordered,
+    ordering,
+    summed,
+)
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
@@ -47,6 +59,17 @@ def named(*parts: Part) -> Links:
 def because_of(*parts: Part) -> Links:
     """Of what is there as long as these documents are, by their names."""
     return chosen(*map(name_of, parts))
+
+
+MOST_IN_ORDER: Final = 12
+
+
+def by_name(parts: Sequence[Part]) -> Links:
+    """Of an item among others that stand in the order of the names of documents.
+
+    Where there are more of them than anybody reads, that there is an order is all there is to say.
+    """
+    return ordering(because_of(*parts)) if len(parts) <= MOST_IN_ORDER else ()
 
 
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
@@ -93,6 +116,18 @@ def usual_names(cluster: Cluster) -> Links:
     if is_openshift or is_olm:
         return chosen(platform if is_openshift else install)
     return chosen(platform, install)
+
+
+# --- Monitoring --------------------------------------------------------------------------------------------------
+
+
+def monitoring_namespace(cluster: Cluster) -> Links:
+    """What names the namespace of rules and monitors: on OpenShift it is the GPU Operator's where none is said."""
+    monitoring = cluster.monitoring
+    if monitoring is not None and monitoring.spec.namespace:
+        return copied(monitoring.at / "namespace")
+    platform = chosen(cluster.at / "platform")
+    return (*platform, *operator_namespace(cluster)) if cluster.spec.platform is Platform.OPENSHIFT else platform
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from pathlib import Path
 from gpuplan.manifests import Identity, Manifest
 from tests.tracing.judging import Judgement, LinkedLeaf, crowded, judge, precision
 from tests.tracing.mutations import Mutation, Mutations, Scalar
-from tests.tracing.policies import Place, Policies, read_policies
+from tests.tracing.names import Names
+from tests.tracing.policies import read_policies
 from tests.tracing.rendered import Change, Key, Object, Rendered, render, spelt
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def main() -> int:
     started = time.monotonic()
     policies = read_policies(options.root)
     old = render(policies, frozenset((options.cluster,) if options.cluster else ()))
-    names = _Names(policies)
+    names = Names(policies)
     scalars = [item for item in Mutations(policies).scalars if names.is_of(item.place, options.document)]
     scalars = [item for item in scalars if not options.field or options.field in spelt(item.place.path)]
     if options.sample:
@@ -65,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--name", default="", help="judge objects whose name holds this")
     parser.add_argument("--document", default="", help="change this document only, such as Pool/a100-mixed, or Pool")
     parser.add_argument("--field", default="", help="change only scalars whose route holds this, such as taints")
-    parser.add_argument("--most", type=int, default=3, help="how many other values of each scalar (3)")
+    parser.add_argument("--most", type=int, default=4, help="how many other values of each scalar (4)")
     parser.add_argument("--sample", type=int, default=0, help="change so many scalars by chance")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--precision", action="store_true", help="also tell which links never change their leaf")
@@ -88,33 +89,13 @@ def _is_wanted(item: Object, options: argparse.Namespace) -> bool:
     )
 
 
-class _Names:
-    """What documents are called, by where they are."""
-
-    def __init__(self, policies: Policies) -> None:
-        self._names = {
-            (file, number): f"{item.get('kind')}/{item.get('metadata', {}).get('name')}"
-            for file, documents in policies.documents.items()
-            for number, item in enumerate(documents)
-        }
-
-    def is_of(self, place: Place, document: str) -> bool:
-        name = self._names[place.file, place.document]
-        return not document or name == document or name.split("/")[0] == document
-
-    def spell(self, place: Place) -> str:
-        folder = place.file.split("/")
-        layer = f"[{folder[1]}] " if folder[0] == "overlays" else ""
-        return f"{layer}{self._names[place.file, place.document]} {spelt(place.path)}"
-
-
 def _print_crashes(judgement: Judgement) -> None:
     for mutation, error in judgement.crashed[:10]:
         print(f"CRASH {mutation.place} = {mutation}: {type(error).__name__}: {error}")
 
 
 def _print_untraced(
-    title: str, untraced: dict[Scalar, list[tuple[Mutation, Change]]], names: _Names, examples: int
+    title: str, untraced: dict[Scalar, list[tuple[Mutation, Change]]], names: Names, examples: int
 ) -> None:
     if untraced:
         print(f"== {title}")
@@ -137,18 +118,18 @@ def _shape(key: Key, path: tuple[str | int, ...]) -> str:
     return f"{kind} {spelt(tuple('*' if isinstance(part, int) else part for part in path))}"
 
 
-def _print_fixed(judgement: Judgement, names: _Names) -> None:
+def _print_fixed(judgement: Judgement, names: Names) -> None:
     print("== Scalars without another valid value")
     groups: Counter[str] = Counter()
     for scalar in judgement.fixed:
         route = re.sub(r"\.\d+(?=\.|$)", ".*", spelt(scalar.place.path))
-        kind = names.spell(scalar.place).split("/")[0].split("] ")[-1]
+        kind = names.kind(scalar.place)
         groups[f"{kind} {route}{' (the key)' if scalar.is_key else ''} {str(scalar.value)[:40]!r}"] += 1
     for text, count in groups.items():
         print(f"    {count} x {text}")
 
 
-def _print_precision(old: Rendered, judgement: Judgement, wanted: set[Key], names: _Names, examples: int) -> None:
+def _print_precision(old: Rendered, judgement: Judgement, wanted: set[Key], names: Names, examples: int) -> None:
     found = precision(old, judgement, is_asked=wanted.__contains__)
     print(f"== Links: {found.copied} copied, {len(found.wrong)} of them wrong; {found.others} others,", end=" ")
     print(f"{_percent(found.others - len(found.idle), found.others)} change their leaf; {found.untried} not tried")
@@ -160,10 +141,10 @@ def _print_precision(old: Rendered, judgement: Judgement, wanted: set[Key], name
                 print(f"          {text[:220]}{f'   (to {link.but})' if link.but else ''}")
 
 
-def _grouped(links: tuple[LinkedLeaf, ...], names: _Names) -> list[tuple[str, list[LinkedLeaf]]]:
+def _grouped(links: tuple[LinkedLeaf, ...], names: Names) -> list[tuple[str, list[LinkedLeaf]]]:
     groups: defaultdict[str, list[LinkedLeaf]] = defaultdict(list)
     for link in links:
-        kind = names.spell(link.place).split("/")[0].split("] ")[-1]
+        kind = names.kind(link.place)
         route = re.sub(r"\.\d+(?=\.|$)", ".*", spelt(link.place.path))
         whose = link.object[1].kind if isinstance(link.object[1], Identity) else link.object[1]
         groups[f"{link.how} {kind} {route} in {whose}"].append(link)

@@ -9,24 +9,57 @@ was read in Kueue 0.19; `kueue.x-k8s.io/v1beta2` is served since 0.15.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
+from gpuplan.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
+from gpuplan.backends.kueue.tracing import trace_cells, trace_free_cells
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import HEADER, File, Manifest, admission_policy, quantity, to_yaml
 from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.provenance import (
+    ANY,
+    Links,
+    Routes,
+    Trace,
+    below,
+    chosen,
+    copied,
+    ordered,
+    unlike,
+)
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Amount, Plan, Pool, Stage, Tenant
+from gpuplan.planning.plan import (
+    POOL_LABEL,
+    TENANT_LABEL,
+    Amount,
+    Plan,
+    Pool,
+    PriorityClass,
+    Stage,
+    Tenant,
+    Workload,
+)
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
+from gpuplan.planning.sources import (
+    admission_of,
+    default_priority_of,
+    named,
+    namespace_of,
+    resource_of,
+    scheduler_of,
+    tolerations_of,
+)
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, Training
+from gpuplan.policy.models import Allocation, PriorityClassSpec, Training
 from gpuplan.values import NamedTuple
 
 _FOLDER: Final = Stage.SCHEDULING.value
@@ -38,25 +71,30 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster's scheduler is Kueue."""
     if plan.scheduler is not KUEUE:
         return
+    of = _Traces(plan)
     for pool, body in _flavors(plan):
-        yield Manifest(_FOLDER, body, about=about(pool))
+        yield Manifest(_FOLDER, body, about=about(pool), trace=partial(of.pool, pool))
     related = {name: about(*family, *_pools(family)) for name, family in families(plan.tree).items()}
     for tenant, body in _cohorts(plan):
         everybody = about(plan.cluster, *plan.pools, *plan.tenants)
-        yield Manifest(_FOLDER, body, about=related[tenant.name] if tenant else everybody)
+        subjects = related[tenant.name] if tenant else everybody
+        yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.cohort, tenant) if tenant else of.root)
     for tenant, body in _cluster_queues(plan):
-        yield Manifest(_FOLDER, body, about=(*related[tenant.name], *about(*tenant.priority_classes)))
+        subjects = (*related[tenant.name], *about(*tenant.priority_classes))
+        yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.cluster_queue, tenant))
     for priority in plan.priority_classes:
         body = _object("WorkloadPriorityClass", priority.name, value=priority.spec.value)
-        yield Manifest(_FOLDER, body, about=about(priority))
+        yield Manifest(_FOLDER, body, about=about(priority), trace=partial(of.priority_class, priority))
     if has_admission_policies(plan.cluster):
-        yield Manifest(_FOLDER, _queues_policy(plan), about=about(plan.cluster, *plan.priority_classes))
-    yield _configuration(plan)
+        subjects = about(plan.cluster, *plan.priority_classes)
+        yield Manifest(_FOLDER, _queues_policy(plan), about=subjects, trace=of.queues_policy)
+    yield _configuration(plan, of.configuration)
     for tenant in filter(_has_queue, plan.tenants):
         for namespace in tenant.spec.namespaces:
             # Which ClusterQueue it names can never be changed.
             body = _object("LocalQueue", DEFAULT_QUEUE, namespace, spec={"clusterQueue": tenant.name})
-            yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant))
+            trace = partial(of.local_queue, tenant, namespace)
+            yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant), trace=trace)
 
 
 def _pools(tenants: Iterable[Tenant]) -> Iterator[Pool]:
@@ -92,10 +130,10 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
 
 def _cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
     """The root with what is nobody's, of no tenant, and a cohort for each parent."""
-    yield None, _cohort(ROOT_COHORT, None, _free_cells(plan), None)
+    yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
     for tenant in plan.tenants:
         if plan.tree.is_divided(tenant):
-            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), _shared_cells(plan.tree, tenant), tenant)
+            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
@@ -110,9 +148,9 @@ def _cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     tree = plan.tree
     for tenant in filter(_has_queue, plan.tenants):
         if tree.is_divided(tenant):
-            yield tenant, _cluster_queue(tenant, tenant.name, _rest_cells(tree, tenant), {})
+            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
         else:
-            cells = _own_cells(tree, tenant)
+            cells = own_cells(tree, tenant)
             yield tenant, _cluster_queue(tenant, _above(tree, tenant), cells, _fair_sharing(tenant))
 
 
@@ -163,9 +201,13 @@ _FILE: Final = Path(__file__).with_name("policies.yaml")
 def _queues_policy(plan: Plan) -> dict[str, Any]:
     """The policy `gpuplan-queues`; the folder of each namespace has a binding for it."""
     default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
+    return _policy_where(default, sorted(_harmless_labels(plan, default)))
+
+
+def _policy_where(default_priority: int, harmless_labels: list[str]) -> dict[str, Any]:
     values = {
-        "default_priority": str(default),
-        "harmless_labels": str(sorted(_harmless_labels(plan, default))),
+        "default_priority": str(default_priority),
+        "harmless_labels": str(harmless_labels),
         "priority_label": PRIORITY_LABEL,
     }
     return admission_policy(QUEUES_POLICY, read_rows(_FILE)["queues"], (), values)
@@ -193,13 +235,12 @@ _UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 never admitted (`BlockUndeclared`); the alternative `IgnoreUndeclared` would let GPUs through that no quota covers."""
 
 
-def _configuration(plan: Plan) -> File:
+def _configuration(plan: Plan, trace: Trace) -> File:
     """The parts of Kueue's own Configuration that this plan depends on, which nothing applies from here.
 
     Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
     the policy says nothing.
     """
-    has_gangs = any(isinstance(workload.work, Training) and workload.work.gang for workload in plan.workloads)
     body = given(
         apiVersion="config.kueue.x-k8s.io/v1beta2",
         kind="Configuration",
@@ -207,14 +248,19 @@ def _configuration(plan: Plan) -> File:
         integrations={"frameworks": list(_FRAMEWORKS)},
         managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
         resources=given(excludeResourcePrefixes=list(_UNCOUNTED), deviceClassMappings=_device_class_mappings(plan)),
-        waitForPodsReady=_WAIT_FOR_PODS_READY if has_gangs else None,
+        waitForPodsReady=_WAIT_FOR_PODS_READY if any(_gangs(plan)) else None,
     )
     subjects = about(plan.cluster, *plan.pools, *plan.workloads)
-    return File(_CONFIGURATION, (HEADER + text_of("kueue-configuration") + to_yaml(body)).encode(), about=subjects)
+    data = (HEADER + text_of("kueue-configuration") + to_yaml(body)).encode()
+    return File(_CONFIGURATION, data, about=subjects, trace=trace)
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
 """A gang of which some pods find no place gives its quota back after a while, and comes again later."""
+
+
+def _gangs(plan: Plan) -> Iterator[Workload]:
+    return (found for found in plan.workloads if isinstance(found.work, Training) and found.work.gang)
 
 
 def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
@@ -231,101 +277,11 @@ def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
-class Cell(NamedTuple):
-    """A number of units with its bounds; ``borrowing`` and ``lending`` are None where there is none.
-
-    Kueue counts in cells, one for each flavor and resource of a queue. What the numbers mean is in
-    `pkg/cache/scheduler/resource_node.go` of Kueue:
-
-    - A queue may use its nominal quota and what it borrows. What it may lend is all of the nominal quota or, with a
-      lending limit, as much as that; the rest is for itself alone.
-    - A cohort has what its members lend it and a nominal quota of its own on top. Its borrowing limit bounds what all
-      its members together take from above, its lending limit what others get from them.
-    - A member can use only what it has a cell for, and a cohort without a cell for something lets it through unbounded.
-    """
-
-    nominal: Amount
-    borrowing: Amount | None = None
-    lending: Amount | None = None
-
-
-Key = tuple[str, str]
-"""A pool and a resource that it hands out."""
-
-Cells = Mapping[Key, Cell]
-
 _NOTHING = Cell(0, 0)
 """What a queue may use of a resource that it has no quota on in that pool: nothing, borrowed units included."""
 
 _UNBOUNDED = Cell(0)
 """What a cohort says about a resource that it has no quota on: nothing."""
-
-
-class _Grant(NamedTuple):
-    """A tenant's quotas on one resource of one pool; ``left`` is what its children leave of the guarantee."""
-
-    guaranteed: Amount
-    limit: Amount | None
-    lendable: Amount
-    left: Amount
-
-    @property
-    def beyond(self) -> Amount | None:
-        return None if self.limit is None else max(self.limit - self.guaranteed, 0)
-
-    @property
-    def lent(self) -> Amount | None:
-        return None if self.lendable >= self.guaranteed else self.lendable
-
-
-def _own_cells(tree: Tree, tenant: Tenant) -> Cells:
-    """The quotas of a tenant that divides nothing."""
-    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tree, tenant).items()}
-
-
-def _rest_cells(tree: Tree, tenant: Tenant) -> Cells:
-    """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
-    return {key: Cell(grant.left) for key, grant in _grants(tree, tenant).items()}
-
-
-def _shared_cells(tree: Tree, tenant: Tenant) -> Cells:
-    """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
-    return {
-        key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
-        for key, grant in _grants(tree, tenant).items()
-    }
-
-
-def _free_cells(plan: Plan) -> Cells:
-    """What nobody has a guarantee on, for everybody to borrow."""
-    free: dict[Key, Amount] = {}
-    for total in plan.totals:
-        resource = counted_resource(total.pool, total.unit)
-        if resource is not None and total.free > 0:
-            key = total.pool.name, resource
-            free[key] = free.get(key, 0) + total.free
-    return {key: Cell(amount) for key, amount in free.items()}
-
-
-def _grants(tree: Tree, tenant: Tenant) -> Mapping[Key, _Grant]:
-    """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
-    found: dict[Key, _Grant] = {}
-    for quota in tenant.quotas:
-        resource = counted_resource(quota.pool, quota.unit)
-        if resource is not None:
-            key = quota.pool.name, resource
-            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, tree.left_over(tenant, quota.key))
-            found[key] = _add(found[key], grant) if key in found else grant
-    return found
-
-
-def _add(one: _Grant, other: _Grant) -> _Grant:
-    return _Grant(
-        one.guaranteed + other.guaranteed,
-        None if one.limit is None or other.limit is None else one.limit + other.limit,
-        one.lendable + other.lendable,
-        one.left + other.left,
-    )
 
 
 def _resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
@@ -365,3 +321,122 @@ def _quota(resource: str, cell: Cell) -> dict[str, str]:
 def _whole(amount: Amount) -> str:
     """Part of a device is none."""
     return quantity(int(amount))
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+class _Traces(NamedTuple):
+    """Where the objects of one cluster come from."""
+
+    plan: Plan
+
+    def pool(self, pool: Pool) -> Routes:
+        """A Topology, or a ResourceFlavor."""
+        yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), named(pool)
+        for index in range(len(pool.spec.topology)):
+            yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
+        yield ("spec", "nodeLabels"), named(pool)
+        yield ("spec", "topologyName"), named(pool)
+        yield from below(("spec", "tolerations"), tolerations_of(pool))
+
+    def root(self) -> Routes:
+        yield (), scheduler_of(self.plan)
+        yield from trace_free_cells(self.plan)
+
+    def cohort(self, tenant: Tenant) -> Routes:
+        yield (), (*scheduler_of(self.plan), *self._division(tenant))
+        yield ("metadata", "name"), named(tenant)
+        yield ("spec", "parentName"), self._above(tenant)
+        yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
+        cells = shared_cells(self.plan.tree, tenant)
+        yield from trace_cells(self.plan, tenant, cells, has_rest=not tenant.spec.namespaces)
+
+    def cluster_queue(self, tenant: Tenant) -> Routes:
+        tree = self.plan.tree
+        is_divided = tree.is_divided(tenant)
+        yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), named(tenant)
+        above = (*named(tenant), *self._division(tenant)) if is_divided else self._above(tenant)
+        yield ("spec", "cohortName"), above
+        values = ("spec", "namespaceSelector", "matchExpressions", 0, "values")
+        places = [namespace_of(tenant, name) for name in sorted(tenant.spec.namespaces)]
+        for index, place in enumerate(places):
+            yield (*values, index), copied(place)
+        if len(places) > 1:
+            yield (*values, ANY), ordered(*places)
+        yield ("spec", "preemption", "withinClusterQueue"), chosen(*self._deciding_classes(tenant))
+        if not is_divided:
+            yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
+        cells = rest_cells(tree, tenant) if is_divided else own_cells(tree, tenant)
+        yield from trace_cells(self.plan, tenant, cells)
+
+    def priority_class(self, priority: PriorityClass) -> Routes:
+        yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), named(priority)
+        yield ("value",), copied(priority.at / "value")
+
+    def queues_policy(self) -> Routes:
+        """Which labels are harmless is known by their values."""
+        yield (), (*scheduler_of(self.plan), *admission_of(self.plan))
+        default, labels = 0, [""]
+        listed = [priority for priority in self.plan.priority_classes if self._is_harmless(priority)]
+        values = chosen(*(priority.at / "value" for priority in self.plan.priority_classes))
+        for route in unlike(_policy_where(default, labels), _policy_where(default + 1, labels)):
+            yield route, default_priority_of(self.plan)
+        for route in unlike(_policy_where(default, labels), _policy_where(default, [])):
+            yield route, (*default_priority_of(self.plan), *named(*listed), *values)
+
+    def _is_harmless(self, priority: PriorityClass) -> bool:
+        default = max((found.spec.value for found in self.plan.priority_classes if found.spec.default), default=0)
+        return priority.name in _harmless_labels(self.plan, default)
+
+    def configuration(self) -> Routes:
+        yield (), scheduler_of(self.plan)
+        yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in _gangs(self.plan)))
+        claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
+        for index, mapping in enumerate(_device_class_mappings(self.plan)):
+            for pool in claimed:
+                for unit in pool.units:
+                    if counted_resource(pool, unit) == mapping["name"]:
+                        yield ("resources", "deviceClassMappings", index), resource_of(pool, unit)
+
+    def local_queue(self, tenant: Tenant, namespace: str) -> Routes:
+        yield (), scheduler_of(self.plan)
+        yield ("metadata", "namespace"), copied(namespace_of(tenant, namespace))
+        yield ("spec", "clusterQueue"), named(tenant)
+
+    def _above(self, tenant: Tenant) -> Links:
+        parent = self.plan.tree.find(tenant.parent)
+        return (*named(parent), *copied(tenant.at / "parent")) if parent else ()
+
+    def _division(self, tenant: Tenant) -> Links:
+        """Why others are part of a tenant; where several are, none alone decides that."""
+        children = self.plan.tree.children(tenant)
+        return chosen(children[0].at / "parent") if len(children) == 1 else ()
+
+    def _deciding_classes(self, tenant: Tenant) -> Iterator[Origin]:
+        """What of a tenant's classes, if it were otherwise, would change whether its queue evicts."""
+        classes = tenant.priority_classes
+        for index, found in enumerate(classes):
+            spec = found.spec
+            others: dict[str, Sequence[PriorityClassSpec]] = {
+                "preempts": [spec.model_copy(update={"preempts": not spec.preempts})],
+                "preemptible": [spec.model_copy(update={"preemptible": not spec.preemptible})],
+                "value": [spec.model_copy(update={"value": value}) for value in (-_FAR, _FAR)],
+            }
+            for field, specs in others.items():
+                if any(_evicts_with(tenant, index, found._replace(spec=other)) for other in specs):
+                    yield found.at / field
+            if any(_evicts_with(tenant, index, other) for other in self.plan.priority_classes if other not in classes):
+                yield tenant.at / "priorityClasses" / index
+
+
+_FAR: Final = 1_000_000_000
+
+
+def _evicts_with(tenant: Tenant, index: int, other: PriorityClass) -> bool:
+    """Whether a queue would not evict as it does, if one of the classes were another."""
+    classes = (*tenant.priority_classes[:index], other, *tenant.priority_classes[index + 1 :])
+    return evicts_within(tenant._replace(priority_classes=classes)) != evicts_within(tenant)

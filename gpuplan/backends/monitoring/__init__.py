@@ -7,11 +7,13 @@ Each group of rules is written twice: as a PrometheusRule for the Prometheus Ope
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.backends.monitoring import dashboards
 from gpuplan.backends.monitoring.rules import NODE_LABELS, Group, observed_groups, pool_group, tenant_groups
+from gpuplan.backends.monitoring.traces import Traces
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.plan import Monitoring, Plan, Stage
@@ -33,13 +35,16 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         return
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
+    of = Traces(plan, monitoring)
     for group in groups(plan, monitoring):
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
-        yield Manifest(_FOLDER, body, about=cluster)
+        yield Manifest(_FOLDER, body, about=cluster, trace=partial(of.rule_object, group))
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
-        yield File(f"{_FOLDER}/rules/{group.name}.yaml", text.encode(), about=cluster)
-    yield from (Manifest(_FOLDER, body, about=cluster) for body in _service_monitors(plan, labels))
+        path = f"{_FOLDER}/rules/{group.name}.yaml"
+        yield File(path, text.encode(), about=cluster, trace=partial(of.rule_file, group))
+    for body in _service_monitors(plan, labels):
+        yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
     yield from dashboards.render(plan)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.templates import filled, read_rows, rows_for
+from gpuplan.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import (
@@ -304,7 +305,7 @@ class _Texts:
     def recordings(self, group: str) -> Iterator[Rule]:
         """The recording rules of a group, in the order in which they need each other."""
         for row in rows_for(self._facts, read_rows(_FILE)[group]):
-            for record, metric in (row.get("records") or {row["record"]: ""}).items():
+            for record, metric in _records(row).items():
                 yield _recording(record, filled(row["expr"], {**self._values, "metric": metric}))
 
     def alerts(self, monitoring: Monitoring) -> Iterator[Rule]:
@@ -321,6 +322,18 @@ class _Texts:
                     "labels": {"severity": row["severity"], **labels},
                     "annotations": {"summary": summary, "description": description},
                 }
+
+
+@cache
+def texts() -> Mapping[str, Row]:
+    """The file's rules by the names of series and alerts; where there are two ways, places are filled in alike."""
+    rows = (row for group in read_rows(_FILE).values() for row in group)
+    return {name: row for row in rows for name in ([row["name"]] if "name" in row else _records(row))}
+
+
+def _records(row: Row) -> Mapping[str, str]:
+    """What a row records, each with the metric that it is of, if there are several."""
+    return row.get("records") or {row["record"]: ""}
 
 
 def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:

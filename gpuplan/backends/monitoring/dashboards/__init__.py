@@ -25,18 +25,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.manifests import Manifest
 from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.planning.plan import Cluster, Dashboards, Plan, Stage
+from gpuplan.planning.sources import monitoring_namespace, named
 from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Platform
 
 _FOLDER: Final = Stage.MONITORING.value
 
 _FOLDER_ANNOTATION: Final = "grafana_folder"
 """What Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
+
+_OF_CONSOLE: Final = "console.openshift.io/"
 
 _LONGEST_UID: Final = 40
 """Of a Grafana dashboard: `pkg/util/shortid_generator.go` in grafana/grafana."""
@@ -46,12 +52,12 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """A ConfigMap with the dashboard, in the form that whoever looks for its labels reads."""
     if plan.cluster.monitoring is not None:
         body = _config_map(plan.cluster, plan.cluster.monitoring.dashboards)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster))
+        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(_trace, plan.cluster))
 
 
 def is_for_console(dashboards: Dashboards) -> bool:
     """Whether the labels are those by which OpenShift's console finds dashboards, for administrators or developers."""
-    return any(label.startswith("console.openshift.io/") for label in dashboards.labels)
+    return any(label.startswith(_OF_CONSOLE) for label in dashboards.labels)
 
 
 def _config_map(cluster: Cluster, dashboards: Dashboards) -> dict[str, Any]:
@@ -83,3 +89,36 @@ def uid(cluster: Cluster) -> str:
         return whole
     digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{whole[: _LONGEST_UID - len(digest) - 1]}-{digest}"
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace(cluster: Cluster) -> Routes:
+    """A label, if it is the only one of the console's, decides which of the two forms the dashboard has."""
+    if cluster.monitoring is None:
+        return
+    dashboards = cluster.monitoring.dashboards
+    yield ("metadata", "name"), named(cluster)
+    yield ("metadata", "namespace"), _namespace(cluster, dashboards)
+    yield ("metadata", "annotations", _FOLDER_ANNOTATION), copied(dashboards.at / "folder")
+    platform, labels = chosen(cluster.at / "platform"), dashboards.at / "labels"
+    is_usual = dashboards.spec.labels is None
+    for key in dashboards.labels:
+        yield ("metadata", "labels", key), platform if is_usual else copied(labels / key)
+    consoles = [key for key in dashboards.labels if key.startswith(_OF_CONSOLE)]
+    yield ("data",), platform if is_usual else chosen(*(labels / key for key in consoles if len(consoles) == 1))
+    yield from below(("data", f"gpuplan-{cluster.name}.json"), _board_trace(cluster, dashboards))
+
+
+def _board_trace(cluster: Cluster, dashboards: Dashboards) -> Routes:
+    yield ("title",), named(cluster)
+    if not is_for_console(dashboards):
+        yield ("uid",), named(cluster)
+
+
+def _namespace(cluster: Cluster, dashboards: Dashboards) -> Links:
+    if dashboards.spec.namespace:
+        return copied(dashboards.at / "namespace")
+    platform = chosen(cluster.at / "platform")
+    return platform if cluster.spec.platform is Platform.OPENSHIFT else (*platform, *monitoring_namespace(cluster))

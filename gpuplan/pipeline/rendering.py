@@ -14,10 +14,12 @@ from gpuplan import delivery
 from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
-from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, identity_of, render_index, render_tree
+from gpuplan.diagnostics import Diagnostic, Finding, Label
+from gpuplan.manifests import File, Identity, Manifest, Problem, SchemaCheck, identity_of, render_index, render_tree
+from gpuplan.manifests.provenance import How
 from gpuplan.pipeline.loading import COMPONENT_KIND, OUT
 from gpuplan.pipeline.rules import INVALID_OBJECT
+from gpuplan.planning.linking import Linked, written
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.values import NamedTuple
 
@@ -89,7 +91,7 @@ def render(
             schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
             checked = schemas.passed_on(manifests)
             tree = render_tree(posixpath.join(tool, plan.cluster.name), checked, files, components, out, str(root))
-            rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in schemas.problems)
+            rendered.diagnostics += (_invalid(plan, problem) for problem in schemas.problems)
             rendered.unchecked_kinds.update(schemas.unchecked_kinds)
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
@@ -155,8 +157,15 @@ def _whys(plan: Plan) -> Iterator[delivery.Why]:
                 yield delivery.why(artifact)
 
 
-def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
-    finding = Finding(plan.cluster.at, f"{manifest.identity} does not fit its schema: {text}")
+def _invalid(plan: Plan, problem: Problem) -> Diagnostic:
+    """What the policy says of the value comes along, as far as it says anything."""
+    links = written(Linked(problem.manifest.trace).of(problem.path)) if problem.path else ()
+    places = dict.fromkeys(link.at for link in links if link.how is How.COPIED)
+    finding = Finding(
+        plan.cluster.at,
+        f"{problem.manifest.identity} does not fit its schema: {problem.text}",
+        related=tuple(Label(at, "the value is from here") for at in places),
+    )
     return Diagnostic(INVALID_OBJECT, finding, clusters=(plan.cluster.name,))
 
 

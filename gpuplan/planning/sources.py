@@ -6,15 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import (
+    How,
     Links,
     Routes,
     adding,
     chosen,
     copied,
+    facts,
     hashed,
     multiplied,
+    multiplying,
     ordered,
     ordering,
     summed,
@@ -39,7 +43,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.subjects import Part
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, Cap, Install, Platform
+from gpuplan.policy.models import Allocation, Cap, Install, MigStrategy, Platform
 from gpuplan.values import NamedTuple
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -408,6 +412,20 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
     is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
     return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+
+
+def in_gpus(quota: Quota, amount: Links) -> Links:
+    """What makes an amount of units in GPUs: whole ones cost one each, and so do devices that are claimed."""
+    pool, part = quota.pool, quota.pool.part_with(quota.unit)
+    found: Links = ()
+    if isinstance(part.sharing, Mig) and quota.unit.name != "gpu":
+        is_sized = pool.spec.allocation is not Allocation.DRA and part.sharing.spec.strategy is not MigStrategy.SINGLE
+        size = facts(profile_fact(pool.gpu, pool.gpu.current_name(quota.unit.name))) if is_sized else ()
+        found = (*chosen(quota.at / "unit", pool.at / "allocation", part.sharing.at / "strategy"), *size)
+    if part.shares and quota.unit.name != "gpu":
+        found += multiplied(part.shares.at / "replicas")
+    is_product = any(link.how in (How.FACT, How.PRODUCT) for link in found)
+    return (*(multiplying(amount) if is_product else amount), *found)
 
 
 def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:

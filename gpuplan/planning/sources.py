@@ -414,6 +414,11 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
 
 
+def limit_of(quota: Quota) -> Origin:
+    """Where a quota says how much there may be at most."""
+    return quota.at / ("guaranteed" if quota.spec.limit is None else "limit")
+
+
 def in_gpus(quota: Quota, amount: Links) -> Links:
     """What makes an amount of units in GPUs: whole ones cost one each, and so do devices that are claimed."""
     pool, part = quota.pool, quota.pool.part_with(quota.unit)
@@ -435,6 +440,7 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
         if part.holder is tenant and part.quota.key == quota.key:
             between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
             found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.quota.at / "pool", part.quota.at / "unit")
             found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
     return adding(found) if len(found) > 1 else found
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from gpuplan.manifests import Manifest, admission_policy
 from gpuplan.manifests.bodies import given, new_object
-from gpuplan.manifests.provenance import Link, Links, Routes, adding, chosen, copied, summed
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, summed
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kai import Queue, queues
@@ -28,6 +28,7 @@ from gpuplan.planning.sources import (
     admission_of,
     in_gpus,
     left_of,
+    limit_of,
     named,
     scheduler_of,
 )
@@ -144,6 +145,7 @@ def _trace_queue(plan: Plan, found: Queue) -> Routes:
     held, named_by = _held(plan, tenant, found.pool), _why(plan, tenant, found.pool)
     yield (), scheduler_of(plan)
     yield ("metadata", "name"), (*named(tenant, found.pool), *named_by, *_division(plan, found))
+    yield ("metadata", "annotations"), chosen(*(part.at / "parent" for part in plan.tree.path(tenant)))
     yield ("metadata", "labels", NODE_POOL_LABEL), (*named(found.pool), *named_by)
     yield ("spec", "displayName"), named(tenant)
     if _is_rest(found):
@@ -193,11 +195,11 @@ def _division(plan: Plan, found: Queue) -> Links:
 def _guaranteed(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
     """A sum over what the tenant holds; in the queue of its own work, less what lies within."""
     quotas, tenant = [quota for quota in held if quota in found.tenant.quotas or not _is_rest(found)], found.tenant
-    links: list[Link] = []
-    for quota in quotas:
-        left = left_of(plan.tree, tenant, quota) if _is_rest(found) else copied(quota.at / "guaranteed")
-        links += in_gpus(quota, left)
-    return _sum_of(plan, found, quotas, links)
+    amounts = [
+        (quota, left_of(plan.tree, tenant, quota) if _is_rest(found) else copied(quota.at / "guaranteed"))
+        for quota in quotas
+    ]
+    return _sum_of(plan, found, amounts)
 
 
 def _limit(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
@@ -206,20 +208,16 @@ def _limit(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
     quotas = own if _is_rest(found) else held if own else []
     unbounded = [quota for quota in quotas if quota.limit is None]
     if unbounded:
-        return copied(unbounded[0].at / "limit") if len(unbounded) == 1 else ()
-    links = [link for quota in quotas for link in in_gpus(quota, copied(quota.at / _limited_by(quota)))]
-    return _sum_of(plan, found, quotas, links)
+        only = unbounded[0]
+        return (*copied(only.at / "limit"), *chosen(only.at / "pool")) if len(unbounded) == 1 else ()
+    return _sum_of(plan, found, [(quota, copied(limit_of(quota))) for quota in quotas])
 
 
-def _limited_by(quota: Quota) -> str:
-    return "guaranteed" if quota.spec.limit is None else "limit"
-
-
-def _sum_of(plan: Plan, found: Queue, quotas: Sequence[Quota], links: Sequence[Link]) -> Links:
-    """Of several quotas each is there by its pool, and those of others by their parents."""
-    if len(quotas) < 2:
-        return tuple(links)
+def _sum_of(plan: Plan, found: Queue, amounts: Sequence[tuple[Quota, Links]]) -> Links:
+    """In GPUs. Of several quotas each is there by its pool, and those of others by their parents."""
+    if len(amounts) < 2:
+        return tuple(link for quota, amount in amounts for link in in_gpus(quota, amount))
     below = [tenant for tenant in plan.tenants if found.tenant in plan.tree.above(tenant)]
-    parts = [tenant for tenant in below if any(quota in tenant.quotas for quota in quotas)]
-    places = (*(quota.at / "pool" for quota in quotas), *(tenant.at / "parent" for tenant in parts))
-    return (*adding(links), *chosen(*places))
+    parts = [tenant for tenant in below if any(quota in tenant.quotas for quota, _ in amounts)]
+    places = (*(quota.at / "pool" for quota, _ in amounts), *(tenant.at / "parent" for tenant in parts))
+    return (*(link for quota, amount in amounts for link in in_gpus(quota, adding(amount))), *chosen(*places))

@@ -8,13 +8,17 @@ labels: pools of one model share them, and pods choose among such pools by node 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from gpuplan.catalog import Gpu
+from gpuplan.catalog.places import gpu_fact, profile_fact
 from gpuplan.manifests import Manifest
 from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.provenance import Routes, choosing, chosen, copied, facts
 from gpuplan.planning.dra import DRIVER
-from gpuplan.planning.plan import Isolation, Plan, Stage, Unit
+from gpuplan.planning.plan import Isolation, Plan, Quota, Stage, Tenant, Unit
+from gpuplan.planning.sources import asked_by, cap_of, namespace_of, resource_of
 from gpuplan.planning.subjects import about
 
 _API: Final = "resource.k8s.io/v1"
@@ -31,17 +35,23 @@ def render(plan: Plan) -> Iterator[Manifest]:
     if not classes:
         return
     pools = about(*plan.pools)
-    yield from (Manifest(Stage.SCHEDULING.value, classes[name], about=pools) for name in sorted(classes))
+    for name in sorted(classes):
+        yield Manifest(
+            Stage.SCHEDULING.value, classes[name], about=pools, trace=partial(_trace_device_class, plan, name)
+        )
     for tenant in plan.tenants:
         for namespace in tenant.spec.namespaces:
-            granted = {
-                quota.unit.device_class
-                for quota in tenant.quotas
-                if quota.unit.device_class and quota.caps[namespace] != 0
-            }
+            granted = {quota.unit.device_class for quota in _granted(tenant, namespace)}
             folder = f"{Stage.NAMESPACES.value}/{namespace}"
             subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
-            yield from (Manifest(folder, _template(name, namespace), about=subjects) for name in sorted(granted))
+            for name in sorted(filter(None, granted)):
+                trace = partial(_trace_template, plan, tenant, namespace, name)
+                yield Manifest(folder, _template(name, namespace), about=subjects, trace=trace)
+
+
+def _granted(tenant: Tenant, namespace: str) -> Iterator[Quota]:
+    """The quotas of which the namespace may use something."""
+    return (quota for quota in tenant.quotas if quota.caps[namespace] != 0)
 
 
 # --- Classes -----------------------------------------------------------------------------------------------------
@@ -92,3 +102,28 @@ def _template(device_class: str, namespace: str) -> dict[str, Any]:
     device = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1}
     spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
     return new_object(_API, "ResourceClaimTemplate", device_class, namespace, spec=spec)
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace_device_class(plan: Plan, name: str) -> Routes:
+    """A class that several pools have stays when one of them leaves it."""
+    found = [(pool, unit) for pool in plan.pools for unit in pool.units if unit.device_class == name]
+    (pool, unit), *others = found
+    models = chosen(*(pool.at / "gpu" for pool, _ in found))
+    yield ("metadata", "name"), models if others else resource_of(pool, unit)
+    expression = ("spec", "selectors", 0, "cel", "expression")
+    yield expression, facts(gpu_fact(pool.gpu, "products"))
+    if unit.isolation is not Isolation.WHOLE_GPU:
+        yield expression, facts(profile_fact(pool.gpu, pool.gpu.current_name(unit.name)))
+
+
+def _trace_template(plan: Plan, tenant: Tenant, namespace: str, name: str) -> Routes:
+    """It is there for a quota; where several are of its class, it stays when one of them goes."""
+    yield ("metadata", "namespace"), copied(namespace_of(tenant, namespace))
+    quotas = [quota for quota in _granted(tenant, namespace) if quota.unit.device_class == name]
+    asked = (link for quota in quotas for link in asked_by(plan, quota))
+    yield ("metadata", "name"), tuple(dict.fromkeys(asked))
+    if len(quotas) == 1:
+        yield (), choosing(cap_of(plan, quotas[0], namespace))

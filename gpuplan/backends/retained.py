@@ -27,10 +27,11 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 
 def _trace(retained: RetainedObject) -> Routes:
-    """Each leaf is written as it is; the folder may be, too."""
-    yield (), chosen(retained.at / "folder")
+    """Each leaf is written as it is; the kind of object decides which object it is."""
+    manifest = retained.at / "manifest"
+    yield (), chosen(retained.at / "folder", manifest / "apiVersion", manifest / "kind")
     for route in _leaves(retained.spec.manifest, ()):
-        yield route, copied(retained.at / "manifest" / route)
+        yield route, copied(manifest / route)
 
 
 def _leaves(value: object, route: Path) -> Iterator[Path]:

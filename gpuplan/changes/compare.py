@@ -9,6 +9,7 @@ nothing written to tell of says nothing, and what no rule tells of is shown as i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from posixpath import basename, dirname
 
 from gpuplan.changes import clusters
@@ -20,11 +21,15 @@ from gpuplan.changes.model import Change, Comparison, ObjectChange
 from gpuplan.changes.nodes import count_by_rule
 from gpuplan.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.changes.operator import operator_changes
-from gpuplan.changes.places import Edits
+from gpuplan.changes.places import Edits, is_of
 from gpuplan.changes.pools import pool_changes
 from gpuplan.changes.step import Step
 from gpuplan.changes.tenants import priority_changes, tenant_changes, workload_changes
+from gpuplan.diagnostics import Origin
+from gpuplan.documents import Difference, differences
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
+from gpuplan.manifests.provenance import Trace
+from gpuplan.planning.linking import Linked
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.values import NamedTuple
 
@@ -40,6 +45,7 @@ class ClusterState(NamedTuple):
         """Each artifact comes with the tool whose folder it is in; empty where it is in the cluster's own."""
         objects: dict[Key, Body] = {}
         about: dict[Key, tuple[Subject, ...]] = {}
+        traces: dict[Key, Trace] = {}
         for tool, artifact in artifacts:
             if isinstance(artifact, Manifest):
                 key, body = (tool or artifact.folder, identity_of(artifact.body)), artifact.body
@@ -48,7 +54,9 @@ class ClusterState(NamedTuple):
                 body = {"data": artifact.data.decode(errors="replace")}
             objects.setdefault(key, body)
             about.setdefault(key, artifact.about)
-        return cls(plan, Written(objects, about, count_by_rule(plan)))
+            if artifact.trace is not None:
+                traces.setdefault(key, artifact.trace)
+        return cls(plan, Written(objects, about, count_by_rule(plan), traces))
 
 
 def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
@@ -65,10 +73,20 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     found = tuple(differing(cluster, old, new))
     parts = _parts(old.objects, new.objects)
     changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
-    if before is not None and after is not None and changes:
-        edits = Edits(before.plan, after.plan)
-        changes = [change._replace(at=edits.cause(change.at)) for change in changes]
-    return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+    if before is None or after is None:
+        return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+    edits = Edits(before.plan, after.plan)
+
+    def cause(change: Change) -> Change:
+        about = (item for item in found if _is_about(change, item))
+        return change._replace(at=edits.cause(change.at, partial(_sources, about, old, new)))
+
+    def located(item: ObjectChange) -> ObjectChange:
+        at = edits.find(_sources((item,), old, new))
+        return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
+
+    left = [item for item in found if not _is_explained(item, changes)]
+    return Comparison(tuple(map(cause, changes)), tuple(map(located, left)))
 
 
 def _told(before: ClusterState | None, after: ClusterState | None, found: Sequence[ObjectChange]) -> Iterator[Change]:
@@ -94,6 +112,20 @@ def _told(before: ClusterState | None, after: ClusterState | None, found: Sequen
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:
     return change.cluster, -change.change_class.rank, *change.subject, change.what
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
+    """The places that decide what differs in objects."""
+    for item in found:
+        key = item.folder, item.identity
+        bodies = [side.objects.get(key) for side in (old, new)]
+        linked = [Linked(side.traces.get(key)) for side in (old, new)]
+        for difference in differences(*bodies) if all(bodies) else (Difference((), ()),):
+            sides = zip(difference, linked, strict=True)
+            yield from (link.at for route, side in sides if route is not None for link in side.about(route))
 
 
 # --- Folders -----------------------------------------------------------------------------------------------------

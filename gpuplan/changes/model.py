@@ -100,6 +100,10 @@ class ObjectChange(NamedTuple):
     """The documents that it is about, on either side."""
     was_in: str = ""
     """The folder that it was in, where it was there."""
+    at: Origin | None = None
+    """The first edit that its trace leads to, in the later policy, or in the earlier one for what is removed."""
+    is_earlier: bool = False
+    """Whether that place is in the earlier policy."""
 
 
 class Comparison(NamedTuple):

@@ -16,6 +16,7 @@ from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_gro
 from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
+from gpuplan.manifests.provenance import Trace
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 from gpuplan.values import Value
@@ -36,12 +37,14 @@ FILE: Final = "File"
 class Written(Value, eq=False):
     """What is written of a cluster on one side.
 
-    As far as it is known: the documents of the policy that each object is ``about``, and the nodes of each rule.
+    As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule, and the
+    trace of each object.
     """
 
     objects: Objects
     about: Mapping[Key, Sequence[Subject]] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
+    traces: Mapping[Key, Trace] = field(default_factory=dict)
 
     def rules(self, body: Body | None) -> tuple[Rule, ...]:
         return rules_of(body, self.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
 from gpuplan.catalog import Gpu
@@ -34,11 +34,12 @@ class Edits:
         self._found: Mapping[_Key, tuple[Edit, ...]] = {key: found for key, found in known if found}
         self._plans = before, after
 
-    def cause(self, at: Origin) -> Origin:
+    def cause(self, at: Origin, sources: Callable[[], Iterable[Origin]] = tuple) -> Origin:
         """The edit that a change of what is ``at`` a place comes of; the place itself where none is known.
 
-        It is the first one there; else the first in that document, in one that it refers to, or in any. What is
-        generated for a whole cluster follows from many documents, so its own comes last.
+        It is the first one there; else the first in that document, of what the objects' traces lead to (``sources``),
+        in one that it refers to, or in any. What is generated for a whole cluster follows from many documents, so its
+        own comes last.
         """
         if not self._found or (document := document_of(at)) is None:
             return at
@@ -46,12 +47,26 @@ class Edits:
         for edit in self._found.get(own, ()):
             if edit.route[: len(at.path)] == at.path:
                 return edit.at
+        if own[0] != "Cluster" and own in self._found:
+            return self._found[own][0].at
+        if linked := self.find(sources()):
+            return linked
         return next((self._found[key][0].at for key in self._order(own) if key in self._found), at)
 
+    def find(self, sources: Iterable[Origin]) -> Origin | None:
+        """The first edit of what one of these places says."""
+        if not self._found:
+            return None
+        return next((found for source in sources if (found := self._at(source)) is not None), None)
+
+    def _at(self, source: Origin) -> Origin | None:
+        """The first edit of what a place says, of a part of it, or of what it is a part of."""
+        document = document_of(source)
+        edits = self._found.get(_key(document), ()) if document is not None else ()
+        return next((edit.at for edit in edits if _is_along(source.path, edit.route)), None)
+
     def _order(self, own: _Key) -> Iterator[_Key]:
-        is_cluster = own[0] == "Cluster"
-        if not is_cluster:
-            yield own
+        if own[0] != "Cluster":
             yield from self._referred(own)
         yield from (key for key in self._found if key != own)
         yield own
@@ -61,6 +76,11 @@ class Edits:
             for origin, part in _parts(plan):
                 if (document := document_of(origin)) and _key(document) == own:
                     yield from (_key(found) for found in map(document_of, _origins(part)) if found)
+
+
+def _is_along(one: Path, other: Path) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
 
 
 def is_of(plan: Plan, at: Origin) -> bool:

@@ -26,24 +26,34 @@ def command(terminal: Terminal, target: str, path: str, clusters: tuple[str, ...
     """Show where a value comes from, or what depends on a line.
 
     TARGET is a file below out/, or a line of one; an object; a line of a policy, or a document: PATH is a field in it.
-    Of what is written each value is shown with the lines that it comes from, of a policy what depends on it, with what
-    applies that.
+    With - objects are read from stdin, as kubectl prints them, and compared with what is written for them. Of what is
+    written each value is shown with the lines that it comes from, of a policy what depends on it, with what applies
+    that.
 
     \b
       gpuplan trace out/prod/scheduling/priorityclass-training.yaml:5
       gpuplan trace -c prod ResourceQuota/research/gpuplan spec.hard
       gpuplan trace policies/layouts.yaml:20
       gpuplan trace Pool/a100-mixed spec.sharing
+      kubectl get resourcequota -n research -o yaml | gpuplan trace -c prod -
     """
     from gpuplan.pipeline.tracing import trace
     from gpuplan.views.trace import shown_tracing
 
-    tracing = trace(terminal.root, target, path, clusters)
+    objects = _read_objects() if target == STDIN else ""
+    tracing = trace(terminal.root, target, path, clusters, objects=objects)
     is_summary = tracing.is_of_policy and not path and not _has_line(target)
     terminal.print(shown_tracing(tracing, format_, terminal.out_theme, is_summary=is_summary))
     for note in tracing.notes:
         terminal.say(f"{note}\n")
     return _end(terminal, tracing)
+
+
+def _read_objects() -> str:
+    from gpuplan.cli.lists import read_list
+    from gpuplan.pipeline.tracing.live import LIST
+
+    return read_list(STDIN, LIST).decode("utf-8-sig", errors="replace")
 
 
 def _has_line(target: str) -> bool:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gpuplan.delivery.reasons import FindWhys, Why, why
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Plan
 from gpuplan.values import NamedTuple
 
-__all__ = ["TOOLS", "Folder", "render"]
+__all__ = ["TOOLS", "Folder", "Why", "render", "why"]
 
 TOOLS = ("argocd", "flux")
 """The tools that can sync; each has a folder of that name in the output, with one for each cluster in it."""
@@ -27,17 +28,20 @@ class Folder(NamedTuple):
     identities: tuple[Identity, ...]
 
 
-def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> tuple[str, Iterator[Manifest | File]] | None:
+def render(
+    plan: Plan, folders: Sequence[Folder], out: str = "out", find_whys: FindWhys = tuple
+) -> tuple[str, Iterator[Manifest | File]] | None:
     """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does.
 
-    ``out`` is the output folder relative to the root, as hand-written Components are.
+    ``out`` is the output folder relative to the root, as hand-written Components are. ``find_whys`` tells why each
+    object of the folders is there, when somebody asks where the tool's objects come from.
     """
     if plan.cluster.argocd is not None:
         from gpuplan.delivery.argocd import render as render_argocd
 
-        return "argocd", render_argocd(plan, folders, out)
+        return "argocd", render_argocd(plan, folders, out, find_whys)
     if plan.cluster.flux is not None:
         from gpuplan.delivery.flux import render as render_flux
 
-        return "flux", render_flux(plan, folders)
+        return "flux", render_flux(plan, folders, find_whys)
     return None

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
+from gpuplan.diagnostics import Path
 from gpuplan.manifests import Hook, Manifest
 from gpuplan.manifests.kinds import Care, Kind, Removal, assume_kind
+from gpuplan.manifests.provenance import Routes, choosing
 from gpuplan.planning.plan import Cluster, Stage
 from gpuplan.planning.sync_names import COMPARE_OPTIONS, FLUX_PRUNE, FLUX_SSA, FLUX_SUBSTITUTE, SYNC_OPTIONS
 
@@ -45,7 +47,8 @@ def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
     order = manifest.order
     annotations = _annotations(body["apiVersion"], body["kind"], stage, order, is_partial, has_argocd, has_flux)
     if cluster.flux is not None and _holds_variables(body):
-        annotations = {**annotations, FLUX_SUBSTITUTE: "disabled"}
+        annotated = _with_annotations(manifest, {**annotations, FLUX_SUBSTITUTE: "disabled"})
+        return replace(annotated, trace=partial(_trace, manifest))
     return _with_annotations(manifest, annotations) if annotations else manifest
 
 
@@ -141,3 +144,28 @@ def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:
     """Flux cannot ask, so what Argo CD asks about stays: https://fluxcd.io/flux/components/kustomize/kustomizations/."""
     stays = care.prune or care.delete or care.is_pruned_last
     return ({FLUX_PRUNE: "disabled"} if stays else {}) | ({FLUX_SSA: "merge"} if is_partial else {})
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+# What a kind needs, and by which tool, is gpuplan's own: an object that is annotated comes from where it came from.
+
+
+def _trace(manifest: Manifest) -> Routes:
+    """That of an object with texts that Flux would fill in: what decides them decides that it is told not to."""
+    for route, links in manifest.trace() if manifest.trace else ():
+        yield route, links
+        if route and _holds_variables(_part(manifest.body, route)):
+            yield ("metadata", "annotations", FLUX_SUBSTITUTE), choosing(links)
+
+
+def _part(value: object, route: Path) -> object:
+    """What is at a route, if it leads to one place in the object itself."""
+    for key in route:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value

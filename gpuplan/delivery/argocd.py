@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
 from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
+from gpuplan.delivery.argocd_traces import Traces
+from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.planning.node_features import rules_group
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from gpuplan.delivery import Folder
 
 
-def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[Manifest | File]:
+def render(
+    plan: Plan, folders: Sequence[Folder], out: str = "out", find_whys: FindWhys = tuple
+) -> Iterator[Manifest | File]:
     """The objects for Argo CD's own cluster, and what somebody must merge into Argo CD's configuration.
 
     A folder that applies nothing has no Application: Argo CD would call it empty and refuse to sync it.
@@ -38,15 +42,18 @@ def render(plan: Plan, folders: Sequence[Folder], out: str = "out") -> Iterator[
     argocd = plan.cluster.argocd
     if argocd is None:
         return
-    cluster = about(plan.cluster)
+    cluster, of = about(plan.cluster), Traces(plan, argocd, Reasons(folders, find_whys))
     whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows))
-    yield Manifest("", _app_project(plan, argocd, folders), about=whole)
+    project = _app_project(plan, argocd, folders)
+    yield Manifest("", project, about=whole, trace=partial(of.app_project, project["spec"]))
     for applier in _appliers(plan, [folder.path for folder in folders]):
-        make = _application_set if applier.folder.endswith(f"/{ANY_PART}") else _application
-        yield Manifest("", make(plan, argocd, applier, out), about=about(applier.pool) if applier.pool else cluster)
+        is_set = applier.folder.endswith(f"/{ANY_PART}")
+        body = (_application_set if is_set else _application)(plan, argocd, applier, out)
+        trace = partial(of.application_set if is_set else of.application, applier)
+        yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        yield File(_OPERATOR_FILE, _operator_patch(), about=cluster)
+        yield File(_OPERATOR_FILE, _operator_patch(), about=cluster, trace=of.operator_patch)
 
 
 def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:

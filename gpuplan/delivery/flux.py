@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.backends.gpu_operator import config_map_names, helm_values
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
+from gpuplan.delivery.flux_traces import Traces
+from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.planning.plan import Flux, Plan, Stage
 from gpuplan.planning.subjects import about
@@ -30,21 +33,23 @@ if TYPE_CHECKING:
 _RETRY_INTERVAL: Final = "1m"
 
 
-def render(plan: Plan, folders: Sequence[Folder]) -> Iterator[Manifest | File]:
+def render(plan: Plan, folders: Sequence[Folder], find_whys: FindWhys = tuple) -> Iterator[Manifest | File]:
     """A Kustomization for each folder, but two for `gpu-operator` where OLM installs the operator."""
     flux = plan.cluster.flux
     if flux is None:
         return
-    cluster = about(plan.cluster)
+    cluster, of = about(plan.cluster), Traces(plan, flux, Reasons(folders, find_whys))
     paths = frozenset(folder.path for folder in folders)
     for folder in folders:
         applier = get_applier(plan, folder.path)
-        depends_on = [folder_name(plan.cluster.name, path) for path in _dependencies(folder) if path in paths]
+        others = [path for path in _dependencies(folder) if path in paths]
+        depends_on = [folder_name(plan.cluster.name, path) for path in others]
         for body in _kustomizations(plan, flux, folder, applier, depends_on):
-            yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster)
+            trace = partial(of.kustomization, applier, others, body["spec"])
+            yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     if has_chart(plan):
-        yield Manifest("", _repository(plan, flux), about=cluster)
-        yield Manifest("", _release(plan, flux), about=cluster)
+        yield Manifest("", _repository(plan, flux), about=cluster, trace=of.repository)
+        yield Manifest("", _release(plan, flux), about=cluster, trace=of.release)
 
 
 def _metadata(flux: Flux, name: str) -> dict[str, Any]:

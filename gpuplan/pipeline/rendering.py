@@ -7,16 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gpuplan import delivery
 from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
-from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.manifests import File, Identity, Manifest, SchemaCheck, identity_of, render_index, render_tree
+from gpuplan.diagnostics import Diagnostic, Finding, Label
+from gpuplan.manifests import File, Identity, Manifest, Problem, SchemaCheck, identity_of, render_index, render_tree
+from gpuplan.manifests.provenance import How
 from gpuplan.pipeline.loading import COMPONENT_KIND, OUT
 from gpuplan.pipeline.rules import INVALID_OBJECT
+from gpuplan.planning.linking import Linked, written
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.values import NamedTuple
 
@@ -88,7 +91,7 @@ def render(
             schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
             checked = schemas.passed_on(manifests)
             tree = render_tree(posixpath.join(tool, plan.cluster.name), checked, files, components, out, str(root))
-            rendered.diagnostics += (_invalid(plan, problem.manifest, problem.text) for problem in schemas.problems)
+            rendered.diagnostics += (_invalid(plan, problem) for problem in schemas.problems)
             rendered.unchecked_kinds.update(schemas.unchecked_kinds)
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
@@ -127,7 +130,7 @@ def _parts(plan: Plan, out: str, *, is_kept: bool) -> Iterator[Part]:
         manifests = list(manifests)
     components = _components(plan, applied.keys())
     yield Part("", manifests, files, components)
-    if found := delivery.render(plan, _folders(plan, applied, components), out):
+    if found := delivery.render(plan, _folders(plan, applied, components), out, partial(_whys, plan)):
         tool, delivering = found[0], list(found[1])
         manifests = [artifact for artifact in delivering if isinstance(artifact, Manifest)]
         yield Part(tool, manifests, [artifact for artifact in delivering if isinstance(artifact, File)], {})
@@ -146,8 +149,23 @@ def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: 
             yield annotate(artifact, plan.cluster)
 
 
-def _invalid(plan: Plan, manifest: Manifest, text: str) -> Diagnostic:
-    finding = Finding(plan.cluster.at, f"{manifest.identity} does not fit its schema: {text}")
+def _whys(plan: Plan) -> Iterator[delivery.Why]:
+    """Why each object of the back ends is there: they are made once more, for they are not kept."""
+    for backend in BACKENDS:
+        for artifact in backend.render(plan):
+            if isinstance(artifact, Manifest):
+                yield delivery.why(artifact)
+
+
+def _invalid(plan: Plan, problem: Problem) -> Diagnostic:
+    """What the policy says of the value comes along, as far as it says anything."""
+    links = written(Linked(problem.manifest.trace).of(problem.path)) if problem.path else ()
+    places = dict.fromkeys(link.at for link in links if link.how is How.COPIED)
+    finding = Finding(
+        plan.cluster.at,
+        f"{problem.manifest.identity} does not fit its schema: {problem.text}",
+        related=tuple(Label(at, "the value is from here") for at in places),
+    )
     return Diagnostic(INVALID_OBJECT, finding, clusters=(plan.cluster.name,))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
 from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import (
@@ -334,19 +335,23 @@ def _moved_config(pool: Pool) -> Links:
 
 
 def rules_group_of(cluster: Cluster) -> Links:
-    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads."""
-    operator, found = cluster.gpu_operator, chosen(cluster.at / "platform")
-    if cluster.spec.platform is not Platform.OPENSHIFT:
-        return found
-    found += chosen(operator.at / "install")
-    if operator.spec.install is Install.HELM:
-        found += chosen(operator.at / "nfd")
-    return (*found, *chosen(cluster.at / "kubernetes")) if has_openshifts_nfd(cluster) else found
+    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads.
+
+    OpenShift's NFD has had one of its own, so that it no longer matters on newer releases whose NFD it is.
+    """
+    operator, release = cluster.gpu_operator, chosen(cluster.at / "kubernetes")
+    if nfd_operator(cluster.spec.kubernetes).rules_group == UPSTREAM_RULES:
+        return release if has_openshifts_nfd(cluster) else ()
+    found = chosen(cluster.at / "platform")
+    if cluster.spec.platform is Platform.OPENSHIFT:
+        found += chosen(operator.at / "install")
+        found += chosen(operator.at / "nfd") if operator.spec.install is Install.HELM else ()
+    return (*found, *release) if has_openshifts_nfd(cluster) else found
 
 
 def node_of(pool: Pool, name: str) -> Links:
-    """Where a pool names one of its nodes, or a rollout does."""
-    return copied(*_listed_names(pool).places_of((name,)), *moved_names(pool).places_of((name,)))
+    """Where a pool names one of its nodes; where it has a pattern, a rollout does."""
+    return copied(*(_listed_names(pool).places_of((name,)) or moved_names(pool).places_of((name,))))
 
 
 def names_of(pool: Pool, names: Iterable[str]) -> Routes:
@@ -358,9 +363,8 @@ def names_of(pool: Pool, names: Iterable[str]) -> Routes:
     else:
         others = (*ordered(*_listed_names(pool).places_of(found)), *chosen(*moved.places))
     for index, name in enumerate(found):
-        own = node_of(pool, name)
-        places = {link.at for link in own}
-        yield (index,), (*own, *(link for link in others if link.at not in places))
+        own = (*_listed_names(pool).places_of((name,)), *moved.places_of((name,)))
+        yield (index,), (*copied(*own), *(link for link in others if link.at not in own))
 
 
 class _Names(NamedTuple):

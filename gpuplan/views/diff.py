@@ -14,7 +14,7 @@ from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact, Objec
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
-from gpuplan.diagnostics import Diagnostic
+from gpuplan.diagnostics import Diagnostic, Origin
 from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Subject
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
@@ -134,8 +134,12 @@ def seen_from(side: Side, theme: Theme) -> Theme:
 
 def place(impact: Impact, diff: Diff, theme: Theme) -> str:
     """Where the change was written."""
-    side = diff.earlier.side if impact.is_earlier else diff.later.side
-    return seen_from(side, theme).place(impact.change.at.locate())
+    return _seen(impact.change.at, diff, theme, is_earlier=impact.is_earlier)
+
+
+def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
+    side = diff.earlier.side if is_earlier else diff.later.side
+    return seen_from(side, theme).place(at.locate())
 
 
 def facts(impact: Impact) -> tuple[Fact, ...]:
@@ -264,7 +268,7 @@ def class_style(change_class: ChangeClass) -> Style:
 
 def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     parts = list(_impacts(diff.of(name), diff, theme))
-    parts += _objects([item for item in diff.objects if item.cluster == name], theme)
+    parts += _objects([item for item in diff.objects if item.cluster == name], diff, theme)
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -292,10 +296,15 @@ def _fact_lines(fact: Fact, theme: Theme) -> str:
     return "".join(f"{theme.paint(f'{label:<8}', Style.FAINT)}{_text(line, theme)}\n" for label, line in lines)
 
 
-def _objects(objects: Sequence[ObjectChange], theme: Theme) -> Iterator[str]:
+def _objects(objects: Sequence[ObjectChange], diff: Diff, theme: Theme) -> Iterator[str]:
     for item in objects[:MOST_LINES]:
         kind = theme.paint(item.change_class, class_style(item.change_class))
-        yield f"{kind}  {printable(f'{item.identity} is {item.verb} in {item.folder}/')}\n"
+        where = (
+            f"  {theme.paint(printable(_seen(item.at, diff, theme, is_earlier=item.is_earlier)), Style.FAINT)}"
+            if item.at
+            else ""
+        )
+        yield f"{kind}  {printable(f'{item.identity} is {item.verb} in {item.folder}/')}{where}\n"
     if len(objects) > MOST_LINES:
         yield f"{count(len(objects) - MOST_LINES, 'more object')}\n"
 
@@ -440,7 +449,7 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "nodes": diff.nodes_of(name),
         "pods": diff.pods_of(name),
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
-        "objects": [_object(item) for item in diff.objects if item.cluster == name],
+        "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
     }
 
 
@@ -452,7 +461,7 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
         "what": change.what,
         "effect": change.effect,
         "undo": change.undo,
-        "location": _location(impact, diff, theme),
+        "location": _location(change.at, diff, theme, is_earlier=impact.is_earlier),
         "nodes": change.nodes and as_data(change.nodes, _CONTRACT),
         "units": [as_data(item) for item in change.capacity],
         "grants": [as_data(item, _CONTRACT) for item in change.grants],
@@ -468,24 +477,24 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _location(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
-    side = "earlier" if impact.is_earlier else "later"
-    platform = diff.earlier if impact.is_earlier else diff.later
-    location = impact.change.at.locate()
+def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:
+    platform = diff.earlier if is_earlier else diff.later
+    location = at.locate()
     return {
-        "side": side,
+        "side": "earlier" if is_earlier else "later",
         "file": seen_from(platform.side, theme).path(location.file.path),
         "line": location.span.start.line,
-        "path": str(impact.change.at),
+        "path": str(at),
     }
 
 
-def _object(item: ObjectChange) -> dict[str, Any]:
+def _object(item: ObjectChange, diff: Diff, theme: Theme) -> dict[str, Any]:
     return {
         "class": item.change_class.value,
         "verb": item.verb,
         "folder": item.folder,
         **item.identity._asdict(),
+        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
     }
 
 

@@ -11,7 +11,7 @@ from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.provenance import How
-from gpuplan.pipeline.tracing import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Use
+from gpuplan.pipeline.tracing import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
 from gpuplan.policy.models import Approval
 from gpuplan.values import NamedTuple
 from gpuplan.views.json_findings import json_text
@@ -40,7 +40,9 @@ def shown_tracing(tracing: Tracing, format_: str, theme: Theme, *, is_summary: b
 def _page(tracing: Tracing, theme: Theme, *, is_summary: bool) -> str:
     if not tracing.is_of_policy:
         files = groupby(tracing.values, key=lambda value: (value.cluster, value.file, value.object_title))
-        return "\n".join(_file(list(values), theme) for _, values in files)
+        text = "\n".join(_file(list(values), theme) for _, values in files)
+        rest = groupby(tracing.unwritten, key=lambda item: item.object_title)
+        return "\n".join(filter(None, (text, "".join(_unwritten(title, list(items), theme) for title, items in rest))))
     if is_summary:
         return _summary(tracing.places, theme)
     return "\n".join(_place(place, theme) for place in tracing.places)
@@ -64,8 +66,9 @@ def _file(values: Sequence[TracedValue], theme: Theme) -> str:
 
 def _values(values: Sequence[TracedValue], theme: Theme) -> str:
     """Values one by one, and those that gpuplan's own rules say together, unless there is nothing else."""
-    ruled = [value for value in values if _is_ruled(value)] if len(values) > 1 else []
-    told = [value for value in values if value not in ruled]
+    is_ruled = [len(values) > 1 and _is_ruled(value) for value in values]
+    ruled = [value for value, is_one in zip(values, is_ruled, strict=True) if is_one]
+    told = [value for value, is_one in zip(values, is_ruled, strict=True) if not is_one]
     width = max((len(str(value.line)) for value in told), default=1)
     text = "".join(_value(value, theme, width) for value in told)
     pages = groupby(sorted(ruled, key=_page_of), key=_page_of)
@@ -74,7 +77,7 @@ def _values(values: Sequence[TracedValue], theme: Theme) -> str:
 
 def _is_ruled(value: TracedValue) -> bool:
     own = [source for source in value.sources if not source.is_of_object]
-    return all(source.how is How.RULE and not source.title for source in own)
+    return not value.differs and all(source.how is How.RULE and not source.title for source in own)
 
 
 def _page_of(value: TracedValue) -> str:
@@ -86,7 +89,17 @@ def _value(value: TracedValue, theme: Theme, width: int) -> str:
     text = f"  {line}  {theme.paint(printable(value.path), Style.NOTE)} = "
     room = theme.width - cells(f"  {line}  {printable(value.path)} = ")
     own = [source for source in value.sources if not source.is_of_object]
-    return f"{text}{_cropped(_literal(value.value), max(room, _LEAST))}\n{_sources(own, theme, ' ' * (width + 4))}"
+    by = " " * (width + 4)
+    told = f"{text}{_cropped(_literal(value.value), max(room, _LEAST))}\n{_live(value, theme, by)}"
+    return f"{told}{_sources(own, theme, by)}"
+
+
+def _live(value: TracedValue, theme: Theme, by: str) -> str:
+    """What a cluster has instead of what is written."""
+    if not value.differs:
+        return ""
+    has = "has none" if value.live is None else f"has {_cropped(_literal(value.live), max(theme.width - 24, _LEAST))}"
+    return f"{by}{theme.paint(f'the cluster {has}', Style.WARNING)}\n"
 
 
 _WORDS: Final = max(len(how.value) for how in How)
@@ -140,12 +153,21 @@ def _ruled(page: str, values: Sequence[TracedValue], theme: Theme) -> str:
     return f"  gpuplan's own rules, {page}\n{indent(text, '      ')}\n"
 
 
+def _unwritten(title: str, items: Sequence[Unwritten], theme: Theme) -> str:
+    """What an object of a cluster has beside what is written, in numbers."""
+    text = f"{theme.paint(printable(title), Style.STRONG)}: not written by gpuplan\n"
+    for item in items:
+        some = _cropped(", ".join(item.paths), max(theme.width - cells(item.what) - 12, _LEAST))
+        text += f"  {len(item.paths)}  {item.what}: {printable(some)}\n" if item.paths else f"  {item.what}\n"
+    return text
+
+
 # --- What depends on it ------------------------------------------------------------------------------------------
 
 
 def _place(place: TracedPlace, theme: Theme) -> str:
     where = theme.paint(printable(f"{theme.path(place.file)}:{place.line}"), Style.STRONG)
-    what = printable(f"{place.title} {place.path}")
+    what = printable(f"{place.title} {place.path}".rstrip())
     is_fitting = cells(f"{theme.path(place.file)}:{place.line}  {what}") <= theme.width
     room = theme.width - cells(what) - 7
     said = f"{what} = {_cropped(_literal(place.value), max(room, _LEAST))}"
@@ -226,7 +248,7 @@ def _summary(places: Sequence[TracedPlace], theme: Theme) -> str:
         text += f"{theme.paint(printable(theme.path(file)), Style.STRONG)}  {printable(title)}\n"
         width = max(len(str(place.line)) for place in found)
         for place in found:
-            start = f"  {pad(str(place.line), width, right=True)}  {printable(place.path)}"
+            start = f"  {pad(str(place.line), width, right=True)}  {printable(place.path or 'all of it')}"
             said = _counted(place)
             is_fitting = cells(f"{start}: {said}") <= theme.width
             text += f"{start}: {said}\n" if is_fitting else f"{start}:\n{' ' * (width + 6)}{said}\n"

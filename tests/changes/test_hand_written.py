@@ -67,9 +67,9 @@ def test_a_component_that_comes_is_a_change() -> None:
     assert (change.change_class, change.what) == (ChangeClass.METADATA, "hand-written Component is added")
 
 
-def _retain(until: str) -> Edit:
+def _retain(until: str, **flags: str) -> Edit:
     def edit(platform: Platform) -> None:
-        config = {"key": "old", "config": {"version": "v1"}}
+        config = {"key": "old", "config": {"version": "v1", **({"flags": flags} if flags else {})}}
         platform.add("Retained", "old", {"devicePluginConfig": config, "until": until}, "overlays/prod")
 
     return edit
@@ -83,3 +83,12 @@ def test_a_definition_that_is_retained_restarts_the_device_plugin() -> None:
 
 def test_until_when_it_is_retained_is_no_change() -> None:
     assert between(state(_retain("monday")), state(_retain("tuesday"))) == Comparison((), ())
+
+
+def test_only_a_definition_that_goes_is_said_to_be_missed() -> None:
+    one, other = _retain("no node names it"), _retain("no node names it", migStrategy="mixed")
+    (changed,) = (change for change in between(state(one), state(other)).changes if change.subject.kind == "Retained")
+    (gone,) = (change for change in between(state(one), state()).changes if change.subject.kind == "Retained")
+    assert (changed.what, gone.what) == ("definition is retained otherwise", "definition is no longer retained")
+    assert changed.effect == "nothing that runs is disturbed"
+    assert gone.effect == "whatever still needs it finds it no more: it may go once no node names it"

@@ -310,9 +310,14 @@ def _places(texts: Mapping[str, str], before: Mapping[str, str] | None = None) -
         return []
     (plan,) = state.plans
     found = []
-    for change in between(load(before) if before else _original(), state).changes:
+    compared = between(load(before) if before else _original(), state)
+    for change in compared.changes:
         file, span, _ = change.at.locate()
         found.append(Place(change.subject.name, file.path, span.start.line, is_of(plan, change.at)))
+    for item in compared.objects:
+        assert item.at is not None, item
+        file, span, _ = item.at.locate()
+        found.append(Place(item.identity.name, file.path, span.start.line, not item.is_earlier))
     return found
 
 

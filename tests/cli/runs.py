@@ -34,12 +34,12 @@ class Run:
     err: str
 
 
-def run(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Run:
+def run(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None, stdin: str | None = None) -> Run:
     """Run `gpuplan` in a folder."""
     before = Path.cwd()
     os.chdir(cwd or before)
     try:
-        result = CliRunner().invoke(main, arguments, prog_name="gpuplan", env=env)
+        result = CliRunner().invoke(main, arguments, input=stdin, prog_name="gpuplan", env=env)
     finally:
         os.chdir(before)
     return Run(result.exit_code, result.stdout, result.stderr)

@@ -24,7 +24,7 @@ def test_a_line_of_what_is_written_is_traced_to_the_policy(tmp_path: Path) -> No
 
     assert (done.code, done.err) == (0, "")
     assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n' in done.out
-    assert "sum of      policies/tenant.yaml:10  Tenant research spec.quotas[0].guaranteed\n" in done.out
+    assert "copied      policies/tenant.yaml:10  Tenant research spec.quotas[0].guaranteed\n" in done.out
 
 
 def test_an_object_is_told_by_its_names(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_line_of_a_policy_leads_to_what_depends_on_it(tmp_path: Path) -> None:
     done = run("trace", "policies/tenant.yaml:10", "-o", "json", cwd=a_platform(tmp_path))
 
     guaranteed = next(line for line in json.loads(done.out)["lines"] if line["path"].endswith("guaranteed"))
-    assert [(use["file"], use["line"], use["how"]) for use in guaranteed["to"]] == [(QUOTA, 12, "sum of")]
+    assert (QUOTA, 12, "copied") in [(use["file"], use["line"], use["how"]) for use in guaranteed["to"]]
 
 
 def test_a_file_that_is_not_what_would_be_written_is_told(tmp_path: Path) -> None:
@@ -101,3 +101,33 @@ def test_a_path_that_is_not_there_is_trouble(tmp_path: Path) -> None:
 
     assert "did you mean `spec.hard`?" in run("trace", QUOTA, "spec.hart", cwd=root).err
     assert run("trace", "Tenant/research", "spec.quotaz", cwd=root).code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no object on stdin"),
+        ("\x01\x02", "what is on stdin cannot be read"),
+        ("a: [", "what is on stdin cannot be read"),
+        ("{", "what is on stdin cannot be read"),
+        ("words", "what is on stdin is no object"),
+        ("- 1", "`[1]` is no object"),
+        ('{"kind": "List", "items": [{"kind": "Pod"}]}', "is no object"),
+    ],
+)
+def test_what_is_no_object_on_stdin_is_trouble(tmp_path: Path, text: str, said: str) -> None:
+    done = run("trace", "-", cwd=a_platform(tmp_path), stdin=text)
+
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_objects_come_by_a_pipe(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    run("build", cwd=root)
+    text = (root / QUOTA).read_text().replace('"16"', '"17"')
+
+    done = run("trace", "-", cwd=root, stdin=text)
+
+    assert (done.code, done.err) == (0, "")
+    assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n      the cluster has 17\n' in done.out

@@ -91,17 +91,17 @@ def test_stream_holds_every_object_and_nothing_else(platform: Path) -> None:
     assert "kind: Kustomization" not in stream
 
 
-def test_object_that_does_not_fit_a_given_definition_is_an_error(platform: Path, tmp_path: Path) -> None:
-    crds = tmp_path / "crds"
+def _nodes_rules(crds: Path, rules: str) -> Path:
+    """A folder with a definition of NodeFeatureRule, of which ``rules`` is the schema of `spec.rules`."""
     crds.mkdir()
     (crds / "nodefeaturerules.yaml").write_text(
-        """\
+        f"""\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: nodefeaturerules.nfd.k8s-sigs.io}
+metadata: {{name: nodefeaturerules.nfd.k8s-sigs.io}}
 spec:
   group: nfd.k8s-sigs.io
-  names: {kind: NodeFeatureRule, plural: nodefeaturerules}
+  names: {{kind: NodeFeatureRule, plural: nodefeaturerules}}
   scope: Cluster
   versions:
   - name: v1alpha1
@@ -111,13 +111,27 @@ spec:
       openAPIV3Schema:
         type: object
         properties:
-          spec: {type: object, properties: {rules: {type: string}}}
+          spec: {{type: object, properties: {{rules: {rules}}}}}
 """
     )
-    built = build(platform, ["dev"], crds=crds)
+    return crds
+
+
+def test_object_that_does_not_fit_a_given_definition_is_an_error(platform: Path, tmp_path: Path) -> None:
+    built = build(platform, ["dev"], crds=_nodes_rules(tmp_path / "crds", "{type: string}"))
     (found,) = {(found.code, found.severity) for found in built.report.diagnostics}
     assert found == ("GPU690", "error")
     assert built.tree == {}
+
+
+def test_what_does_not_fit_is_related_to_the_line_that_says_it(platform: Path, tmp_path: Path) -> None:
+    label = '{"gpuplan.dev/pool": {type: string, maxLength: 10}}'
+    fields = "name: {type: string}, labels: {type: object, additionalProperties: {type: string}, properties: %s}"
+    rule = f"{{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {{{fields % label}}}}}"
+    crds = _nodes_rules(tmp_path / "crds", f"{{type: array, items: {rule}}}")
+    found = [item.finding for item in build(platform, ["dev"], crds=crds).report.diagnostics if item.code == "GPU690"]
+    related = {(label.at.source.title, str(label.at)) for item in found for label in item.related}
+    assert related == {("Pool a100-shared", "metadata.name")}
 
 
 def test_a_definition_that_is_none_is_a_finding_and_nothing_is_built(platform: Path, tmp_path: Path) -> None:

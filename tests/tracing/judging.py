@@ -47,7 +47,7 @@ def judge(
     old: Rendered,
     scalars: Iterable[Scalar],
     *,
-    most: int = 3,
+    most: int = 4,
     is_asked: Callable[[Change], bool] = lambda _: True,
 ) -> Judgement:
     """Try so many other values of each scalar."""
@@ -93,13 +93,15 @@ def _try(
             continue
         found = judgement.late if _is_traced_late(change, mutation, new) else judgement.untraced
         found.setdefault(scalar, []).append((mutation, change))
-    for place in mutation.before if _is_rename(mutation) else {mutation.place}:
-        judgement.changed.setdefault(place, []).append((mutation, frozenset(changed)))
+    if not scalar.is_key:
+        for place in _meant(mutation):
+            judgement.changed.setdefault(place, []).append((mutation, frozenset(changed)))
     return True
 
 
-def _is_rename(mutation: Mutation) -> bool:
-    return mutation.place.path == ("metadata", "name")
+def _meant(mutation: Mutation) -> Iterator[Place]:
+    """The place that has another value, and not what only refers to it: every layer of a document says its name."""
+    yield from (place for place in mutation.before if place == mutation.place or place.path == ("metadata", "name"))
 
 
 def _is_traced(change: Change, mutation: Mutation) -> bool:

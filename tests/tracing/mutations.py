@@ -119,7 +119,7 @@ class Mutations:
             case bool():
                 found = (not value,)
             case int():
-                found = (value + 1, value - 1, value * 2, value // 2, 0, value + 8, value - 2, 1, *_rest(place))
+                found = (value + 1, 0, value - 1, value * 2, value // 2, value + 8, value - 2, 1, *_rest(place))
             case float():
                 found = (value / 2, value * 1.5, value + 1)
             case _:
@@ -144,10 +144,10 @@ class Mutations:
                 yield from ("Europe/Berlin", "America/New_York")
             case _, (*_, "kubernetes"):
                 oldest, newest = (int(text.split(".")[1]) for text in kubernetes_versions())
-                yield from (f"1.{minor}" for minor in (oldest, *range(newest, oldest, -1)))
+                yield from (f"1.{minor}" for minor in (newest, oldest, *range(newest - 1, oldest, -1)))
             case _, (*_, "gpuOperator", "version"):
-                yield from (f"{line.name}.{patch}" for line in reversed(lines()) for patch in (0, 1))
-                yield from (release for line in lines() for release in line.drivers)
+                known = [f"{line.name}.{patch}" for patch in (0, 1) for line in lines()]
+                yield from (*known[-1:], *known[:1], *(release for line in lines() for release in line.drivers), *known)
             case _, (*_, "driver", "version"):
                 yield from (driver for line in lines() for driver in line.drivers.values())
                 yield from (driver for defect in driver_defects() for driver in defect.versions)
@@ -177,7 +177,7 @@ class Mutations:
     def _renamed(self, place: Place) -> Iterator[Mutation]:
         """The document, as every layer calls it, and all that refers to it."""
         kind, name = self._title(place)
-        for new in (f"{name}-x", f"a{name}", f"z-{name}"):
+        for new in (f"{name}-x", f"0-{name}", f"zz-{name}"):
             edits = [Edit(place, new)]
             for other, value in self._policies.scalars():
                 is_it = other.path == ("metadata", "name") and self._title(other) == (kind, name)
@@ -195,6 +195,8 @@ class Mutations:
                 yield from self._wherever(place, value, "workloadTypes")
             case "Pool" | "MigLayout", ("spec", "gpu"):
                 for model in load_catalog().ids():
+                    if model == value:
+                        continue
                     edits = [Edit(other, model) for other in self._same_gpu(place)]
                     yield Mutation(place, (Edit(place, model), *edits))
             case _:
@@ -202,7 +204,7 @@ class Mutations:
 
     def _namespace(self, place: Place, name: str) -> Iterator[Mutation]:
         tenant = self._title(place)[1]
-        for new in (f"{name}-x", f"a{name}", f"z-{name}"):
+        for new in (f"{name}-x", f"0-{name}", f"zz-{name}"):
             edits = [Edit(place, new)]
             for other, value in self._policies.scalars():
                 split = len(other.path) > 2 and other.path[-2:] == ("split", name)

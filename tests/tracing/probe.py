@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--name", default="", help="judge objects whose name holds this")
     parser.add_argument("--document", default="", help="change this document only, such as Pool/a100-mixed, or Pool")
     parser.add_argument("--field", default="", help="change only scalars whose route holds this, such as taints")
-    parser.add_argument("--most", type=int, default=3, help="how many other values of each scalar (3)")
+    parser.add_argument("--most", type=int, default=4, help="how many other values of each scalar (4)")
     parser.add_argument("--sample", type=int, default=0, help="change so many scalars by chance")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--precision", action="store_true", help="also tell which links never change their leaf")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from gpuplan import checks
 from gpuplan.diagnostics import Diagnostic, Path, has_errors
-from gpuplan.manifests import File, Identity, Manifest, object_path
+from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.pipeline.between_clusters import check_together
 from gpuplan.pipeline.loading import Repository, load_tree
-from gpuplan.pipeline.rendering import artifacts
 from gpuplan.pipeline.retaining import judge_retained
 from gpuplan.pipeline.tracing import Leaf, Traced, trace_artifact
+from gpuplan.pipeline.tracing.engine import written_for
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.parse import document_of
 from tests.tracing.policies import Place, Policies
@@ -54,7 +53,12 @@ class Object:
 
     @cached_property
     def leaves(self) -> Mapping[Path, Leaf]:
-        return {leaf.path: leaf for leaf in self.traced.leaves}
+        return {(route := self._route(leaf)): leaf._replace(path=route) for leaf in self.traced.leaves}
+
+    def _route(self, leaf: Leaf) -> Path:
+        """An item of a list of files is where its name says: kustomize has no other order."""
+        is_list = isinstance(self.artifact, File) and self.artifact.path.endswith("kustomization.yaml")
+        return (*leaf.path[:-1], str(leaf.value)) if is_list and isinstance(leaf.path[-1], int) else leaf.path
 
     @cached_property
     def whole(self) -> frozenset[Source]:
@@ -95,13 +99,13 @@ class Rendered:
     def objects(self) -> Mapping[Key, Object]:
         found: dict[Key, Object] = {}
         for plan in self.plans:
-            for tool, artifact in artifacts(plan):
-                folder = posixpath.join(tool, plan.cluster.name)
-                path = object_path(artifact) if isinstance(artifact, Manifest) else artifact.path
-                key = folder, artifact.identity if isinstance(artifact, Manifest) else artifact.path
+            for path, artifact, _ in written_for(plan):
+                start = path.index(f"{plan.cluster.name}/") + len(plan.cluster.name)
+                what = artifact.identity if isinstance(artifact, Manifest) else path[start + 1 :]
+                key = path[:start], what
                 while key in found:
-                    key = key[0] + "+", key[1]
-                found[key] = Object(key, plan, posixpath.join(folder, path), artifact)
+                    key = f"{key[0]}+", what
+                found[key] = Object(key, plan, path, artifact)
         return found
 
     def changes_to(self, new: Rendered) -> Iterator[Change]:

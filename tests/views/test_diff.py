@@ -56,7 +56,8 @@ APPLIERS = (
     Applier("Application", "gpu-partitions-prod-mixed", "partitions/mixed", Approval.MANUAL, (WINDOW,)),
 )
 QUOTA = Change("dev", Subject("Tenant", "lab"), PLACE, ChangeClass.QUOTA, "is removed", "new pods wait", "it undoes it")
-OBJECT = ObjectChange("prod", ChangeClass.METADATA, "monitoring", Identity("", "ConfigMap", "eye", "board"), "changed")
+BOARD = Identity("", "ConfigMap", "eye", "board")
+OBJECT = ObjectChange("prod", ChangeClass.METADATA, "monitoring", BOARD, "changed", at=PLACE)
 
 
 def an_impact(change: Change = CHANGE, **fields: Any) -> Impact:
@@ -106,7 +107,7 @@ Cluster prod
               Application `gpu-partitions-prod-mixed`: a person starts it, within `0 2 1 7 6` for 4h, UTC
               whatever applies `argocd/`
       undo    reverting partitions the same nodes again, which needs them drained again
-  metadata  ConfigMap eye/board is changed in monitoring/
+  metadata  ConfigMap eye/board is changed in monitoring/  policies/pools.yaml:3
 """
     )
 
@@ -326,6 +327,8 @@ def test_the_contract_is_what_its_schema_says() -> None:
     }
     assert change["grants"][0]["limit"] == {"before": 60.5, "after": None}
     assert change["location"] == {"side": "later", "file": "policies/pools.yaml", "line": 3, "path": "spec.layout"}
+    [item] = body["clusters"][0]["objects"]
+    assert item["location"] == change["location"]
 
 
 def test_nothing_fits_the_schema_too() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.pipeline.tracing.asking import trace
-from gpuplan.pipeline.tracing.engine import Leaf, Traced, trace_artifact, trace_plan, written
+from gpuplan.pipeline.tracing.engine import Leaf, Traced, trace_artifact, trace_plan
 from gpuplan.pipeline.tracing.model import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "trace",
     "trace_artifact",
     "trace_plan",
-    "written",
 ]

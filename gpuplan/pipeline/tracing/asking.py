@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.tracing.forward import trace_file, trace_object
-from gpuplan.pipeline.tracing.inverse import trace_place
+from gpuplan.pipeline.tracing.inverse import trace_by_hand, trace_place
+from gpuplan.pipeline.tracing.live import trace_live
 from gpuplan.pipeline.tracing.model import Tracing
 from gpuplan.pipeline.tracing.targets import Target, TargetKind, read_target
 
@@ -17,16 +18,28 @@ if TYPE_CHECKING:
     from gpuplan.pipeline import Report
 
 
-def trace(root: str | PathLike[str], target: str, path: str = "", clusters: Sequence[str] = ()) -> Tracing:
+STDIN: Final = "-"
+
+
+def trace(
+    root: str | PathLike[str], target: str, path: str = "", clusters: Sequence[str] = (), *, objects: str = ""
+) -> Tracing:
     """Where what is written comes from, or what depends on what a policy says, in the clusters named, or in all.
 
     ``target`` is a file below `out/` or of the policies, with a line or without; an object as `Kind/namespace/name`, or
-    a document as `Kind/name`. ``path`` is that of a field in it.
+    a document as `Kind/name`; or `-` for ``objects``, a text as kubectl prints it. ``path`` is that of a field in it.
     """
     root = Path(root)
+    if target == STDIN:
+        repository = load(root, clusters)
+        values, unwritten, notes = trace_live(repository.plans, objects, path)
+        return Tracing(_report(repository), values, unwritten=unwritten, notes=notes)
     meant = read_target(root, target)
     repository = load(root, _clusters(meant, clusters))
     report = _report(repository)
+    if meant.what is TargetKind.HAND_WRITTEN:
+        places, notes = trace_by_hand(repository, meant, path)
+        return Tracing(report, places=places, notes=notes, is_of_policy=True)
     if meant.what in (TargetKind.OUTPUT, TargetKind.OBJECT):
         ask = trace_file if meant.what is TargetKind.OUTPUT else trace_object
         values, notes = ask(root, repository.plans, meant, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,12 @@ import yaml
 from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
 from gpuplan.documents import read_data
 from gpuplan.manifests import File, Manifest, Subject, object_path, render_kustomizations
-from gpuplan.manifests.provenance import ANY, Link, Links, Routes, choosing, chosen, copied
+from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.rendering import Components, render_cluster
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.linking import Linked, find_written, once, written
+from gpuplan.planning.plan import Component, Plan
 from gpuplan.planning.sources import name_of
-from gpuplan.policy.parse import document_of
 from gpuplan.values import NamedTuple, Value
 
 _NAMES: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
@@ -51,21 +51,31 @@ class Traced(Value):
     leaves: tuple[Leaf, ...]
 
 
+class Written(NamedTuple):
+    """Something that is written of a cluster, and the hand-written Components that its folder includes."""
+
+    path: str
+    artifact: Manifest | File
+    components: tuple[Component, ...]
+
+
 def trace_plan(plan: Plan, out: str = OUT) -> Iterator[Traced]:
     """Everything that is written of a cluster, with its links."""
-    for path, artifact in written_for(plan, out):
-        yield trace_artifact(plan, path, artifact)
+    for item in written_for(plan, out):
+        yield trace_artifact(plan, item.path, item.artifact)
 
 
-def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[tuple[str, Manifest | File]]:
+def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written]:
     """Everything that is written of a cluster, by path below the output folder: what lists others comes last."""
+    by_folder = {component.folder: component for component in plan.components}
     for part in render_cluster(plan, out).parts:
         top = posixpath.join(part.tool, plan.cluster.name)
         found = {object_path(item): item for item in part.manifests} | {item.path: item for item in part.files}
         for path, artifact in found.items():
-            yield f"{top}/{path}", artifact
+            included = part.components.get(artifact.folder, ()) if isinstance(artifact, Manifest) else ()
+            yield Written(f"{top}/{path}", artifact, tuple(by_folder[folder] for folder in included))
         for path, file in _kustomizations(plan, top, found, part.components, out, root):
-            yield f"{top}/{path}", file
+            yield Written(f"{top}/{path}", file, ())
 
 
 # --- Lists of what a folder applies ------------------------------------------------------------------------------
@@ -110,7 +120,7 @@ def _shared(plan: Plan, artifacts: Sequence[Manifest | File]) -> Links:
 
 def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
     """One artifact with its links."""
-    known = _Known(artifact)
+    known = Linked(artifact.trace)
     body: object = artifact.body if isinstance(artifact, Manifest) else parsed(artifact.data.decode())
     leaves = tuple(_leaf(route, value, known) for route, value in _leaves(body, (), known))
     return Traced(plan, path, artifact, _whole(plan, artifact, known), leaves)
@@ -118,83 +128,21 @@ def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
 
 def why(plan: Plan, artifact: Manifest | File) -> Links:
     """The links of an artifact as a whole."""
-    return _whole(plan, artifact, _Known(artifact))
+    return _whole(plan, artifact, Linked(artifact.trace))
 
 
-def _whole(plan: Plan, artifact: Manifest | File, known: _Known) -> Links:
+def _whole(plan: Plan, artifact: Manifest | File, known: Linked) -> Links:
     named = (link for route in _NAMES for link in known.of(route)) if isinstance(artifact, Manifest) else ()
-    return _once(written((*known.of(()), *choosing(named), *chosen(name_of(plan.cluster)))))
+    return once(written((*known.of(()), *choosing(named), *chosen(name_of(plan.cluster)))))
 
 
-def _leaf(route: Path, value: object, known: _Known) -> Leaf:
+def _leaf(route: Path, value: object, known: Linked) -> Leaf:
     links = known.below_top(route)
     own = tuple(written(links))
     return Leaf(route, value, own, tuple(link for link in links if find_written(link) is None))
 
 
-def written(links: Iterable[Link]) -> Iterator[Link]:
-    """Those whose place is a value in a document. A part of what is written as a text is all of that text."""
-    return (found for link in links if (found := find_written(link)) is not None)
-
-
-def find_written(link: Link) -> Link | None:
-    """The link at what the policy says; None where it says nothing, and a default holds."""
-    document = document_of(link.at)
-    route = link.at.path if document is None else document.find_written(link.at.path)
-    return None if route is None else link._replace(at=link.at._replace(path=route))
-
-
-class _Node:
-    """The links of one route, and those below it."""
-
-    __slots__ = ("below", "links")
-
-    def __init__(self) -> None:
-        self.links: list[Link] = []
-        self.below: dict[str | int, _Node] = {}
-
-
-class _Known:
-    """The links of one artifact by route, as a tree: an object may have as many routes as it has leaves."""
-
-    def __init__(self, artifact: Manifest | File) -> None:
-        self._root = _Node()
-        for route, links in artifact.trace() if artifact.trace else ():
-            node = self._root
-            for part in route:
-                node = node.below.setdefault(part, _Node())
-            node.links += links
-
-    def of(self, route: Path) -> Links:
-        """Those of the leaf at a route."""
-        return _once(link for nodes in self._along(route) for node in nodes for link in node.links)
-
-    def below_top(self, route: Path) -> Links:
-        """Those of the leaf at a route that are not of the whole object; the most exact ones first."""
-        levels = list(self._along(route))[1:]
-        return _once(link for nodes in reversed(levels) for node in nodes for link in node.links)
-
-    def leads_below(self, route: Path) -> bool:
-        """Whether there are links of a part of what is at the route."""
-        levels = list(self._along(route))
-        return len(levels) > len(route) and any(node.below for node in levels[-1])
-
-    def _along(self, route: Path) -> Iterator[list[_Node]]:
-        """The nodes at each step of a route, from the top as far as there are any."""
-        nodes = [self._root]
-        yield nodes
-        for part in route:
-            nodes = [found for node in nodes for key in (part, ANY) if (found := node.below.get(key)) is not None]
-            if not nodes:
-                return
-            yield nodes
-
-
-def _once(links: Iterable[Link]) -> Links:
-    return tuple(dict.fromkeys(links))
-
-
-def _leaves(value: object, route: Path, known: _Known) -> Iterator[tuple[Path, object]]:
+def _leaves(value: object, route: Path, known: Linked) -> Iterator[tuple[Path, object]]:
     if isinstance(value, str) and known.leads_below(route):
         value = parsed(value)
     if isinstance(value, Mapping) and value:

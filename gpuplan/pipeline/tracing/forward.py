@@ -12,7 +12,7 @@ from gpuplan.manifests import HEADER, File, Identity, Manifest, to_yaml
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.output import cluster_of
-from gpuplan.pipeline.tracing.engine import Leaf, Traced, trace_artifact, written_for
+from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, trace_artifact, written_for
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Source, TracedValue
 from gpuplan.pipeline.tracing.pages import default_source, rule_source
@@ -94,10 +94,10 @@ def trace_file(
     wanted = target.file.removeprefix(f"{OUT}/")
     for plan in plans:
         known: list[str] = []
-        for written, artifact in written_for(plan, OUT, str(root.resolve())):
-            if written == wanted:
-                return _values(root, trace_artifact(plan, written, artifact), target.line, path)
-            known.append(written)
+        for item in written_for(plan, OUT, str(root.resolve())):
+            if item.path == wanted:
+                return _values(root, plan, item, target.line, path)
+            known.append(item.path)
     raise _no_file(root, target, [f"{OUT}/{path}" for path in known] if plans else [])
 
 
@@ -113,7 +113,10 @@ def _no_file(root: DiskPath, target: Target, known: Sequence[str]) -> GpuplanErr
     )
 
 
-def _values(root: DiskPath, traced: Traced, line: int, path: str) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def _values(
+    root: DiskPath, plan: Plan, item: Written, line: int, path: str
+) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+    traced = trace_artifact(plan, item.path, item.artifact)
     text = text_of(traced.artifact)
     lines = Lines(text)
     file = f"{OUT}/{traced.path}"
@@ -121,7 +124,8 @@ def _values(root: DiskPath, traced: Traced, line: int, path: str) -> tuple[tuple
     if line > lines.count:
         raise GpuplanError(f"`{file}` has {count(lines.count, 'line')}, and no line {line}", "lines count from 1")
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
-    if path and not leaves:
+    hand = () if line else tuple(_by_hand(plan, item, path))
+    if path and not leaves and not hand:
         raise _no_path(path, file, traced)
     chosen = _on_line(leaves, lines, line) if line else leaves
     if line and not chosen:
@@ -129,7 +133,17 @@ def _values(root: DiskPath, traced: Traced, line: int, path: str) -> tuple[tuple
     found = [(leaf, lines.find(leaf.path).first) for leaf in chosen]
     if line:
         found = [(leaf, line if lines.find(leaf.path).holds(line) else first) for leaf, first in found]
-    return tuple(values_of(traced, found, Places())), notes
+    return (*values_of(traced, found, Places()), *hand), notes
+
+
+def _by_hand(plan: Plan, item: Written, path: str) -> Iterator[TracedValue]:
+    """What Components make of an object when its folder is built: it is in their files, and in none of ours."""
+    if isinstance(item.artifact, Manifest) and item.components:
+        from gpuplan.pipeline.tracing.by_hand import patches_of, traced
+
+        for value in patches_of(plan, item.components, item.artifact):
+            if not path or leads_to(path, value.route):
+                yield traced(plan, title_of(item.artifact), value)
 
 
 def _on_line(leaves: Sequence[Leaf], lines: Lines, line: int) -> list[Leaf]:
@@ -186,16 +200,29 @@ def trace_object(
     notes: list[str] = []
     known: set[Identity] = set()
     for plan in plans:
-        for written, artifact in written_for(plan):
-            if isinstance(artifact, Manifest):
-                known.add(artifact.identity)
-                if is_meant(target, artifact.identity):
-                    found = _values(root, trace_artifact(plan, written, artifact), 0, path)
+        for item in written_for(plan):
+            if isinstance(item.artifact, Manifest):
+                known.add(item.artifact.identity)
+                if is_meant(target, item.artifact.identity):
+                    found = _values(root, plan, item, 0, path)
                     values += found[0]
                     notes += found[1]
+        values += _added(plan, target, path, known)
     if not values:
         raise no_object(target, known, [plan.cluster.name for plan in plans])
     return tuple(values), tuple(notes)
+
+
+def _added(plan: Plan, target: Target, path: str, known: set[Identity]) -> Iterator[TracedValue]:
+    """The values of an object that Components add."""
+    if plan.hand_written:
+        from gpuplan.pipeline.tracing.by_hand import objects_of, traced
+
+        for identity, found in objects_of(plan):
+            known.add(identity)
+            if is_meant(target, identity):
+                title = str(identity._replace(group=""))
+                yield from (traced(plan, title, value) for value in found if not path or leads_to(path, value.route))
 
 
 def is_meant(target: Target, identity: Identity) -> bool:

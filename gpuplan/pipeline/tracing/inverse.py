@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as DiskPath
-from posixpath import dirname
+from posixpath import dirname, normpath
 from typing import Final
 
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import GpuplanError, Origin, Path
-from gpuplan.documents import DiskTree, Document, Layer, read_folder
+from gpuplan.documents import DiskTree, Document, Layer, read_data, read_folder
 from gpuplan.documents.tree import Node
-from gpuplan.manifests.provenance import Link
+from gpuplan.manifests import File, Manifest
+from gpuplan.manifests.kustomization import FILE_NAME
+from gpuplan.manifests.provenance import How, Link
 from gpuplan.pipeline.loading import OUT, Repository
 from gpuplan.pipeline.output import cluster_of
-from gpuplan.pipeline.tracing.engine import Traced, trace_plan
+from gpuplan.pipeline.tracing.by_hand import HandValue, patches_of, source_of
+from gpuplan.pipeline.tracing.engine import Written, trace_plan, written_for
 from gpuplan.pipeline.tracing.forward import text_of, title_of
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
-from gpuplan.pipeline.tracing.routes import leads_to, spelled
+from gpuplan.pipeline.tracing.routes import leads_to, loosely, spelled
 from gpuplan.pipeline.tracing.targets import Target, TargetKind
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.fields import find_field
@@ -248,7 +251,7 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
         if not whole and not own:
             continue
         cluster, title, file = cluster_of(traced.path), title_of(traced.artifact), f"{OUT}/{traced.path}"
-        lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced)
+        lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced.path)
         seen: set[tuple[Path, Asked]] = set()
         everywhere = ((leaf, item, link) for item, link in whole for leaf in traced.leaves)
         for is_of_object, found in ((False, own), (True, everywhere)):
@@ -260,8 +263,8 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
                     yield item, Use(link.how, value, applier, is_of_object)
 
 
-def _applier(plan: Plan, traced: Traced) -> Applier | None:
-    first, _, rest = traced.path.partition("/")
+def _applier(plan: Plan, path: str) -> Applier | None:
+    first, _, rest = path.partition("/")
     return None if first in TOOLS else find_applier(plan, dirname(rest))
 
 
@@ -277,6 +280,79 @@ def _matching(
 
 def _is_along(one: Path, other: Path) -> bool:
     return all(mine == theirs for mine, theirs in zip(one, other, strict=False))
+
+
+# --- Hand-written files ------------------------------------------------------------------------------------------
+
+
+def trace_by_hand(repository: Repository, target: Target, path: str) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+    """What becomes of what a hand-written file says: the objects that it changes, and the folders that include it."""
+    known = {written.at.locate().file.path for plan in repository.plans for written in plan.hand_written}
+    if target.file not in known:
+        near = closest(target.file, sorted(known))
+        raise GpuplanError(
+            f"there is no hand-written `{target.file}`",
+            f"did you mean `{near}`?" if near else "Components are below `overlays/<cluster>/kustomize/`",
+        )
+    places = [place for plan in repository.plans for place in _by_hand(plan, target.file)]
+    found = [
+        place
+        for place in places
+        if (not target.line or place.line == target.line) and (not path or loosely(path) == loosely(place.path))
+    ]
+    where = f"line {target.line} of `{target.file}`" if target.line else f"`{target.file}`"
+    return tuple(found), () if found else (f"nothing that is written is changed by {where}",)
+
+
+def _by_hand(plan: Plan, file: str) -> Iterator[TracedPlace]:
+    """The values of a file that change objects, then its Component in the lists of the folders that include it."""
+    uses: dict[tuple[int, str, str], list[Use]] = {}
+    values: dict[tuple[int, str, str], object] = {}
+    for item in written_for(plan):
+        if isinstance(item.artifact, Manifest) and item.components:
+            lines = Lines(text_of(item.artifact))
+            for found in patches_of(plan, item.components, item.artifact):
+                source = source_of(found)
+                if source.file == file:
+                    key = source.line, source.path, source.title
+                    value = _patched(plan, item, found, lines)
+                    use = Use(source.how, value, _applier(plan, item.path), is_of_object=False)
+                    values[key] = found.value
+                    uses.setdefault(key, []).append(use)
+    for key, of_key in uses.items():
+        line, path, title = key
+        yield TracedPlace(file, line, path, title, values[key], tuple(of_key))
+    yield from _included(plan, file)
+
+
+def _patched(plan: Plan, item: Written, found: HandValue, lines: Lines) -> TracedValue:
+    """The place in an object that a patch changes: its line where it is written, else that of what it is added to."""
+    line = lines.find_nearest(found.route)
+    title = title_of(item.artifact)
+    return TracedValue(plan.cluster.name, title, f"{OUT}/{item.path}", line, spelled(found.route), found.value, ())
+
+
+def _included(plan: Plan, file: str) -> Iterator[TracedPlace]:
+    """The lists that name the innermost Component which a file belongs to."""
+    folders = [item.folder for item in plan.components if f"{dirname(file)}/".startswith(f"{item.folder}/")]
+    owner = max(folders, key=len, default="")
+    uses = [
+        Use(How.CHOSEN, value, _applier(plan, item.path), is_of_object=False)
+        for item in written_for(plan)
+        if isinstance(item.artifact, File) and item.path.endswith(f"/{FILE_NAME}")
+        for value in _listed(plan, item, owner)
+    ]
+    if owner and uses:
+        yield TracedPlace(file, 1, "", f"Component {owner}", owner, tuple(uses))
+
+
+def _listed(plan: Plan, item: Written, component: str) -> Iterator[TracedValue]:
+    file, text = f"{OUT}/{item.path}", text_of(item.artifact)
+    for index, value in enumerate(read_data(text).get("components", ())):
+        if normpath(f"{dirname(file)}/{value}") == component:
+            route = ("components", index)
+            line = Lines(text).find(route).first
+            yield TracedValue(plan.cluster.name, "", file, line, spelled(route), value, ())
 
 
 # --- Where nothing does ------------------------------------------------------------------------------------------

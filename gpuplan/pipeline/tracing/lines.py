@@ -58,6 +58,15 @@ class Lines:
         start = node.key.start.line
         return Stretch(start, start + len(str(data).splitlines()) if self._is_block(node) else node.shown.end.line)
 
+    def find_nearest(self, route: Path) -> int:
+        """The line of a value, or where it is not written, that of the innermost thing it would be in."""
+        data = self._data
+        for length, part in enumerate(route):
+            if not (part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))):
+                return self.find(route[:length]).first
+            data = _item(data, part)
+        return self.find(route).first
+
     def _find_inside(self, outer: Path, inner: Path, node: Node, text: str) -> Stretch:
         """In a text of several lines every value has its own; one that is quoted stands in one line."""
         if not self._is_block(node):

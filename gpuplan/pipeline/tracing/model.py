@@ -28,7 +28,8 @@ class Source(NamedTuple):
 class TracedValue(NamedTuple):
     """A value that is written, and where it comes from; ``object_title`` is empty in a file that holds none.
 
-    ``live`` is what was found in its place in an object of a cluster, where that is something else.
+    ``live`` is what was found in its place in an object of a cluster, where that is something else; None where nothing
+    was. What ``is_by_hand`` is in no file of the output: a hand-written Component says it.
     """
 
     cluster: str
@@ -40,6 +41,7 @@ class TracedValue(NamedTuple):
     sources: tuple[Source, ...]
     live: object = None
     differs: bool = False
+    is_by_hand: bool = False
 
 
 class Use(NamedTuple):

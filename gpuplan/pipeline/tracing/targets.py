@@ -98,11 +98,14 @@ def _file(root: Path, text: str, line: int) -> Target:
 
 
 def _relative(root: Path, text: str) -> str:
+    """As the reader's folder has it where that is in the repository, else from the root."""
     top = os.path.realpath(root)
     here = os.path.relpath(os.path.join(os.path.realpath("."), text), top)  # noqa: PTH118 - links stay as typed
-    if not os.path.isabs(text) and not os.path.lexists(text):  # noqa: PTH117
+    is_inside = here.split("/", 1)[0] != ".."
+    is_from_root = not os.path.isabs(text) and normpath(text).split("/", 1)[0] != ".."  # noqa: PTH117
+    if is_from_root and not (is_inside and os.path.lexists(text)):
         return normpath(text)
-    if here.startswith(".."):
+    if not is_inside:
         raise GpuplanError(
             f"`{text}` is not in this repository", "name a file below its root, or say where it is with `-C DIR`"
         )

@@ -1,0 +1,184 @@
+"""Where the objects for Argo CD come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplan.catalog.operators import chart_kinds
+from gpuplan.delivery.annotations import SYNC_WAVE
+from gpuplan.delivery.appliers import Applier, has_chart
+from gpuplan.delivery.reasons import Reasons
+from gpuplan.diagnostics import Path
+from gpuplan.manifests.kinds import find_kind
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, choosing, chosen, copied, ordering
+from gpuplan.planning.plan import Argocd, Plan, Stage, with_places
+from gpuplan.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
+from gpuplan.values import NamedTuple
+
+Entries = Sequence[Mapping[str, Any]]
+
+_NOTHING: Links = ()
+
+
+class Traces(NamedTuple):
+    """Where the objects of one cluster come from."""
+
+    plan: Plan
+    argocd: Argocd
+    reasons: Reasons
+
+    # --- The project ---------------------------------------------------------------------------------------------
+
+    def app_project(self, spec: Mapping[str, Any]) -> Routes:
+        operator = self.plan.cluster.gpu_operator
+        yield from self._metadata()
+        yield ("metadata", "name"), self._project()
+        yield ("spec", "description"), named(self.plan.cluster)
+        yield ("spec", "sourceRepos", 0), copied(self.argocd.at / "repoURL")
+        yield ("spec", "sourceRepos", 1), (*copied(operator.at / "chartRepoURL"), *chosen(operator.at / "install"))
+        yield from below(("spec", "destinations"), self._destinations(spec["destinations"]))
+        for field in ("clusterResourceWhitelist", "namespaceResourceWhitelist"):
+            yield from below(("spec", field), self._whitelist(spec[field]))
+        yield from below(("spec", "syncWindows"), self._windows())
+
+    def _destinations(self, entries: Entries) -> Routes:
+        """The operator's own namespace is always one of them."""
+        spaces = [entry["namespace"] for entry in entries]
+        names = {space: self.reasons.names_of_namespace(space) for space in spaces}
+        order, before = _in_order(names), _NOTHING
+        for index, space in enumerate(spaces):
+            is_operators = space == self.plan.cluster.gpu_operator.namespace
+            links = () if is_operators else self.reasons.of_namespace(space)
+            yield from below((index,), self._destination())
+            yield (index, "namespace"), (*names[space], *order, *links, *ordering(before))
+            before += links
+        yield (len(spaces) - 1,), choosing(before)
+
+    def _whitelist(self, entries: Entries) -> Routes:
+        """Namespaces one by one come first; those of operators are there by who installs those."""
+        spaces = [entry["name"] for entry in entries if "name" in entry]
+        names = {space: self.reasons.names_of("", "Namespace", space) for space in spaces}
+        order, before = _in_order(names), _NOTHING
+        for index, entry in enumerate(entries):
+            if index < len(spaces):
+                links = self.reasons.of_object("", "Namespace", spaces[index])
+                yield (index, "name"), (*names[spaces[index]], *order, *links, *ordering(before))
+                yield (len(spaces) - 1,), links
+            else:
+                links = self._allowed(entry["group"], entry["kind"])
+                installed = chosen(self.plan.cluster.gpu_operator.at / "install") if spaces else ()
+                yield (index,), (*links, *ordering((*before, *installed)))
+            before += links
+
+    def _allowed(self, group: str, kind: str) -> Links:
+        """What alone decides that a kind may be written."""
+        cluster = self.plan.cluster
+        if kind == "NodeFeatureRule":
+            return rules_group_of(cluster)
+        found = find_kind(group, kind)
+        if found and found.outlives_policy:
+            return ()
+        kinds = chart_kinds()
+        is_charts = has_chart(self.plan) and (group, kind) in kinds.cluster | kinds.namespaced
+        if not is_charts:
+            return self.reasons.of_kind(group, kind)
+        return () if self.reasons.has_kind(group, kind) else chosen(cluster.gpu_operator.at / "install")
+
+    def _windows(self) -> Routes:
+        paths = {folder.path for folder in self.reasons.folders}
+        pools = [pool for pool in self.plan.pools if pool.windows and f"{Stage.PARTITIONS}/{pool.name}" in paths]
+        places = [
+            (pool, at) for pool in pools for at, _ in with_places(pool.at / "disruption" / "windows", pool.windows)
+        ]
+        for index, (pool, at) in enumerate(places):
+            yield (index,), (*self.reasons.of_folder(f"{Stage.PARTITIONS}/{pool.name}"), *by_name(pools))
+            for field in ("schedule", "duration", "timeZone"):
+                yield (index, field), copied(at / field)
+            yield (index, "applications", 0), named(self.plan.cluster, pool)
+
+    # --- Applications --------------------------------------------------------------------------------------------
+
+    def application(self, applier: Applier) -> Routes:
+        cluster, operator = self.plan.cluster, self.plan.cluster.gpu_operator
+        stage = Stage(applier.folder.partition("/")[0])
+        approval = self._approval(applier, stage)
+        yield (), self.reasons.of_folder(applier.folder)
+        yield from self._metadata()
+        yield ("metadata", "name"), (*named(cluster), *_pool(applier))
+        yield ("metadata", "annotations", SYNC_WAVE), approval
+        yield ("spec", "project"), self._project()
+        source: Path = ("spec", "source")
+        if stage is Stage.GPU_OPERATOR:
+            install = chosen(operator.at / "install")
+            yield from ((route, install) for route in (source, ("spec", "sources")))
+            chart = ("spec", "sources", 0)
+            source = ("spec", "sources", 1) if has_chart(self.plan) else source
+            yield (*chart, "repoURL"), copied(operator.at / "chartRepoURL")
+            yield (*chart, "targetRevision"), copied(operator.at / "version")
+            yield (*chart, "helm", "valueFiles", 0), self._path()
+        yield from below(source, self._git_source())
+        yield (*source, "path"), (*self._path(), *_pool(applier))
+        yield from below(("spec", "destination"), self._destination())
+        yield ("spec", "destination", "namespace"), operator_namespace(cluster)
+        yield ("spec", "syncPolicy", "automated"), approval
+        if stage is Stage.PARTITIONS:
+            yield ("spec", "syncPolicy", "syncOptions"), chosen(cluster.at / "nodeLabels")
+
+    def application_set(self, applier: Applier) -> Routes:
+        git, template = ("spec", "generators", 0, "git"), ("spec", "template")
+        yield (), self.reasons.of_folder(applier.folder.partition("/")[0])
+        yield from self._metadata()
+        yield ("metadata", "name"), named(self.plan.cluster)
+        yield (*git, "repoURL"), copied(self.argocd.at / "repoURL")
+        yield (*git, "revision"), copied(self.argocd.at / "revision")
+        yield (*git, "directories", 0, "path"), self._path()
+        yield (*template, "metadata", "name"), named(self.plan.cluster)
+        yield from below((*template, "metadata", "labels"), self._labels())
+        yield (*template, "spec", "project"), self._project()
+        yield from below((*template, "spec", "source"), self._git_source())
+        yield from below((*template, "spec", "destination"), self._destination())
+
+    def operator_patch(self) -> Routes:
+        yield (), chosen(self.plan.cluster.at / "platform")
+
+    def _approval(self, applier: Applier, stage: Stage) -> Links:
+        if stage is Stage.GPU_OPERATOR:
+            return chosen(self.argocd.at / "operatorApproval")
+        pool = applier.pool if stage is Stage.PARTITIONS else None
+        return chosen(pool.at / "disruption" / "approval") if pool else ()
+
+    # --- Any object ----------------------------------------------------------------------------------------------
+
+    def _metadata(self) -> Routes:
+        namespace, cluster = self.argocd.spec.namespace, self.plan.cluster
+        places = copied(self.argocd.at / "namespace") if namespace else chosen(cluster.at / "platform")
+        yield ("metadata", "namespace"), places
+        yield from below(("metadata", "labels"), self._labels())
+
+    def _labels(self) -> Routes:
+        return as_written(self.argocd.at / "labels", self.argocd.spec.labels)
+
+    def _project(self) -> Links:
+        return copied(self.argocd.at / "project") if self.argocd.spec.project else named(self.plan.cluster)
+
+    def _git_source(self) -> Routes:
+        yield ("repoURL",), copied(self.argocd.at / "repoURL")
+        yield ("targetRevision",), copied(self.argocd.at / "revision")
+
+    def _path(self) -> Links:
+        """Of a path to a folder of the cluster."""
+        return (*copied(self.argocd.at / "path"), *named(self.plan.cluster))
+
+    def _destination(self) -> Routes:
+        at = self.argocd.at / "destination"
+        yield from (((field,), copied(at / field)) for field in ("name", "server"))
+
+
+def _pool(applier: Applier) -> Links:
+    return named(applier.pool) if applier.pool else ()
+
+
+def _in_order(names: Mapping[str, Links]) -> Links:
+    """Of the namespaces of a sorted list, where there are no more than anybody reads."""
+    return ordering(link for links in names.values() for link in links) if len(names) <= MOST_IN_ORDER else ()

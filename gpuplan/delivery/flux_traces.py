@@ -1,0 +1,116 @@
+"""Where the objects for Flux come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplan.backends.gpu_operator import trace_helm_values
+from gpuplan.delivery.appliers import Applier
+from gpuplan.delivery.reasons import Reasons
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied, hashed
+from gpuplan.planning.plan import Flux, Plan, Stage
+from gpuplan.planning.sources import named, operator_namespace
+from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.values import NamedTuple
+
+
+class Traces(NamedTuple):
+    """Where the objects of one cluster come from."""
+
+    plan: Plan
+    flux: Flux
+    reasons: Reasons
+
+    def kustomization(self, applier: Applier, others: Sequence[str], spec: Mapping[str, Any]) -> Routes:
+        """``others`` are the folders that it depends on."""
+        cluster, path = self.plan.cluster, applier.folder
+        stage = Stage(path.partition("/")[0])
+        yield (), self.reasons.of_folder(path)
+        yield from self._metadata()
+        yield ("metadata", "name"), self._named(path)
+        yield ("spec", "suspend"), self._approval(applier, stage)
+        for index, other in enumerate(others):
+            yield ("spec", "dependsOn", index), self.reasons.of_folder(other)
+            yield ("spec", "dependsOn", index, "name"), self._named(other)
+        yield from below(("spec",), self._syncing())
+        yield from below(("spec", "sourceRef"), self._source_ref())
+        yield ("spec", "path"), (*copied(self.flux.at / "path"), *named(cluster), *self._part(path))
+        if stage is Stage.GPU_OPERATOR:
+            yield from self._health(spec)
+
+    def repository(self) -> Routes:
+        yield from self._of_release()
+        yield ("spec", "interval"), copied(self.flux.at / "interval")
+        yield ("spec", "url"), copied(self.plan.cluster.gpu_operator.at / "chartRepoURL")
+        yield ("spec", "type"), chosen(self.plan.cluster.gpu_operator.at / "chartRepoURL")
+
+    def release(self) -> Routes:
+        cluster, operator = self.plan.cluster, self.plan.cluster.gpu_operator
+        yield from self._of_release()
+        yield ("spec", "suspend"), chosen(self.flux.at / "operatorApproval")
+        yield from below(("spec",), self._syncing())
+        for field in ("targetNamespace", "storageNamespace"):
+            yield ("spec", field), operator_namespace(cluster)
+        chart = ("spec", "chart", "spec")
+        yield (*chart, "version"), copied(operator.at / "version")
+        yield (*chart, "sourceRef", "name"), self._named(Stage.GPU_OPERATOR)
+        yield from below(("spec", "values"), trace_helm_values(self.plan))
+
+    def _of_release(self) -> Routes:
+        yield (), chosen(self.plan.cluster.gpu_operator.at / "install")
+        yield from self._metadata()
+        yield ("metadata", "name"), self._named(Stage.GPU_OPERATOR)
+
+    # --- Parts ---------------------------------------------------------------------------------------------------
+
+    def _metadata(self) -> Routes:
+        yield ("metadata", "namespace"), copied(self.flux.at / "namespace")
+        yield from below(("metadata", "labels"), as_written(self.flux.at / "labels", self.flux.spec.labels))
+
+    def _named(self, path: str) -> Links:
+        """A name that is too long ends in a digest of the whole."""
+        links = (*named(self.plan.cluster), *self._part(path))
+        return (
+            links
+            if folder_name(self.plan.cluster.name, path) == sync_name(self.plan.cluster.name, path)
+            else hashed(links)
+        )
+
+    def _part(self, path: str) -> Links:
+        """What a folder is for: a pool, or a namespace."""
+        stage, _, part = path.partition("/")
+        if not part:
+            return ()
+        if Stage(stage).is_by_pool:
+            pool = self.plan.find_pool(part)
+            return named(pool) if pool else ()
+        return self.reasons.names_of_part(path)
+
+    def _approval(self, applier: Applier, stage: Stage) -> Links:
+        if stage is Stage.GPU_OPERATOR:
+            return chosen(self.flux.at / "operatorApproval")
+        pool = applier.pool if stage is Stage.PARTITIONS else None
+        return chosen(pool.at / "disruption" / "approval") if pool else ()
+
+    def _syncing(self) -> Routes:
+        at = self.flux.at
+        yield ("interval",), copied(at / "interval")
+        yield ("serviceAccountName",), copied(at / "serviceAccountName")
+        yield ("kubeConfig", "secretRef", "name"), copied(at / "kubeConfigSecret")
+
+    def _source_ref(self) -> Routes:
+        yield from (((field,), copied(self.flux.at / "source" / field)) for field in ("kind", "name", "namespace"))
+
+    def _health(self, spec: Mapping[str, Any]) -> Routes:
+        """The operator is ready with the ConfigMaps whose names are digests of what is in them."""
+        install = chosen(self.plan.cluster.gpu_operator.at / "install")
+        yield from ((("spec", field), install) for field in ("wait", "patches", "healthChecks", "dependsOn"))
+        for index, check in enumerate(spec.get("healthCheckExprs", ())):
+            yield ("spec", "healthCheckExprs", index), install
+            if check["kind"] == "ClusterPolicy":
+                yield ("spec", "healthCheckExprs", index, "current"), self._config_maps()
+
+    def _config_maps(self) -> Links:
+        names = (("migManager", "config", "name"), ("devicePlugin", "config", "name"))
+        return tuple(link for route, links in trace_helm_values(self.plan) if route in names for link in links)

@@ -1,0 +1,243 @@
+"""Objects of a cluster, as kubectl prints them, beside what is written for it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.diagnostics import GpuplanError, Path
+from gpuplan.documents import read_text
+from gpuplan.manifests import Identity, Manifest, identity_of, is_object
+from gpuplan.pipeline.tracing.by_hand import HandValue, objects_of, patches_of, traced
+from gpuplan.pipeline.tracing.engine import Traced, Written, parsed, trace_artifact, written_for
+from gpuplan.pipeline.tracing.forward import Places, text_of, values_of
+from gpuplan.pipeline.tracing.lines import Lines
+from gpuplan.pipeline.tracing.model import TracedValue, Unwritten
+from gpuplan.pipeline.tracing.routes import leads_to, spelled
+from gpuplan.planning.plan import Plan
+from gpuplan.values import NamedTuple
+from gpuplan.wording import listing
+
+LIST: Final = "kubectl get KIND NAME -o yaml"
+
+_Body = Mapping[str, Any]
+_MISSING: Final = object()
+
+
+class _Found(NamedTuple):
+    """What is said of one object: of its values, and of what else is in it."""
+
+    values: tuple[TracedValue, ...]
+    unwritten: tuple[Unwritten, ...]
+
+    @property
+    def differing(self) -> int:
+        return sum(value.differs for value in self.values)
+
+
+def trace_live(
+    plans: Sequence[Plan], text: str, path: str
+) -> tuple[tuple[TracedValue, ...], tuple[Unwritten, ...], tuple[str, ...]]:
+    """The values of the objects in a text, as the cluster has them that they are most like."""
+    bodies = read_objects(text)
+    answers = [(plan, *_of_plan(plan, bodies, path)) for plan in plans]
+    if not answers:
+        return (), (), ()
+    ranks = [(known, -sum(item.differing for item in found)) for _, known, found in answers]
+    best = [index for index, rank in enumerate(ranks) if rank == max(ranks)]
+    _, known, found = answers[best[0]]
+    names = [answers[index][0].cluster.name for index in best]
+    notes = (
+        (f"clusters {listing(names, None)} have the same: `--cluster` says which is meant",) if len(best) > 1 else ()
+    )
+    if not known:
+        notes = ("gpuplan writes none of these objects",)
+    values = tuple(value for item in found for value in item.values)
+    return values, tuple(part for item in found for part in item.unwritten), notes
+
+
+# --- Reading -----------------------------------------------------------------------------------------------------
+
+
+def read_objects(text: str) -> tuple[_Body, ...]:
+    """The objects of a text, those of lists one by one; trouble where there is anything else, or nothing."""
+    bodies = [item for body in _documents(text) for item in _items(body)]
+    if not bodies:
+        raise GpuplanError("there is no object on stdin", f"pass what `{LIST}` prints")
+    strange = next((body for body in bodies if not is_object(body)), None)
+    if strange is not None:
+        shown = json.dumps(strange, default=str)[:60]
+        raise GpuplanError(f"`{shown}` is no object", f"pass what `{LIST}` prints")
+    return tuple(bodies)
+
+
+def _documents(text: str) -> Sequence[object]:
+    if text.lstrip().startswith("{"):
+        try:
+            return [json.loads(text)]
+        except (ValueError, RecursionError):
+            pass
+    documents, problems = read_text("stdin", text, strict=False)
+    if problems:
+        raise GpuplanError(
+            f"what is on stdin cannot be read: {problems[0].finding.message}", f"pass what `{LIST}` prints"
+        )
+    if not documents and text.strip():
+        raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")
+    return [document.data for document in documents]
+
+
+def _items(body: object) -> Sequence[Any]:
+    items = body.get("items") if isinstance(body, Mapping) and str(body.get("kind", "")).endswith("List") else None
+    return items if isinstance(items, list) else [body]
+
+
+# --- Comparing ---------------------------------------------------------------------------------------------------
+
+
+def _of_plan(plan: Plan, bodies: Sequence[_Body], path: str) -> tuple[int, list[_Found]]:
+    """How many of the objects a cluster has, and what is said of each."""
+    wanted = {identity_of(body) for body in bodies}
+    ours: dict[Identity, Written] = {}
+    for item in written_for(plan):
+        if isinstance(item.artifact, Manifest) and item.artifact.identity in wanted:
+            ours[item.artifact.identity] = item
+    by_hand = {identity: values for identity, values in objects_of(plan) if identity in wanted}
+    places = Places()
+    found = [_of_object(plan, body, ours, by_hand, path, places) for body in bodies]
+    return len(wanted & {*ours, *by_hand}), found
+
+
+def _of_object(
+    plan: Plan,
+    body: _Body,
+    ours: Mapping[Identity, Written],
+    by_hand: Mapping[Identity, tuple[HandValue, ...]],
+    path: str,
+    places: Places,
+) -> _Found:
+    identity = identity_of(body)
+    title = str(identity._replace(group=""))
+    item = ours.get(identity)
+    told: dict[Path, TracedValue] = {}
+    if item is None or not isinstance(item.artifact, Manifest):
+        hand = by_hand.get(identity, ())
+        if not hand:
+            return _Found((), (Unwritten("", title, "gpuplan does not write this object", ()),))
+    else:
+        told = dict(_compared(plan, item, body, places))
+        hand = patches_of(plan, item.components, item.artifact)
+    for value in hand:
+        told |= _by_hand(plan, title, body, value)
+    chosen = tuple(value for route, value in told.items() if not path or leads_to(path, route))
+    known = {route[:end] for route in told for end in range(len(route) + 1)}  # a text may be told line by line
+    rest = [route for route in _routes(body, ()) if route not in known and (not path or leads_to(path, route))]
+    return _Found(chosen, tuple(_summed_up(plan.cluster.name, title, rest)))
+
+
+def _compared(plan: Plan, item: Written, body: _Body, places: Places) -> Iterator[tuple[Path, TracedValue]]:
+    """What is written, by where it is in the live object."""
+    found = trace_artifact(plan, item.path, item.artifact)
+    lines = Lines(text_of(item.artifact))
+    leaves = [(leaf, lines.find(leaf.path).first) for leaf in found.leaves]
+    values = values_of(found, leaves, places)
+    for (leaf, _), value in zip(leaves, values, strict=True):
+        route, live = _live(found, body, leaf.path)
+        yield route, value if _is_same(leaf.value, live) else value._replace(live=_plain(live), differs=True)
+
+
+def _by_hand(plan: Plan, title: str, body: _Body, value: HandValue) -> dict[Path, TracedValue]:
+    """What a Component says: the live object has it, or something else in its place."""
+    live = _at(body, value.route)
+    said = traced(plan, title, value)
+    return {value.route: said if _is_same(value.value, live) else said._replace(live=_plain(live), differs=True)}
+
+
+def _plain(live: object) -> object:
+    return None if live is _MISSING else live
+
+
+def _is_same(written: object, live: object) -> bool:
+    """Whether the API server would have made the one of the other: what is empty it leaves out."""
+    return written == live or (live is _MISSING and written in ({}, [], None, ""))
+
+
+def _live(found: Traced, body: _Body, route: Path) -> tuple[Path, object]:
+    """Where a written value is in the live object, whose lists may have more items, and what is there."""
+    here: object = body
+    written: object = found.artifact.body if isinstance(found.artifact, Manifest) else {}
+    way: Path = ()
+    for part in route:
+        if isinstance(here, str) and isinstance(written, str):
+            here, written = parsed(here), parsed(written)
+        step = _index(here, written, part) if isinstance(part, int) else part
+        here, written, way = _item(here, step), _item(written, part), (*way, step)
+    return way, here
+
+
+def _index(here: object, written: object, index: int) -> int:
+    """Items that have names are paired by those."""
+    name = _name(_item(written, index))
+    if name and isinstance(here, list):
+        return next((number for number, item in enumerate(here) if _name(item) == name), index)
+    return index
+
+
+def _name(item: object) -> str:
+    return str(item.get("name", "")) if isinstance(item, Mapping) else ""
+
+
+def _item(data: object, part: str | int) -> object:
+    if isinstance(data, Mapping):
+        return data.get(part, _MISSING)
+    if isinstance(data, list) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return _MISSING
+
+
+def _at(body: object, route: Path) -> object:
+    for part in route:
+        body = _item(body, part)
+    return body
+
+
+# --- What gpuplan does not write ---------------------------------------------------------------------------------
+
+_OF_SERVER: Final = frozenset(("uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"))
+_NOTES: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/")
+"""Beginnings of the labels and annotations by which those that apply an object know it again."""
+
+
+def _summed_up(cluster: str, title: str, routes: Iterable[Path]) -> Iterator[Unwritten]:
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for route in routes:
+        groups[_group(route)].append(spelled(route))
+    for what, paths in groups.items():
+        yield Unwritten(cluster, title, what, tuple(paths))
+
+
+def _group(route: Path) -> str:
+    match route:
+        case ("status", *_):
+            return "status"
+        case ("metadata", "managedFields", *_):
+            return "managedFields"
+        case ("metadata", str(name)) if name in _OF_SERVER:
+            return "set by the API server"
+        case ("metadata", "labels" | "annotations", str(key)) if key.startswith(_NOTES):
+            return "notes of what applies it"
+        case _:
+            return "defaults of the API server, or set by others"
+
+
+def _routes(value: object, route: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _routes(item, (*route, str(key)))
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from _routes(item, (*route, index))
+    else:
+        yield route

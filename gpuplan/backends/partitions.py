@@ -7,7 +7,6 @@ own, which can be synced at its own time, and nothing in it disappears without a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
@@ -218,19 +217,24 @@ class _Traces(NamedTuple):
         """A row of the table."""
         nodes = self.pool.at / "nodes"
         yield ("pool",), named(self.pool)
-        yield ("gpu",), copied(self.pool.at / "gpu")
-        moved = summed(nodes / "count", moved_names(self.pool).at)
-        yield ("nodes",), moved if self.pool.rollout else copied(nodes / "count")
+        yield ("gpu",), chosen(self.pool.at / "gpu")
+        yield ("nodes",), self._count(part)
         yield ("gpusPerNode",), copied(nodes / "gpusPerNode")
         yield from below(("names",), names_of(self.pool, part.nodes.names))
         yield ("namePattern",), copied(nodes / "namePattern")
         yield from below(("exceptNames",), names_of(self.pool, part.nodes.moved))
         yield from self._marks(part)
 
+    def _count(self, part: Pool) -> Links:
+        count, moved = self.pool.at / "nodes" / "count", moved_names(self.pool).places
+        if not self.pool.rollout:
+            return copied(count)
+        return summed(*moved) if part is self.pool.rollout.moved else summed(count, *moved)
+
     def machine_set(self, part: Pool) -> Routes:
         resources = (link for unit in part.units for link in resource_of(self.pool, unit))
         yield (), chosen(self.plan.cluster.at / "platform")
-        yield (*_MACHINE, "metadata", "labels", _ACCELERATOR), (*copied(self.pool.at / "gpu"), *resources)
+        yield (*_MACHINE, "metadata", "labels", _ACCELERATOR), (*chosen(self.pool.at / "gpu"), *resources)
         for (field, *route), links in self._marks(part):
             yield (*_MACHINE, *(("metadata",) if field == "labels" else ()), field, *route), links
 
@@ -247,24 +251,19 @@ class _Traces(NamedTuple):
     def _marks(self, part: Pool) -> Routes:
         """Labels and taints."""
         yield from below(("labels",), labels_of(self.plan, part))
-        order = self._order_of_taints()
         for number, (index, _) in enumerate(_sorted_taints(self.pool)):
-            for field in ("key", "value", "effect"):
-                at = self.pool.at / "taints" / index / field
-                yield ("taints", number, field), (*copied(at), *(link for link in order if link.at != at))
+            yield from below(("taints", number), self._taint(index))
 
-    def _order_of_taints(self) -> Links:
-        """Taints stand by their key and, where several have one, by the rest."""
-        if len(self.pool.spec.taints) < 2:
-            return ()
-        keys = Counter(taint.key for taint in self.pool.spec.taints)
-        return ordered(
-            *(
-                self.pool.at / "taints" / index / field
-                for index, taint in enumerate(self.pool.spec.taints)
-                for field in (("key", "effect", "value") if keys[taint.key] > 1 else ("key",))
-            )
-        )
+    def _taint(self, index: int) -> Routes:
+        """Taints stand by their key and, those that have one key, by the rest: another one may then look the same."""
+        at, taints = self.pool.at / "taints", self.pool.spec.taints
+        alike = [other for other, taint in enumerate(taints) if other != index and taint.key == taints[index].key]
+        by_key = (at / other / "key" for other in range(len(taints)) if len(taints) > 1)
+        order = ordered(*by_key, *(at / other / field for other in alike for field in ("effect", "value")))
+        for field in ("key", "value", "effect"):
+            own = at / index / field
+            links = (chosen if alike else copied)(own)
+            yield (field,), (*links, *(link for link in order if link.at != own))
 
     def _way(self) -> Links:
         return chosen(self.plan.cluster.at / "nodeLabels")
@@ -273,7 +272,8 @@ class _Traces(NamedTuple):
 def _trace_table(plan: Plan) -> Routes:
     """Its rows stand by the names of pools."""
     yield (), chosen(plan.cluster.at / "nodeLabels")
-    yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
+    if len(plan.pools) > 1:
+        yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
     for index, (pool, part) in enumerate(_rows(plan)):
         of = _Traces(plan, pool)
         yield from below(("nodeGroups", index), of.row(part))

@@ -571,8 +571,7 @@ class _Traces(NamedTuple):
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
         yield from self._security()
-        if self.workload.unit.device_class:
-            yield ("spec", "resourceClaims"), self._claims()
+        yield from below(("spec", "resourceClaims"), self._claims())
         yield from self._volumes()
 
     def _placement(self) -> Routes:
@@ -593,6 +592,7 @@ class _Traces(NamedTuple):
         at, spec = self.workload.at, self.workload.spec
         yield from _program(at, spec.command, spec.args)
         for index, name in enumerate(spec.env):
+            yield ("env", index, "name"), chosen(at / "env" / name)
             yield ("env", index, "value"), copied(at / "env" / name)
         if spec.inference:
             yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
@@ -600,8 +600,7 @@ class _Traces(NamedTuple):
             yield ("resources", ANY, name), copied(at / name)
         for name in _units(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
-        if self.workload.unit.device_class:
-            yield ("resources", "claims"), self._claims()
+        yield from below(("resources", "claims"), self._claims())
         yield from self._mount(len(_config_mount(self.workload)))
 
     def _mount(self, index: int) -> Routes:
@@ -609,8 +608,13 @@ class _Traces(NamedTuple):
 
     # --- Devices
 
-    def _claims(self) -> Links:
-        return (*chosen(self.workload.at / "count"), *asked_by(self.plan, self.workload))
+    def _claims(self) -> Routes:
+        """Those of a pod, by their number, where it has any."""
+        for number in range(len(_resource_claims(self.workload))):
+            yield (number,), chosen(self.workload.pool.at / "allocation")
+            yield (number, "resourceClaimTemplateName"), asked_by(self.plan, self.workload)
+            if number:
+                yield (number,), chosen(self.workload.at / "count")
 
     # --- Schedulers
 

@@ -11,7 +11,7 @@ from gpuplan.delivery.appliers import Applier, has_chart
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
-from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied, ordering
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, choosing, chosen, copied, ordering
 from gpuplan.planning.plan import Argocd, Plan, Stage, with_places
 from gpuplan.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
 from gpuplan.values import NamedTuple
@@ -51,21 +51,24 @@ class Traces(NamedTuple):
             is_operators = space == self.plan.cluster.gpu_operator.namespace
             links = () if is_operators else self.reasons.of_namespace(space)
             yield from below((index,), self._destination())
-            yield (index,), (*links, *ordering(before))
-            yield (index, "namespace"), (*names[space], *order)
+            yield (index, "namespace"), (*names[space], *order, *links, *ordering(before))
             before += links
+        yield (len(spaces) - 1,), choosing(before)
 
     def _whitelist(self, entries: Entries) -> Routes:
-        """Namespaces one by one come first."""
+        """Namespaces one by one come first; those of operators are there by who installs those."""
         spaces = [entry["name"] for entry in entries if "name" in entry]
         names = {space: self.reasons.names_of("", "Namespace", space) for space in spaces}
         order, before = _in_order(names), _NOTHING
         for index, entry in enumerate(entries):
             if index < len(spaces):
-                yield (index, "name"), (*names[spaces[index]], *order)
-                continue
-            links = self._allowed(entry["group"], entry["kind"])
-            yield (index,), (*links, *ordering(before))
+                links = self.reasons.of_object("", "Namespace", spaces[index])
+                yield (index, "name"), (*names[spaces[index]], *order, *links, *ordering(before))
+                yield (len(spaces) - 1,), links
+            else:
+                links = self._allowed(entry["group"], entry["kind"])
+                installed = chosen(self.plan.cluster.gpu_operator.at / "install") if spaces else ()
+                yield (index,), (*links, *ordering((*before, *installed)))
             before += links
 
     def _allowed(self, group: str, kind: str) -> Links:

@@ -64,6 +64,9 @@ class Reasons:
     def of_kind(self, group: str, kind: str) -> Links:
         return self._common(WHOLE, lambda _, item: (item.group, item.kind) == (group, kind))
 
+    def of_object(self, group: str, kind: str, name: str) -> Links:
+        return self._common(WHOLE, lambda _, item: (item.group, item.kind, item.name) == (group, kind, name))
+
     def of_namespace(self, namespace: str) -> Links:
         """What decides whether there are objects in a namespace."""
         return self._common(WHOLE, lambda _, item: item.namespace == namespace)

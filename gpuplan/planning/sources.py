@@ -6,15 +6,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
+from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import (
+    How,
     Links,
     Routes,
     adding,
     chosen,
     copied,
+    facts,
     hashed,
     multiplied,
+    multiplying,
     ordered,
     ordering,
     summed,
@@ -39,7 +44,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.subjects import Part
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, Cap, Install, Platform
+from gpuplan.policy.models import Allocation, Cap, Install, MigStrategy, Platform
 from gpuplan.values import NamedTuple
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -330,19 +335,23 @@ def _moved_config(pool: Pool) -> Links:
 
 
 def rules_group_of(cluster: Cluster) -> Links:
-    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads."""
-    operator, found = cluster.gpu_operator, chosen(cluster.at / "platform")
-    if cluster.spec.platform is not Platform.OPENSHIFT:
-        return found
-    found += chosen(operator.at / "install")
-    if operator.spec.install is Install.HELM:
-        found += chosen(operator.at / "nfd")
-    return (*found, *chosen(cluster.at / "kubernetes")) if has_openshifts_nfd(cluster) else found
+    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads.
+
+    OpenShift's NFD has had one of its own, so that it no longer matters on newer releases whose NFD it is.
+    """
+    operator, release = cluster.gpu_operator, chosen(cluster.at / "kubernetes")
+    if nfd_operator(cluster.spec.kubernetes).rules_group == UPSTREAM_RULES:
+        return release if has_openshifts_nfd(cluster) else ()
+    found = chosen(cluster.at / "platform")
+    if cluster.spec.platform is Platform.OPENSHIFT:
+        found += chosen(operator.at / "install")
+        found += chosen(operator.at / "nfd") if operator.spec.install is Install.HELM else ()
+    return (*found, *release) if has_openshifts_nfd(cluster) else found
 
 
 def node_of(pool: Pool, name: str) -> Links:
-    """Where a pool names one of its nodes, or a rollout does."""
-    return copied(*_listed_names(pool).places_of((name,)), *moved_names(pool).places_of((name,)))
+    """Where a pool names one of its nodes; where it has a pattern, a rollout does."""
+    return copied(*(_listed_names(pool).places_of((name,)) or moved_names(pool).places_of((name,))))
 
 
 def names_of(pool: Pool, names: Iterable[str]) -> Routes:
@@ -354,9 +363,8 @@ def names_of(pool: Pool, names: Iterable[str]) -> Routes:
     else:
         others = (*ordered(*_listed_names(pool).places_of(found)), *chosen(*moved.places))
     for index, name in enumerate(found):
-        own = node_of(pool, name)
-        places = {link.at for link in own}
-        yield (index,), (*own, *(link for link in others if link.at not in places))
+        own = (*_listed_names(pool).places_of((name,)), *moved.places_of((name,)))
+        yield (index,), (*copied(*own), *(link for link in others if link.at not in own))
 
 
 class _Names(NamedTuple):
@@ -410,6 +418,25 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
 
 
+def limit_of(quota: Quota) -> Origin:
+    """Where a quota says how much there may be at most."""
+    return quota.at / ("guaranteed" if quota.spec.limit is None else "limit")
+
+
+def in_gpus(quota: Quota, amount: Links) -> Links:
+    """What makes an amount of units in GPUs: whole ones cost one each, and so do devices that are claimed."""
+    pool, part = quota.pool, quota.pool.part_with(quota.unit)
+    found: Links = ()
+    if isinstance(part.sharing, Mig) and quota.unit.name != "gpu":
+        is_sized = pool.spec.allocation is not Allocation.DRA and part.sharing.spec.strategy is not MigStrategy.SINGLE
+        size = facts(profile_fact(pool.gpu, pool.gpu.current_name(quota.unit.name))) if is_sized else ()
+        found = (*chosen(quota.at / "unit", pool.at / "allocation", part.sharing.at / "strategy"), *size)
+    if part.shares and quota.unit.name != "gpu":
+        found += multiplied(part.shares.at / "replicas")
+    is_product = any(link.how in (How.FACT, How.PRODUCT) for link in found)
+    return (*(multiplying(amount) if is_product else amount), *found)
+
+
 def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
     """What makes what a guarantee leaves when those that lie within it are taken off."""
     found = copied(quota.at / "guaranteed")
@@ -417,6 +444,7 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
         if part.holder is tenant and part.quota.key == quota.key:
             between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
             found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.quota.at / "pool", part.quota.at / "unit")
             found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
     return adding(found) if len(found) > 1 else found
 

@@ -241,7 +241,7 @@ class _Traces(NamedTuple):
         for index, pool in enumerate(dict.fromkeys(grant.pool for grant in granted)):
             links = self._pool([quota for quota in self.tenant.quotas if quota.pool.name == pool])
             yield ("data", "pools", index), links
-            yield ("data", "queues", index), (*links, *named(self.tenant))
+            yield ("data", "queues", index), (*links, *named(self.tenant), *scheduler_of(self.plan))
         for index, grant in enumerate(granted):
             yield ("data", "grants", index), self._grant([quota for quota in self.tenant.quotas if grant.is_of(quota)])
         if len(granted) > 1:
@@ -253,10 +253,16 @@ class _Traces(NamedTuple):
         return (*self._pool(quotas), *asked)
 
     def _pool(self, quotas: Sequence[Quota]) -> Links:
-        """What names a pool that there are quotas on; of several none alone decides that it is named."""
-        alone = quotas[0] if len(quotas) == 1 else None
-        places = (*copied(alone.at / "pool"), *choosing(cap_of(self.plan, alone, self.name))) if alone else ()
-        return (*named(quotas[0].pool), *places)
+        """What names a pool that there are quotas on; of several none alone decides that it is named.
+
+        A limit is no less than what is guaranteed, so that only a split or a guarantee makes a cap of zero.
+        """
+        if len(quotas) > 1:
+            return named(quotas[0].pool)
+        (quota,) = quotas
+        cap = cap_of(self.plan, quota, self.name)
+        known = choosing(link for link in cap if link.at != quota.at / "limit")
+        return (*named(quota.pool), *copied(quota.at / "pool"), *known)
 
     def _most_of(self, quota: Quota) -> Links:
         """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""

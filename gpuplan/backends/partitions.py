@@ -272,7 +272,8 @@ class _Traces(NamedTuple):
 def _trace_table(plan: Plan) -> Routes:
     """Its rows stand by the names of pools."""
     yield (), chosen(plan.cluster.at / "nodeLabels")
-    yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
+    if len(plan.pools) > 1:
+        yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
     for index, (pool, part) in enumerate(_rows(plan)):
         of = _Traces(plan, pool)
         yield from below(("nodeGroups", index), of.row(part))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpuplan.diagnostics import Path
 from gpuplan.manifests import Manifest, is_object
-from gpuplan.manifests.provenance import Routes, chosen, copied
+from gpuplan.manifests.provenance import Routes, as_written, chosen
 from gpuplan.planning.plan import Plan, RetainedObject
 from gpuplan.planning.subjects import about
 
@@ -30,13 +29,4 @@ def _trace(retained: RetainedObject) -> Routes:
     """Each leaf is written as it is; the kind of object decides which object it is."""
     manifest = retained.at / "manifest"
     yield (), chosen(retained.at / "folder", manifest / "apiVersion", manifest / "kind")
-    for route in _leaves(retained.spec.manifest, ()):
-        yield route, copied(manifest / route)
-
-
-def _leaves(value: object, route: Path) -> Iterator[Path]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not items:
-        yield route
-    for key, item in items:
-        yield from _leaves(item, (*route, key))
+    yield from as_written(manifest, retained.spec.manifest)

@@ -12,14 +12,39 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
+from functools import partial
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.manifests import File, Subject
 from gpuplan.manifests.bodies import given
-from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Stage, Tenant
+from gpuplan.manifests.provenance import (
+    ANY,
+    Links,
+    Routes,
+    Trace,
+    adding,
+    below,
+    choosing,
+    chosen,
+    copied,
+    multiplied,
+    multiplying,
+    ordered,
+)
+from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.planning.projects import Department, Grant, Project, departments, minimum_run_time, projects, ranks
 from gpuplan.planning.schedulers.runai import RUNAI
+from gpuplan.planning.sources import (
+    because_of,
+    in_gpus,
+    left_of,
+    limit_of,
+    name_of,
+    named,
+    namespace_of,
+    scheduler_of,
+)
 from gpuplan.planning.subjects import about, families
 from gpuplan.values import NamedTuple
 from gpuplan.wording import markdown_code
@@ -37,6 +62,7 @@ class Request(NamedTuple):
     body: Mapping[str, Any]
     missing: tuple[str, ...]
     about: tuple[Subject, ...]
+    trace: Trace
 
     @property
     def file(self) -> str:
@@ -51,9 +77,10 @@ def render(plan: Plan) -> Iterator[File]:
     found = tuple(_requests(plan))
     for request in {request.file: request for request in found}.values():
         data = (json.dumps(request.body, indent=2) + "\n").encode()
-        yield File(f"{FOLDER}/{request.file}", data, about=request.about)
+        yield File(f"{FOLDER}/{request.file}", data, about=request.about, trace=request.trace)
     everything = about(plan.cluster, *plan.pools, *plan.tenants)
-    yield File(f"{FOLDER}/README.md", _guide(plan, found).encode(), about=everything)
+    trace = partial(_trace_guide, plan, found)
+    yield File(f"{FOLDER}/README.md", _guide(plan, found).encode(), about=everything, trace=trace)
 
 
 def _requests(plan: Plan) -> Iterator[Request]:
@@ -67,30 +94,33 @@ def _requests(plan: Plan) -> Iterator[Request]:
     related = {name: (*pools, *about(*family)) for name, family in families(plan.tree).items()}
     for pool in plan.pools:
         body = cluster | _node_pool(plan, pool)
-        yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", body, (), about(pool))
+        trace = partial(_trace_node_pool, plan, pool)
+        yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", body, (), about(pool), trace)
     for whole in departments(plan):
         name, body = whole.tenant.name, cluster | _department(whole, rank_of)
-        yield Request(
-            "departments", name, "POST", "/api/v1/org-unit/departments", body, ("nodePool.id",), related[name]
-        )
+        path, trace = "/api/v1/org-unit/departments", partial(_trace_department, plan, whole)
+        yield Request("departments", name, "POST", path, body, ("nodePool.id",), related[name], trace)
     for part in projects(plan):
         name, body = part.namespace, cluster | _project(part, rank_of)
         missing = ("nodePool.id", f"parentId of `{part.department}`")
-        yield Request("projects", name, "POST", "/api/v1/org-unit/projects", body, missing, related[part.tenant.name])
+        path, subjects = "/api/v1/org-unit/projects", related[part.tenant.name]
+        trace = partial(_trace_project, plan, part)
+        yield Request("projects", name, "POST", path, body, missing, subjects, trace)
     for part in projects(plan):
         if body := _policy(part):
-            yield from _policies(part, body)
+            yield from _policies(plan, part, body)
 
 
 _POLICY_KINDS = ("workspaces", "trainings", "inferences")
 
 
-def _policies(part: Project, body: dict[str, Any]) -> Iterator[Request]:
+def _policies(plan: Plan, part: Project, body: dict[str, Any]) -> Iterator[Request]:
     """The same for every kind of workload that has one container."""
     for kind in _POLICY_KINDS:
         missing = (f"meta.projectId of `{part.namespace}`",)
         path = f"/api/v2/policy/{kind}"
-        yield Request("policies", part.namespace, "PUT", path, body, missing, about(part.tenant))
+        trace = partial(_trace_limits, plan, part)
+        yield Request("policies", part.namespace, "PUT", path, body, missing, about(part.tenant), trace)
 
 
 # --- Bodies ------------------------------------------------------------------------------------------------------
@@ -163,6 +193,9 @@ def _number(amount: Ratio) -> int | float:
 _HEADER: Final = "<!-- Written by gpuplan; edit policies/ and overlays/, then run gpuplan build. -->\n"
 
 
+_TOPOLOGY_NOTE: Final = "Node pool"
+
+
 def _guide(plan: Plan, requests: Sequence[Request]) -> str:
     parts = (
         _HEADER,
@@ -203,4 +236,134 @@ def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
         if pool.spec.topology:
             labels = ", ".join(map(markdown_code, pool.spec.topology))
             name = markdown_code(pool.name)
-            yield f"Node pool {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"
+            yield f"{_TOPOLOGY_NOTE} {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace_request(plan: Plan) -> Routes:
+    yield (), scheduler_of(plan)
+    yield ("clusterId",), copied(plan.cluster.scheduler.at / "runai" / "clusterId")
+
+
+def _trace_node_pool(plan: Plan, pool: Pool) -> Routes:
+    """Whoever protects work longest in a pool does so for everybody."""
+    yield from _trace_request(plan)
+    yield (), because_of(pool)
+    yield ("name",), named(pool)
+    yield ("labelValue",), named(pool)
+    configuration = "schedulingConfiguration"
+    yield (configuration, "placementStrategy"), copied(pool.at / "placement")
+    of_pool = [tenant for tenant in plan.tenants if any(quota.pool.name == pool.name for quota in tenant.quotas)]
+    places = (tenant.at / "protect" / field for tenant in of_pool for field in ("preempt", "reclaim"))
+    yield (configuration, "minGuaranteedRuntime"), chosen(*places)
+
+
+def _trace_department(plan: Plan, item: Department) -> Routes:
+    yield from _trace_request(plan)
+    yield (), because_of(item.tenant)
+    yield ("name",), named(item.tenant)
+    quotas = plan.tree.together[item.tenant.name]
+    yield from below(("resources",), _trace_resources(plan, item.tenant, _whole_numbers(plan, item.tenant, quotas)))
+
+
+def _trace_project(plan: Plan, item: Project) -> Routes:
+    name = copied(namespace_of(item.tenant, item.namespace))
+    yield from _trace_request(plan)
+    yield (), choosing(name)
+    yield ("name",), name
+    yield ("requestedNamespace",), name
+    for index, pool in enumerate(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas)):
+        first = next(quota for quota in item.tenant.quotas if quota.pool.name == pool)
+        yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))
+    numbers = [(quota, _numbers_of_part(plan, item, quota)) for quota in item.tenant.quotas]
+    yield from below(("resources",), _trace_resources(plan, item.tenant, numbers))
+
+
+_Numbers = tuple[Links, Links]
+"""What makes the units of a quota that are guaranteed, and those of its limit."""
+
+
+def _whole_numbers(plan: Plan, tenant: Tenant, quotas: Iterable[Quota]) -> list[tuple[Quota, _Numbers]]:
+    """Those of others are there by their parents."""
+    holders = {quota.at: holder for holder in plan.tenants for quota in holder.quotas}
+    found = []
+    for quota in quotas:
+        path = plan.tree.path(holders[quota.at])
+        below_it = chosen(*(part.at / "parent" for part in path if part is not tenant))
+        guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
+        found.append((quota, (guaranteed, (*copied(limit_of(quota)), *below_it))))
+    return found
+
+
+def _numbers_of_part(plan: Plan, item: Project, quota: Quota) -> _Numbers:
+    """A namespace's part of what its tenant leaves to none of those that are part of it."""
+    left, limit = left_of(plan.tree, item.tenant, quota), copied(limit_of(quota))
+    split = multiplied(*(quota.at / "split" / name for name in quota.split))
+    if len(item.tenant.spec.namespaces) == 1:
+        return left, limit
+    return (*multiplying(left), *split), (*multiplying(limit), *split)
+
+
+def _trace_resources(plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, _Numbers]]) -> Routes:
+    """Every pool is there, in the order of names; with a weight of zero the limit is what is guaranteed."""
+    weight = copied(tenant.at / "surplus" / "weight")
+    for index, pool in enumerate(plan.pools):
+        yield (index, "nodePool", "name"), named(pool)
+        found = [(quota, made) for quota, made in numbers if quota.pool.name == pool.name]
+        guaranteed, limit = (_in_pool([(quota, made[side]) for quota, made in found]) for side in (0, 1))
+        unbounded = [quota for quota, _ in found if quota.limit is None]
+        if unbounded:
+            places = chosen(*(quota.at / "pool" for quota in unbounded))
+            limit = (*(copied(unbounded[0].at / "limit") if len(unbounded) == 1 else ()), *places)
+        yield (index, "gpu", "deserved"), guaranteed
+        yield (index, "gpu", "limit"), (*(guaranteed if tenant.surplus_weight == 0 else limit), *choosing(weight))
+        yield (index, "gpu", "overQuotaWeight"), weight
+    yield (ANY, "rank"), _rank(plan, tenant)
+    names = map(name_of, plan.pools) if len(plan.pools) > 1 else ()
+    moved = ordered(*names)
+    for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit")):
+        yield (ANY, *route), moved
+
+
+def _in_pool(found: Sequence[tuple[Quota, Links]]) -> Links:
+    """What the quotas in one pool come to, in GPUs."""
+    parts = ((quota, adding(made) if len(found) > 1 else made) for quota, made in found)
+    links = (link for quota, made in parts for link in in_gpus(quota, made))
+    return (*links, *chosen(*(quota.at / "pool" for quota, _ in found)))
+
+
+def _rank(plan: Plan, tenant: Tenant) -> Links:
+    """Ranks are counted from zero, so that those nearer to it on the same side decide as well."""
+    own = tenant.spec.surplus.rank
+    nearer = (other for other in plan.tenants if min(own, 0) <= other.spec.surplus.rank <= max(own, 0))
+    return chosen(*(other.at / "surplus" / "rank" for other in nearer)) if own else ()
+
+
+def _trace_limits(plan: Plan, item: Project) -> Routes:
+    name = copied(namespace_of(item.tenant, item.namespace))
+    yield (), (*scheduler_of(plan), *choosing(name))
+    yield ("meta", "name"), name
+    yield ("policy", "rules"), copied(item.tenant.at / "allow" / "unitsPerContainer")
+
+
+def _trace_guide(plan: Plan, requests: Sequence[Request]) -> Routes:
+    """The rows of the table, by line, in the order of names, and the notes on pools."""
+    yield (), scheduler_of(plan)
+    lines = _guide(plan, requests).splitlines()
+    yield (lines.index(f"# Run:ai of cluster {plan.cluster.name}"),), named(plan.cluster)
+    start = next(number for number, line in enumerate(lines) if line.startswith("|---")) + 1
+    orders: dict[str, Sequence[Pool] | Sequence[Tenant]] = {"node-pools": plan.pools, "departments": plan.tree.roots}
+    for number, request in enumerate(requests, start):
+        yield (number,), tuple(link for route, links in request.trace() if route == () for link in links)
+        yield (number,), ordered(*map(name_of, orders.get(request.kind, plan.tenants)))
+    for number, part in enumerate(projects(plan), start + len(plan.pools) + len(plan.tree.roots)):
+        path = plan.tree.path(part.tenant)
+        yield (number,), (*named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
+    notes = (number for number, line in enumerate(lines) if line.startswith(_TOPOLOGY_NOTE))
+    for number, pool in zip(notes, (pool for pool in plan.pools if pool.spec.topology), strict=True):
+        yield (
+            (number,),
+            (*named(pool), *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology))))),
+        )

@@ -97,6 +97,11 @@ def adding(links: Iterable[Link]) -> Links:
     return tuple(dict.fromkeys(Link(How.SUM, link.at) if link.how is How.COPIED else link for link in links))
 
 
+def multiplying(links: Iterable[Link]) -> Links:
+    """The same numbers where they are multiplied with others."""
+    return tuple(dict.fromkeys(Link(How.PRODUCT, link.at) if link.how is How.COPIED else link for link in links))
+
+
 def ordering(links: Iterable[Link]) -> Links:
     """The same places for what they decide about others: where those stand."""
     return tuple(dict.fromkeys(Link(How.ORDER, link.at) for link in links))

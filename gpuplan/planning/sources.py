@@ -7,15 +7,19 @@ from itertools import takewhile
 from typing import Final
 
 from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
+from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import (
+    How,
     Links,
     Routes,
     adding,
     chosen,
     copied,
+    facts,
     hashed,
     multiplied,
+    multiplying,
     ordered,
     ordering,
     summed,
@@ -40,7 +44,7 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.subjects import Part
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, Cap, Install, Platform
+from gpuplan.policy.models import Allocation, Cap, Install, MigStrategy, Platform
 from gpuplan.values import NamedTuple
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -414,6 +418,25 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
 
 
+def limit_of(quota: Quota) -> Origin:
+    """Where a quota says how much there may be at most."""
+    return quota.at / ("guaranteed" if quota.spec.limit is None else "limit")
+
+
+def in_gpus(quota: Quota, amount: Links) -> Links:
+    """What makes an amount of units in GPUs: whole ones cost one each, and so do devices that are claimed."""
+    pool, part = quota.pool, quota.pool.part_with(quota.unit)
+    found: Links = ()
+    if isinstance(part.sharing, Mig) and quota.unit.name != "gpu":
+        is_sized = pool.spec.allocation is not Allocation.DRA and part.sharing.spec.strategy is not MigStrategy.SINGLE
+        size = facts(profile_fact(pool.gpu, pool.gpu.current_name(quota.unit.name))) if is_sized else ()
+        found = (*chosen(quota.at / "unit", pool.at / "allocation", part.sharing.at / "strategy"), *size)
+    if part.shares and quota.unit.name != "gpu":
+        found += multiplied(part.shares.at / "replicas")
+    is_product = any(link.how in (How.FACT, How.PRODUCT) for link in found)
+    return (*(multiplying(amount) if is_product else amount), *found)
+
+
 def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
     """What makes what a guarantee leaves when those that lie within it are taken off."""
     found = copied(quota.at / "guaranteed")
@@ -421,6 +444,7 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
         if part.holder is tenant and part.quota.key == quota.key:
             between = takewhile(lambda above: above is not tenant, tree.above(part.tenant))
             found += summed(part.quota.at / "guaranteed")
+            found += chosen(part.quota.at / "pool", part.quota.at / "unit")
             found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
     return adding(found) if len(found) > 1 else found
 

@@ -10,18 +10,28 @@ queues: a queue knows no namespaces, and no rights are needed to name one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction as Ratio
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.manifests import Manifest, admission_policy
 from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, summed
 from gpuplan.manifests.templates import read_rows
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kai import Queue, queues
-from gpuplan.planning.plan import Plan, Pool, Stage
+from gpuplan.planning.plan import Plan, Pool, Quota, Stage, Tenant
 from gpuplan.planning.schedulers.kai import KAI, NODE_POOL_LABEL, OWN_CLASSES, QUEUE_LABEL
+from gpuplan.planning.sources import (
+    admission_of,
+    in_gpus,
+    left_of,
+    limit_of,
+    named,
+    scheduler_of,
+)
 from gpuplan.planning.subjects import about, families
 
 _FOLDER: Final = Stage.SCHEDULING.value
@@ -37,16 +47,17 @@ def render(plan: Plan) -> Iterator[Manifest]:
             # The levels of a Topology cannot be changed, only replaced.
             levels = [{"nodeLabel": label} for label in pool.spec.topology]
             topology = new_object("kai.scheduler/v1alpha1", "Topology", pool.name, spec={"levels": levels})
-            yield Manifest(_FOLDER, topology, about=about(pool))
-        yield Manifest(_FOLDER, _shard(pool), about=about(pool))
+            yield Manifest(_FOLDER, topology, about=about(pool), trace=partial(_trace_pool, plan, pool))
+        yield Manifest(_FOLDER, _shard(pool), about=about(pool), trace=partial(_trace_pool, plan, pool))
     related = families(plan.tree)
     for found in queues(plan):
         subjects = about(found.pool, *related[found.tenant.name])
-        yield Manifest(f"{Stage.QUEUES.value}/{found.pool.name}", _queue(found), order=found.depth, about=subjects)
+        folder, trace = f"{Stage.QUEUES.value}/{found.pool.name}", partial(_trace_queue, plan, found)
+        yield Manifest(folder, _queue(found), order=found.depth, about=subjects, trace=trace)
     if has_admission_policies(plan.cluster):
         values = {"own_classes": str(list(OWN_CLASSES)), "queue_label": QUEUE_LABEL}
         body = admission_policy(QUEUES_POLICY, read_rows(_FILE)["queues"], (), values)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster))
+        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(_trace_policy, plan))
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -110,3 +121,103 @@ def _queue(found: Queue) -> dict[str, Any]:
 def _number(amount: Ratio) -> int | float:
     """The nearest number that a queue can hold, which is a 64-bit float; sums compare with a tolerance there."""
     return amount.numerator if amount.denominator == 1 else float(amount)
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace_policy(plan: Plan) -> Routes:
+    yield (), (*scheduler_of(plan), *admission_of(plan))
+
+
+def _trace_pool(plan: Plan, pool: Pool) -> Routes:
+    """A Topology, or a SchedulingShard."""
+    yield (), scheduler_of(plan)
+    yield ("metadata", "name"), named(pool)
+    for index in range(len(pool.spec.topology)):
+        yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
+    yield ("spec", "partitionLabelValue"), named(pool)
+    yield ("spec", "placementStrategy"), copied(pool.at / "placement")
+
+
+def _trace_queue(plan: Plan, found: Queue) -> Routes:
+    tenant, parent = found.tenant, plan.tree.find(found.tenant.parent)
+    held, named_by = _held(plan, tenant, found.pool), _why(plan, tenant, found.pool)
+    yield (), scheduler_of(plan)
+    yield ("metadata", "name"), (*named(tenant, found.pool), *named_by, *_division(plan, found))
+    yield ("metadata", "annotations"), chosen(*(part.at / "parent" for part in plan.tree.path(tenant)))
+    yield ("metadata", "labels", NODE_POOL_LABEL), (*named(found.pool), *named_by)
+    yield ("spec", "displayName"), named(tenant)
+    if _is_rest(found):
+        yield ("spec", "parentQueue"), (*named(tenant, found.pool), *named_by)
+    elif parent:
+        yield ("spec", "parentQueue"), (*named(parent, found.pool), *named_by, *copied(tenant.at / "parent"))
+    yield ("spec", "priority"), summed(tenant.at / "surplus" / "rank")
+    yield ("spec", "preemptMinRuntime"), copied(tenant.at / "protect" / "preempt")
+    yield ("spec", "reclaimMinRuntime"), copied(tenant.at / "protect" / "reclaim")
+    gpu = ("spec", "resources", "gpu")
+    yield (*gpu, "quota"), _guaranteed(plan, found, held)
+    yield (*gpu, "limit"), _limit(plan, found, held)
+    yield (*gpu, "overQuotaWeight"), copied(tenant.at / "surplus" / "weight")
+
+
+def _held(plan: Plan, tenant: Tenant, pool: Pool) -> list[Quota]:
+    """What a tenant has in a pool with all that are part of it."""
+    return [quota for quota in plan.tree.together[tenant.name] if quota.pool.name == pool.name]
+
+
+def _why(plan: Plan, tenant: Tenant, pool: Pool) -> Links:
+    """What alone decides that a tenant has a queue in a pool: its own quota there, or that of the only child."""
+    own = [quota for quota in tenant.quotas if quota.pool.name == pool.name]
+    children = [child for child in plan.tree.children(tenant) if _held(plan, child, pool)]
+    if len(own) + len(children) != 1:
+        return ()
+    if own:
+        return copied(own[0].at / "pool")
+    return (*chosen(children[0].at / "parent"), *_why(plan, children[0], pool))
+
+
+def _is_rest(found: Queue) -> bool:
+    """Whether it is the queue of a tenant's own work, below the one of all that are part of it."""
+    return found.parent == f"{found.name}.all"
+
+
+def _division(plan: Plan, found: Queue) -> Links:
+    """Why a tenant has a second queue for its own work: a child has one there. Of several none alone decides that."""
+    children = [child for child in plan.tree.children(found.tenant) if _held(plan, child, found.pool)]
+    if len(children) != 1 or not (_is_rest(found) or found.name.endswith(".all")):
+        return ()
+    quotas = _held(plan, children[0], found.pool)
+    places = (quota.at / "pool" for quota in quotas) if len(quotas) == 1 else ()
+    return chosen(children[0].at / "parent", *places)
+
+
+def _guaranteed(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
+    """A sum over what the tenant holds; in the queue of its own work, less what lies within."""
+    quotas, tenant = [quota for quota in held if quota in found.tenant.quotas or not _is_rest(found)], found.tenant
+    amounts = [
+        (quota, left_of(plan.tree, tenant, quota) if _is_rest(found) else copied(quota.at / "guaranteed"))
+        for quota in quotas
+    ]
+    return _sum_of(plan, found, amounts)
+
+
+def _limit(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
+    """A sum as well; where one of several limits is `none`, that alone decides."""
+    own = [quota for quota in held if quota in found.tenant.quotas]
+    quotas = own if _is_rest(found) else held if own else []
+    unbounded = [quota for quota in quotas if quota.limit is None]
+    if unbounded:
+        only = unbounded[0]
+        return (*copied(only.at / "limit"), *chosen(only.at / "pool")) if len(unbounded) == 1 else ()
+    return _sum_of(plan, found, [(quota, copied(limit_of(quota))) for quota in quotas])
+
+
+def _sum_of(plan: Plan, found: Queue, amounts: Sequence[tuple[Quota, Links]]) -> Links:
+    """In GPUs. Of several quotas each is there by its pool, and those of others by their parents."""
+    if len(amounts) < 2:
+        return tuple(link for quota, amount in amounts for link in in_gpus(quota, amount))
+    below = [tenant for tenant in plan.tenants if found.tenant in plan.tree.above(tenant)]
+    parts = [tenant for tenant in below if any(quota in tenant.quotas for quota, _ in amounts)]
+    places = (*(quota.at / "pool" for quota, _ in amounts), *(tenant.at / "parent" for tenant in parts))
+    return (*(link for quota, amount in amounts for link in in_gpus(quota, adding(amount))), *chosen(*places))

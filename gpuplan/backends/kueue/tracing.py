@@ -89,12 +89,12 @@ class _TracedCell(NamedTuple):
 
 def _free_cell(plan: Plan, total: Total) -> _TracedCell:
     """Capacity, less all guarantees on it; a quota that moved elsewhere would take none."""
-    holders = [*plan.tree.holders(total.key)]
+    counted = [quota for _, quota in total.quotas]
     numbers = (
         *capacity_of(total.pool, total.unit),
-        *summed(*(quota.at / "guaranteed" for _, quota in holders)),
-        *chosen(*(quota.at / field for _, quota in holders for field in ("pool", "unit"))),
-        *chosen(*(tenant.at / "parent" for tenant, _ in holders)),
+        *summed(*(quota.at / "guaranteed" for quota in counted)),
+        *chosen(*(quota.at / field for quota in counted for field in ("pool", "unit"))),
+        *chosen(*(tenant.at / "parent" for tenant, _ in plan.tree.holders(total.key))),
     )
     key = total.pool.name, counted_resource(total.pool, total.unit) or ""
     resource = resource_of(total.pool, total.unit)

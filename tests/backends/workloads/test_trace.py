@@ -1,0 +1,195 @@
+"""Where the leaves of workloads come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
+from tests.tracing.told import find, told, told_of_all
+
+POD = "spec.template.spec"
+CONTAINER = f"{POD}.containers[0]"
+POOL = ["chosen by Workload/app spec.pool", "copied Pool/gpus metadata.name"]
+SCHEDULER = "chosen by Cluster/test spec.scheduler.kind"
+MODEL = "model: {size: 10Gi, mountPath: /data, download: {image: 'registry.example.com/get:1', args: [it]}}"
+
+
+def leaves(kind: str, spec: str = SERVICE, **more: str) -> Mapping[str, list[str]]:
+    return told(planned(spec, **more), find(manifests(spec, **more), kind))
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_container_runs_is_copied_item_by_item() -> None:
+    found = leaves("Deployment", f'{SERVICE}\nargs: [--a, --b]\nenv: {{LEVEL: "3"}}')
+
+    assert found[f"{CONTAINER}.image"] == ["copied Workload/app spec.image"]
+    assert found[f"{CONTAINER}.args[1]"] == ["copied Workload/app spec.args[1]"]
+    assert found[f"{CONTAINER}.env[0].value"] == ["copied Workload/app spec.env.LEVEL"]
+    assert found[f"{CONTAINER}.ports[0].containerPort"] == ["copied Workload/app spec.inference.port"]
+
+
+def test_a_pod_is_where_its_pool_is() -> None:
+    found = leaves("Deployment")
+
+    assert found[f'{POD}.nodeSelector["gpuplan.dev/pool"]'] == POOL
+    assert found[f"{POD}.tolerations[1].key"] == [
+        "chosen by Workload/app spec.pool",
+        "copied Pool/gpus spec.taints[1].key",
+    ]
+
+
+def test_units_are_counted_by_the_workload_and_named_by_the_pool() -> None:
+    found = leaves(
+        "Deployment", f"{SERVICE}\nunit: 1g.10gb\ncount: 2", sharing="mig: {strategy: mixed, instances: {1g.10gb: 7}}"
+    )
+
+    assert found[f'{CONTAINER}.resources.requests["nvidia.com/mig-1g.10gb"]'] == [
+        "chosen by Pool/gpus spec.sharing.mig.strategy",
+        "chosen by Workload/app spec.unit",
+        "copied Workload/app spec.count",
+    ]
+
+
+def test_a_profile_names_the_unit_that_the_workload_does_not() -> None:
+    found = leaves("Deployment", sharing="mig: {instances: {1g.10gb: 7}}")
+
+    (resource,) = (links for path, links in found.items() if "requests" in path)
+    assert resource == ['chosen by Pool/gpus spec.sharing.mig.instances["1g.10gb"]']
+
+
+def test_claims_are_counted_by_the_workload() -> None:
+    found = leaves("Deployment", f"{SERVICE}\ncount: 2", pool="allocation: dra")
+
+    assert found[f"{POD}.resourceClaims[0].name"] == ["chosen by Pool/gpus spec.allocation"]
+    assert "chosen by Workload/app spec.count" in found[f"{POD}.resourceClaims[1].name"]
+    assert "chosen by Pool/gpus spec.gpu" in found[f"{POD}.resourceClaims[1].resourceClaimTemplateName"]
+
+
+def test_the_tenant_s_level_says_what_pods_must_not_do() -> None:
+    found = leaves("Deployment", security="restricted")
+
+    level = "chosen by Tenant/research spec.allow.podSecurity"
+    assert level in found[f"{POD}.securityContext.runAsNonRoot"]
+    assert level in found[f"{CONTAINER}.securityContext.capabilities.drop[0]"]
+    assert found[f"{POD}.securityContext.seccompProfile.type"] == []
+
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+def test_a_deployment_is_there_by_its_names() -> None:
+    found = find(manifests(), "Deployment")
+
+    assert told_of_all(planned(), found) == [
+        "chosen by Cluster/test metadata.name",
+        "chosen by Tenant/research spec.namespaces[0]",
+        "chosen by Workload/app metadata.name",
+        "chosen by Workload/app spec.tenant",
+    ]
+
+
+def test_a_job_is_called_by_a_digest_of_all_that_it_is() -> None:
+    spec = f"{TRAINING}\ncpu: '4'"
+    whole = told_of_all(planned(spec, scheduler="kueue"), find(manifests(spec, scheduler="kueue"), "Job"))
+
+    for place in (
+        "Cluster/test spec.scheduler.kind",
+        "PriorityClass/urgent metadata.name",
+        "Pool/gpus spec.taints[0].value",
+        "Workload/app spec.training.pods",
+        "Workload/app spec.cpu",
+    ):
+        assert f"hash of {place}" in whole
+
+
+def test_what_stands_beside_a_job_s_content_is_in_no_digest() -> None:
+    """The gang is an annotation of the Job itself, which may change without another Job."""
+    spec = "training: {pods: 4, gang: 3}"
+    job = find(manifests(spec, scheduler="kai"), "Job")
+
+    gang = 'metadata.annotations["kai.scheduler/batch-min-member"]'
+    assert "copied Workload/app spec.training.gang" in told(planned(spec, scheduler="kai"), job)[gang]
+    assert [text for text in told_of_all(planned(spec, scheduler="kai"), job) if "gang" in text] == []
+
+
+def test_a_file_s_name_is_a_digest_of_the_configuration_wherever_it_stands() -> None:
+    spec = f"{SERVICE}\nconfig: {{a.txt: hello, b.txt: world}}"
+    named = [
+        "copied Workload/app metadata.name",
+        'hash of Workload/app spec.config["a.txt"]',
+        'hash of Workload/app spec.config["b.txt"]',
+    ]
+
+    assert leaves("Deployment", spec)[f"{POD}.volumes[0].configMap.name"] == named
+    assert set(named) <= set(leaves("ConfigMap", spec)["metadata.name"])
+    assert leaves("ConfigMap", spec)['data["b.txt"]'] == ['copied Workload/app spec.config["b.txt"]']
+
+
+def test_a_download_is_a_job_of_its_own() -> None:
+    spec = f"{SERVICE}\n{MODEL}"
+    found = leaves("Job", spec)
+
+    assert found[f"{CONTAINER}.args[0]"] == ["copied Workload/app spec.model.download.args[0]"]
+    assert found[f"{CONTAINER}.volumeMounts[0].mountPath"] == ["copied Workload/app spec.model.mountPath"]
+    assert [text for text in found["metadata.name"] if "spec.image" in text] == []
+    assert leaves("PersistentVolumeClaim", spec)["spec.resources.requests.storage"] == [
+        "copied Workload/app spec.model.size"
+    ]
+
+
+def test_the_load_is_bounded_as_it_is_written() -> None:
+    found = leaves("HorizontalPodAutoscaler", "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 20}}")
+
+    at = "Workload/app spec.inference.autoscaling"
+    assert found["spec.maxReplicas"] == [f"copied {at}.maxReplicas"]
+    assert found["spec.metrics[0].pods.target.averageValue"] == [f"copied {at}.requestsPerSecond"]
+    assert found["spec.minReplicas"] == []
+
+
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+
+def test_kueue_s_labels_are_there_for_kueue() -> None:
+    found = leaves("Deployment", scheduler="kueue")
+
+    assert found['metadata.labels["kueue.x-k8s.io/queue-name"]'] == [SCHEDULER]
+    assert found['metadata.labels["kueue.x-k8s.io/priority-class"]'] == [
+        SCHEDULER,
+        "chosen by Workload/app spec.priorityClass",
+        "copied PriorityClass/urgent metadata.name",
+    ]
+
+
+def test_kai_scheduler_s_queue_is_named_by_tenant_and_pool() -> None:
+    found = leaves("Deployment", scheduler="kai")
+
+    labels = "spec.template.metadata.labels"
+    assert found[f'{labels}["kai.scheduler/queue"]'] == [
+        SCHEDULER,
+        "chosen by Workload/app spec.pool",
+        "chosen by Workload/app spec.tenant",
+        "copied Pool/gpus metadata.name",
+        "copied Tenant/research metadata.name",
+    ]
+    assert "chosen by PriorityClass/urgent spec.preemptible" in found[f'{labels}["kai.scheduler/preemptibility"]']
+    assert found[f"{POD}.schedulerName"] == [SCHEDULER]
+
+
+def test_fractions_are_copied_from_a_number_or_a_range() -> None:
+    spec, annotations = SERVICE, "spec.template.metadata.annotations"
+    one = leaves("Deployment", f"{spec}\nfraction: 0.5", scheduler="runai", sharing="fraction: {}")
+    two = leaves("Deployment", f"{spec}\nfraction: {{min: 0.25, max: 0.5}}", scheduler="runai", sharing="fraction: {}")
+
+    assert one[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction"]
+    assert two[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction.min"]
+    assert "copied Workload/app spec.fraction.max" in two[f"{annotations}.gpu-fraction-limit"]
+
+
+def test_a_gang_s_place_is_the_pool_s_lowest_level() -> None:
+    more = {"scheduler": "kueue", "pool": "topology: [example.com/block, example.com/rack]"}
+    found = leaves("Job", "training: {pods: 4, gang: 3}", **more)
+
+    level = found['spec.template.metadata.annotations["kueue.x-k8s.io/podset-preferred-topology"]']
+    assert "copied Pool/gpus spec.topology[1]" in level

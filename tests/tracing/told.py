@@ -1,0 +1,39 @@
+"""What the trace of one artifact tells, in the words of a test: ``copied Pool/p spec.nodes.count``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpuplan.diagnostics import Origin
+from gpuplan.manifests import File, Manifest
+from gpuplan.manifests.provenance import Links
+from gpuplan.pipeline.tracing.engine import trace_artifact
+from gpuplan.pipeline.tracing.routes import spelled
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.parse import document_of
+
+
+def find(artifacts: Iterable[Manifest | File], kind: str) -> Manifest:
+    """The only object of a kind."""
+    (found,) = (item for item in artifacts if isinstance(item, Manifest) and item.kind == kind)
+    return found
+
+
+def told(plan: Plan, artifact: Manifest | File) -> Mapping[str, list[str]]:
+    """By the path of each leaf what it has of which values, but for what all leaves of the artifact have."""
+    return {spelled(leaf.path): _sources(leaf.own) for leaf in trace_artifact(plan, "", artifact).leaves}
+
+
+def told_of_all(plan: Plan, artifact: Manifest | File) -> list[str]:
+    """Why the artifact is there, and is called as it is."""
+    return _sources(trace_artifact(plan, "", artifact).whole)
+
+
+def _sources(links: Links) -> list[str]:
+    return sorted({f"{link.how} {_place(link.at)}" for link in links})
+
+
+def _place(at: Origin) -> str:
+    document = document_of(at)
+    assert document is not None
+    return f"{document.kind}/{document.name} {spelled(at.path)}"

@@ -45,7 +45,7 @@ def render(plan: Plan, folders: Sequence[Folder], find_whys: FindWhys = tuple) -
         others = [path for path in _dependencies(folder) if path in paths]
         depends_on = [folder_name(plan.cluster.name, path) for path in others]
         for body in _kustomizations(plan, flux, folder, applier, depends_on):
-            trace = partial(of.kustomization, applier, others, body["spec"])
+            trace = partial(of.kustomization, applier, others, body)
             yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     if has_chart(plan):
         yield Manifest("", _repository(plan, flux), about=cluster, trace=of.repository)

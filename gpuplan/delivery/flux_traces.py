@@ -22,7 +22,7 @@ class Traces(NamedTuple):
     flux: Flux
     reasons: Reasons
 
-    def kustomization(self, applier: Applier, others: Sequence[str], spec: Mapping[str, Any]) -> Routes:
+    def kustomization(self, applier: Applier, others: Sequence[str], body: Mapping[str, Any]) -> Routes:
         """``others`` are the folders that it depends on."""
         cluster, path = self.plan.cluster, applier.folder
         stage = Stage(path.partition("/")[0])
@@ -37,7 +37,7 @@ class Traces(NamedTuple):
         yield from below(("spec", "sourceRef"), self._source_ref())
         yield ("spec", "path"), (*copied(self.flux.at / "path"), *named(cluster), *self._part(path))
         if stage is Stage.GPU_OPERATOR:
-            yield from self._health(spec)
+            yield from self._of_operator(body)
 
     def repository(self) -> Routes:
         yield from self._of_release()
@@ -102,14 +102,21 @@ class Traces(NamedTuple):
     def _source_ref(self) -> Routes:
         yield from (((field,), copied(self.flux.at / "source" / field)) for field in ("kind", "name", "namespace"))
 
-    def _health(self, spec: Mapping[str, Any]) -> Routes:
-        """The operator is ready with the ConfigMaps whose names are digests of what is in them."""
-        install = chosen(self.plan.cluster.gpu_operator.at / "install")
-        yield from ((("spec", field), install) for field in ("wait", "patches", "healthChecks", "dependsOn"))
-        for index, check in enumerate(spec.get("healthCheckExprs", ())):
-            yield ("spec", "healthCheckExprs", index), install
-            if check["kind"] == "ClusterPolicy":
-                yield ("spec", "healthCheckExprs", index, "current"), self._config_maps()
+    def _of_operator(self, body: Mapping[str, Any]) -> Routes:
+        """The operator is ready with the ConfigMaps whose names are digests of what is in them.
+
+        Where OLM installs it there are two Kustomizations, and the first has a name of its own.
+        """
+        cluster = self.plan.cluster
+        install = chosen(cluster.gpu_operator.at / "install")
+        if body["metadata"]["name"] != folder_name(cluster.name, Stage.GPU_OPERATOR):
+            yield (), install
+        for field in ("suspend", "wait", "patches", "healthChecks", "dependsOn"):
+            yield ("spec", field), install
+        for index, check in enumerate(body["spec"].get("healthCheckExprs", ())):
+            is_policy = check["kind"] == "ClusterPolicy"
+            yield ("spec", "healthCheckExprs", index), () if is_policy else install
+            yield ("spec", "healthCheckExprs", index, "current"), self._config_maps() if is_policy else ()
 
     def _config_maps(self) -> Links:
         names = (("migManager", "config", "name"), ("devicePlugin", "config", "name"))

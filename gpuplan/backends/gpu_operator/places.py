@@ -23,6 +23,7 @@ from gpuplan.manifests.provenance import (
     Routes,
     as_written,
     below,
+    choosing,
     chosen,
     copied,
     facts,
@@ -149,10 +150,15 @@ def _helm_lists(plan: Plan) -> Routes:
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
+    """What the policy's own items tolerate decides what is added to them."""
     own = _own_items(plan, route)
     present = chart if own is None else [item for _, item in own]
-    if settings.missing_tolerations(plan, present):
-        yield from below(route, _items(own or ()))
+    listed = list(_items(own or ()))
+    missing = settings.missing_tolerations(plan, present)
+    if missing:
+        yield from below(route, listed)
+    for index in range(len(present), len(present) + len(missing)):
+        yield (*route, index), choosing(link for _, links in listed for link in links)
     yield from below(route, _tolerations(plan, present, len(present), is_there=own is not None))
 
 
@@ -216,7 +222,7 @@ def _label_namespaces(plan: Plan, own: _Items) -> Routes:
         yield (index,), copied(*listed) if len(listed) == 1 and not labels else chosen(*listed, *labels)
         if any(known <= namespace for known in of_schedulers):
             yield (index,), chosen(kind)
-    yield (ANY,), ordered(*(at for at, _ in own))
+    yield (ANY,), ordered(*(at for at, _ in (*own, *_labels(plan))))
 
 
 def _label_namespace(kind: SchedulerKind) -> str:

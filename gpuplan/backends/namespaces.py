@@ -238,6 +238,9 @@ class _Traces(NamedTuple):
             at = self.tenant.at / "priorityClasses" / index
             yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
         granted = grants(self.tenant, self.name)
+        if not granted:
+            caps = (link for quota in self.tenant.quotas for link in cap_of(self.plan, quota, self.name))
+            yield ("data",), choosing(caps)
         for index, pool in enumerate(dict.fromkeys(grant.pool for grant in granted)):
             links = self._pool([quota for quota in self.tenant.quotas if quota.pool.name == pool])
             yield ("data", "pools", index), links

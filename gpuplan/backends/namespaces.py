@@ -7,15 +7,17 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered, ordering
+from gpuplan.manifests.provenance import ANY, Links, Routes, adding, chosen, copied, ordered
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
+    FRACTION,
     GRANTS_POLICY,
     QUEUES_POLICY,
     SYSTEM_NAMESPACE,
@@ -34,6 +36,7 @@ from gpuplan.planning.sources import (
     asked_by,
     cap_of,
     claims_of,
+    name_of,
     named,
     namespace_of,
     places_of_profiles,
@@ -43,6 +46,8 @@ from gpuplan.planning.sources import (
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Role
 from gpuplan.values import NamedTuple
+
+_T = TypeVar("_T")
 
 _FOLDER = Stage.NAMESPACES.value
 
@@ -238,31 +243,39 @@ class _Traces(NamedTuple):
             at = self.tenant.at / "priorityClasses" / index
             yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
         granted = grants(self.tenant, self.name)
-        for index, pool in enumerate(dict.fromkeys(grant.pool for grant in granted)):
-            links = self._pool([quota for quota in self.tenant.quotas if quota.pool.name == pool])
+        if not granted:
+            yield ("data",), chosen(*filter(None, map(self._cap_of_zero, self.tenant.quotas)))
+        pools = {grant.pool for grant in granted}
+        for index, (_, links) in enumerate(self._listed(lambda quota: quota.pool.name, pools)):
             yield ("data", "pools", index), links
             yield ("data", "queues", index), (*links, *named(self.tenant), *scheduler_of(self.plan))
-        for index, grant in enumerate(granted):
-            yield ("data", "grants", index), self._grant([quota for quota in self.tenant.quotas if grant.is_of(quota)])
-        if len(granted) > 1:
-            for key in ("grants", "pools", "queues"):
-                yield ("data", key, ANY), ordering(link for quota in self.tenant.quotas for link in self._pool([quota]))
+        resources = {(grant.pool, grant.resource) for grant in granted}
+        for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
+            asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
+            yield ("data", "grants", index), (*links, *asked)
 
-    def _grant(self, quotas: Sequence[Quota]) -> Links:
-        asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
-        return (*self._pool(quotas), *asked)
+    def _listed(self, key: Callable[[Quota], _T], there: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
+        """The quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.
 
-    def _pool(self, quotas: Sequence[Quota]) -> Links:
-        """What names a pool that there are quotas on; of several none alone decides that it is named.
-
-        A limit is no less than what is guaranteed, so that only a split or a guarantee makes a cap of zero.
+        Where several quotas are of one line, none alone decides that it is there.
         """
-        if len(quotas) > 1:
-            return named(quotas[0].pool)
-        (quota,) = quotas
-        cap = cap_of(self.plan, quota, self.name)
-        known = choosing(link for link in cap if link.at != quota.at / "limit")
-        return (*named(quota.pool), *copied(quota.at / "pool"), *known)
+        groups: dict[_T, list[Quota]] = {}
+        for quota in sorted(self.tenant.quotas, key=_granted):
+            groups.setdefault(key(quota), []).append(quota)
+        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", name_of(quota.pool))]
+        before: list[Origin] = places if len(self.tenant.quotas) > 1 else []
+        for item, quotas in groups.items():
+            alone = quotas[0] if len(quotas) == 1 else None
+            cap = self._cap_of_zero(alone) if alone else None
+            if item in there:
+                own = (*copied(alone.at / "pool"), *(chosen(cap) if cap else ())) if alone else ()
+                yield quotas, (*named(quotas[0].pool), *own, *ordered(*before))
+            before = [*before, cap] if cap else before
+
+    def _cap_of_zero(self, quota: Quota) -> Origin | None:
+        """What would make a cap of zero: a split or a guarantee, for no limit is less than what is guaranteed."""
+        (number, *_) = cap_of(self.plan, quota, self.name)
+        return None if number.at == quota.at / "limit" else number.at
 
     def _most_of(self, quota: Quota) -> Links:
         """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""
@@ -282,6 +295,10 @@ class _Traces(NamedTuple):
 
     def _named(self) -> Links:
         return copied(namespace_of(self.tenant, self.name))
+
+
+def _granted(quota: Quota) -> tuple[str, str]:
+    return quota.pool.name, quota.unit.asked_as or FRACTION
 
 
 def _offered(plan: Plan) -> Mapping[str, Links]:

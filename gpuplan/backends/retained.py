@@ -7,7 +7,8 @@ from functools import partial
 
 from gpuplan.manifests import Manifest, is_object
 from gpuplan.manifests.provenance import Routes, as_written, chosen
-from gpuplan.planning.plan import Plan, RetainedObject
+from gpuplan.planning.plan import Plan, RetainedObject, Stage
+from gpuplan.planning.sources import namespace_of
 from gpuplan.planning.subjects import about
 
 
@@ -18,15 +19,22 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """
     for retained in plan.retained:
         if isinstance(retained.what, RetainedObject) and is_object(retained.what.spec.manifest):
-            body, trace = retained.what.spec.manifest, partial(_trace, retained.what)
+            body, trace = retained.what.spec.manifest, partial(_trace, plan, retained.what)
             yield Manifest(retained.what.folder, body, is_foreign=True, about=about(retained), trace=trace)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
-def _trace(retained: RetainedObject) -> Routes:
-    """Each leaf is written as it is; the kind of object decides which object it is."""
+def _trace(plan: Plan, retained: RetainedObject) -> Routes:
+    """Each leaf is written as it is; the kind of object decides which object it is.
+
+    Without a folder of its own, an object of a tenant's namespace is in that of the namespace.
+    """
     manifest = retained.at / "manifest"
     yield (), chosen(retained.at / "folder", manifest / "apiVersion", manifest / "kind")
+    for tenant in plan.tenants if retained.spec.folder is None else ():
+        for namespace in tenant.spec.namespaces:
+            if retained.folder == f"{Stage.NAMESPACES}/{namespace}":
+                yield (), chosen(namespace_of(tenant, namespace))
     yield from as_written(manifest, retained.spec.manifest)

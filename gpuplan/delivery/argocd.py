@@ -51,7 +51,7 @@ def render(
         body = (_application_set if is_set else _application)(plan, argocd, applier, out)
         trace = partial(of.application_set if is_set else of.application, applier)
         yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
-    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster)
+    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=None)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         yield File(_OPERATOR_FILE, _operator_patch(), about=cluster, trace=of.operator_patch)
 

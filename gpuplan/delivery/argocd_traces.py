@@ -127,7 +127,7 @@ class Traces(NamedTuple):
 
     def application_set(self, applier: Applier) -> Routes:
         git, template = ("spec", "generators", 0, "git"), ("spec", "template")
-        yield (), self.reasons.of_folder(applier.folder.partition("/")[0])
+        yield (), self.reasons.of_stage(applier.folder.partition("/")[0])
         yield from self._metadata()
         yield ("metadata", "name"), named(self.plan.cluster)
         yield (*git, "repoURL"), copied(self.argocd.at / "repoURL")
@@ -180,5 +180,6 @@ def _pool(applier: Applier) -> Links:
 
 
 def _in_order(names: Mapping[str, Links]) -> Links:
-    """Of the namespaces of a sorted list, where there are no more than anybody reads."""
-    return ordering(link for links in names.values() for link in links) if len(names) <= MOST_IN_ORDER else ()
+    """Of the namespaces of a sorted list, where no more are named than anybody reads."""
+    links = ordering(link for found in names.values() for link in found)
+    return links if len(links) <= MOST_IN_ORDER else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 WHOLE: Final[Path] = ()
 NAME: Final[Path] = ("metadata", "name")
 NAMESPACE: Final[Path] = ("metadata", "namespace")
+
+
+_Key = tuple[str, ...]
 
 
 class Why(NamedTuple):
@@ -53,45 +57,58 @@ class Reasons:
         self.folders = folders
         self._find = find
 
+    def of_folder(self, path: str) -> Links:
+        """What decides whether a folder is there."""
+        return self._common(WHOLE, (path,))
+
+    def of_stage(self, stage: str) -> Links:
+        """What decides whether there is a folder in a stage."""
+        return self._common(WHOLE, (stage, ""))
+
+    def of_kind(self, group: str, kind: str) -> Links:
+        return self._common(WHOLE, (group, kind))
+
+    def of_object(self, group: str, kind: str, name: str) -> Links:
+        return self._common(WHOLE, (group, kind, name))
+
+    def of_namespace(self, namespace: str) -> Links:
+        """What decides whether there are objects in a namespace."""
+        return self._common(WHOLE, ("in", namespace))
+
+    def names_of(self, group: str, kind: str, name: str) -> Links:
+        """What an object's name comes from."""
+        return self._common(NAME, (group, kind, name))
+
+    def names_of_namespace(self, namespace: str) -> Links:
+        """What the namespace of objects comes from."""
+        return self._common(NAMESPACE, ("in", namespace))
+
+    def names_of_part(self, path: str) -> Links:
+        """What the name of a folder for a namespace comes from: that of the objects there."""
+        return self._common(NAMESPACE, (path,))
+
+    def has_kind(self, group: str, kind: str) -> bool:
+        return (group, kind) in self._found
+
     @cached_property
     def _whys(self) -> dict[tuple[str, Identity], Why]:
         return {(why.folder, why.identity): why for why in self._find()}
 
-    def of_folder(self, path: str) -> Links:
-        """What decides whether a folder, or one below it, is there."""
-        return self._common(WHOLE, lambda folder, _: f"{folder}/".startswith(f"{path}/"))
+    @cached_property
+    def _found(self) -> Mapping[_Key, list[Why | None]]:
+        """Why each object is there, None where a Component adds it, by all that is asked for."""
+        found: defaultdict[_Key, list[Why | None]] = defaultdict(list)
+        for path, identities in self.folders:
+            for item in identities:
+                whose = self._whys.get((path, item))
+                kind = item.group, item.kind
+                for key in ((path,), (path.partition("/")[0], ""), kind, (*kind, item.name), ("in", item.namespace)):
+                    found[key].append(whose)
+        return dict(found)
 
-    def of_kind(self, group: str, kind: str) -> Links:
-        return self._common(WHOLE, lambda _, item: (item.group, item.kind) == (group, kind))
-
-    def of_object(self, group: str, kind: str, name: str) -> Links:
-        return self._common(WHOLE, lambda _, item: (item.group, item.kind, item.name) == (group, kind, name))
-
-    def of_namespace(self, namespace: str) -> Links:
-        """What decides whether there are objects in a namespace."""
-        return self._common(WHOLE, lambda _, item: item.namespace == namespace)
-
-    def names_of(self, group: str, kind: str, name: str) -> Links:
-        """What an object's name comes from."""
-        return self._common(NAME, lambda _, item: (item.group, item.kind, item.name) == (group, kind, name))
-
-    def names_of_namespace(self, namespace: str) -> Links:
-        """What the namespace of objects comes from."""
-        return self._common(NAMESPACE, lambda _, item: item.namespace == namespace)
-
-    def names_of_part(self, path: str) -> Links:
-        """What the name of a folder for a namespace comes from: that of the objects there."""
-        namespace = path.rpartition("/")[2]
-        return self._common(NAMESPACE, lambda folder, item: folder == path and item.namespace == namespace)
-
-    def has_kind(self, group: str, kind: str) -> bool:
-        return any((item.group, item.kind) == (group, kind) for folder in self.folders for item in folder.identities)
-
-    def _common(self, route: Path, is_meant: Callable[[str, Identity], bool]) -> Links:
+    def _common(self, route: Path, key: _Key) -> Links:
         """What all of them have; a name that nobody traces is no reason against those of others."""
-        meant = [(folder.path, item) for folder in self.folders for item in folder.identities]
-        whys = (self._whys.get(key) for key in meant if is_meant(*key))
-        found = [why.of(route) if why else () for why in whys]
+        found = [why.of(route) if why else () for why in self._found.get(key, ())]
         if route != WHOLE:
             found = [links for links in found if links]
         if not found:

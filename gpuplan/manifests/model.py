@@ -89,7 +89,8 @@ class Manifest(Value):
 
     ``about`` are the documents of the policy that say what is in the object: the pool of a rule for nodes, the tenant
     and the pools of a quota. What sums up the whole cluster is about the cluster. It tells which change of the policy a
-    difference belongs to (`gpuplan.changes`). The ``trace`` tells which values of the policy each leaf comes from.
+    difference belongs to (`gpuplan.changes`). The ``trace`` tells which values of the policy each leaf comes from;
+    it is None where all is gpuplan's own, or somebody else's.
     """
 
     folder: str
@@ -99,7 +100,7 @@ class Manifest(Value):
     hook: Hook | None = None
     is_foreign: bool = False
     about: tuple[Subject, ...] = field(kw_only=True)
-    trace: Trace | None = field(default=None, kw_only=True, compare=False)
+    trace: Trace | None = field(kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)
@@ -150,7 +151,7 @@ class File(Value):
     path: str
     data: bytes
     about: tuple[Subject, ...] = field(kw_only=True)
-    trace: Trace | None = field(default=None, kw_only=True, compare=False)
+    trace: Trace | None = field(kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)

@@ -168,7 +168,7 @@ def _build(
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, finding, clusters=(name,)))
         elif result is not None:
             about = (Subject("Component", folder.path),)
-            after = (Manifest(folder.path, body, is_foreign=True, about=about) for body in result)
+            after = (Manifest(folder.path, body, is_foreign=True, about=about, trace=None) for body in result)
             built[folder.path] = replace(folder, after=tuple(after))
     is_timely = not any(isinstance(result, Refusal) and result.is_late for result in results.values())
     return Patched(patched.plan, tuple(built.get(item.path, item) for item in patched.folders)), refusals, is_timely

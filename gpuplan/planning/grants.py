@@ -68,9 +68,6 @@ class Grant(Value):
     resource: str
     most_per_container: int | None
 
-    def is_of(self, quota: Quota) -> bool:
-        return self.pool == quota.pool.name and self.resource == (quota.unit.asked_as or FRACTION)
-
 
 def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
     """What a namespace may use, sorted; a cap of zero there grants nothing."""

@@ -24,7 +24,7 @@ from gpuplan.manifests.provenance import (
     ordering,
     summed,
 )
-from gpuplan.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.planning.dra import DRA_PLUGIN_LABEL, uses_claims
 from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -94,8 +94,8 @@ def _settings(plan: Plan, field: str) -> Links:
 
 
 def admission_of(plan: Plan) -> Links:
-    """What decides whether the cluster has admission policies."""
-    return chosen(plan.cluster.at / "kubernetes")
+    """What decides whether the cluster has admission policies. Claims need a version that has them."""
+    return () if uses_claims(plan) else chosen(plan.cluster.at / "kubernetes")
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------

@@ -66,6 +66,6 @@ def test_every_document_has_something_written_about_it() -> None:
 
 def test_nothing_is_made_that_is_about_nothing() -> None:
     with pytest.raises(ValueError, match="say what of the policy it is about"):
-        Manifest("namespaces/lab", A_BODY, about=())
+        Manifest("namespaces/lab", A_BODY, about=(), trace=None)
     with pytest.raises(ValueError, match="say what of the policy it is about"):
-        File("gpu-operator/values.yaml", b"", about=())
+        File("gpu-operator/values.yaml", b"", about=(), trace=None)

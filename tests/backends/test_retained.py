@@ -38,3 +38,23 @@ def test_which_object_it_is_and_where_it_lies_is_written_too() -> None:
         "chosen by Retained/old spec.object.manifest.kind",
         "chosen by Retained/old spec.object.manifest.metadata.name",
     ]
+
+
+def test_an_object_without_a_folder_is_where_its_namespace_is() -> None:
+    plan = a_plan("""
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: lab}
+spec: {namespaces: [other, lab]}
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: old}
+spec:
+  object: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: lab}}}
+  until: nobody asks for it
+""")
+    (found,) = retained.render(plan)
+
+    assert "chosen by Tenant/lab spec.namespaces[1]" in told_of_all(plan, found)
+    assert "chosen by Tenant/lab spec.namespaces[0]" not in told_of_all(plan, found)

@@ -49,7 +49,7 @@ def told(
     order: int = 0,
 ) -> dict[str, Any]:
     body = {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}
-    manifest = Manifest(folder, body, is_partial, order, is_foreign=True, about=A_CLUSTER)
+    manifest = Manifest(folder, body, is_partial, order, is_foreign=True, about=A_CLUSTER, trace=None)
     return dict(annotate(manifest, cluster).body["metadata"].get("annotations", {}))
 
 
@@ -194,7 +194,9 @@ def test_without_a_tool_both_are_told() -> None:
 
 def test_annotations_that_an_object_has_stay() -> None:
     metadata = {"name": "a", "annotations": {"example.com/owner": "us"}}
-    manifest = Manifest("x", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}, about=A_CLUSTER)
+    manifest = Manifest(
+        "x", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}, about=A_CLUSTER, trace=None
+    )
     assert annotate(manifest, ARGO_CD).body["metadata"]["annotations"] == {"example.com/owner": "us", WAVE: "20"}
     assert metadata["annotations"] == {"example.com/owner": "us"}
 
@@ -203,7 +205,9 @@ def substituted(cluster: Cluster, text: str) -> str | None:
     """What the annotations of an object with this text say of Flux's variables."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": text}, "c": [{"d": 1}]}
     found: dict[str, str] = (
-        annotate(Manifest("monitoring", body, about=A_CLUSTER), cluster).body["metadata"].get("annotations", {})
+        annotate(Manifest("monitoring", body, about=A_CLUSTER, trace=None), cluster)
+        .body["metadata"]
+        .get("annotations", {})
     )
     return found.get("kustomize.toolkit.fluxcd.io/substitute")
 

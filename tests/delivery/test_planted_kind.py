@@ -48,13 +48,15 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_without_it_no_such_object_is_made() -> None:
     with pytest.raises(ValueError, match=r"no kind Fence\.example\.com"):
-        Manifest("workloads/chat", a_fence(), about=A_CLUSTER)
+        Manifest("workloads/chat", a_fence(), about=A_CLUSTER, trace=None)
 
 
 @pytest.mark.usefixtures("planted")
 def test_it_is_applied_in_its_wave_and_asked_about() -> None:
     plan = a_cluster(operator="install: external, version: v26.7.0")
-    body = annotate(Manifest("workloads/other", a_fence(minAvailable=1), about=A_CLUSTER), plan.cluster).body
+    body = annotate(
+        Manifest("workloads/other", a_fence(minAvailable=1), about=A_CLUSTER, trace=None), plan.cluster
+    ).body
 
     assert body["metadata"]["annotations"] == {
         "argocd.argoproj.io/sync-options": "Prune=confirm",

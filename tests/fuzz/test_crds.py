@@ -75,6 +75,7 @@ WIDGET = Manifest(
     },
     is_foreign=True,
     about=A_CLUSTER,
+    trace=None,
 )
 TELLING_VALUES: tuple[Any, ...] = (
     *(

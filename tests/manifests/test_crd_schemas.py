@@ -39,7 +39,7 @@ def a_crd(
 
 def a_widget(spec: object, *, version: str = "v1", **more: Any) -> Manifest:
     body = {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec, **more}
-    return Manifest("x", body, is_foreign=True, about=A_CLUSTER)
+    return Manifest("x", body, is_foreign=True, about=A_CLUSTER, trace=None)
 
 
 def problems(folder: Path, *manifests: Manifest) -> list[str]:
@@ -200,7 +200,7 @@ def test_definitions_come_in_yaml_of_several_documents_and_in_json(tmp_path: Pat
     (tmp_path / "more.json").write_text(json.dumps(a_crd({"type": "string"}, group="example.org")))
     (tmp_path / "README.md").write_text("example.com Widget: {not: [yaml")
     body = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
-    other = Manifest("x", body, is_foreign=True, about=A_CLUSTER)
+    other = Manifest("x", body, is_foreign=True, about=A_CLUSTER, trace=None)
     assert problems(tmp_path, a_widget({"a": 1}), other) == [
         "`spec`: unknown field `a`",
         '`spec`: {} is not of type "string"',
@@ -418,14 +418,14 @@ NODE_FEATURE_RULE: dict[str, Any] = {
 
 
 def test_a_real_definition_accepts_a_real_object(real_crds: Path) -> None:
-    assert problems(real_crds, Manifest("x", NODE_FEATURE_RULE, about=A_CLUSTER)) == []
+    assert problems(real_crds, Manifest("x", NODE_FEATURE_RULE, about=A_CLUSTER, trace=None)) == []
 
 
 def test_a_real_definition_refuses_a_misspelt_field(real_crds: Path) -> None:
     rules = [{**NODE_FEATURE_RULE["spec"]["rules"][0], "label": {}}]
-    assert problems(real_crds, Manifest("x", {**NODE_FEATURE_RULE, "spec": {"rules": rules}}, about=A_CLUSTER)) == [
-        "`spec.rules[0]`: unknown field `label`"
-    ]
+    assert problems(
+        real_crds, Manifest("x", {**NODE_FEATURE_RULE, "spec": {"rules": rules}}, about=A_CLUSTER, trace=None)
+    ) == ["`spec.rules[0]`: unknown field `label`"]
 
 
 def test_every_real_definition_can_be_used(real_crds: Path) -> None:
@@ -439,5 +439,5 @@ def test_every_real_definition_can_be_used(real_crds: Path) -> None:
                     "kind": crd["spec"]["names"]["kind"],
                     "metadata": {"name": "a", "unknown": "field"},
                 }
-                found = problems(real_crds, Manifest("x", body, is_foreign=True, about=A_CLUSTER))
+                found = problems(real_crds, Manifest("x", body, is_foreign=True, about=A_CLUSTER, trace=None))
                 assert "`metadata`: unknown field `unknown`" in found or "there is no" in found[0], (file, found)

@@ -24,11 +24,11 @@ WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name":
 
 def test_an_object_of_an_unknown_kind_cannot_be_made() -> None:
     with pytest.raises(ValueError, match=r"no kind Widget\.example\.com in gpuplan/manifests/kinds/data/"):
-        Manifest("x", WIDGET, about=A_CLUSTER)
+        Manifest("x", WIDGET, about=A_CLUSTER, trace=None)
 
 
 def test_people_may_write_objects_of_any_kind() -> None:
-    assert Manifest("x", WIDGET, is_foreign=True, about=A_CLUSTER).kind == "Widget"
+    assert Manifest("x", WIDGET, is_foreign=True, about=A_CLUSTER, trace=None).kind == "Widget"
 
 
 def test_a_kind_is_one_of_its_group() -> None:

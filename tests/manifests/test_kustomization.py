@@ -60,13 +60,16 @@ def test_the_way_to_a_component_from_outside_of_the_repository_names_its_root() 
 
 def a_namespace(name: str) -> Manifest:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return Manifest(f"namespaces/{name}", body, about=A_CLUSTER)
+    return Manifest(f"namespaces/{name}", body, about=A_CLUSTER, trace=None)
 
 
 def a_config_map(folder: str, name: str, **data: str) -> Manifest:
     metadata = {"name": name, "namespace": "gpu-operator"}
     return Manifest(
-        folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, about=A_CLUSTER
+        folder,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
+        about=A_CLUSTER,
+        trace=None,
     )
 
 
@@ -85,8 +88,8 @@ def write(root: Path, tree: Mapping[str, bytes]) -> None:
 def test_kustomize_builds_every_folder(tmp_path: Path) -> None:
     manifests = [a_namespace("on"), a_namespace("123"), a_config_map("scheduling", "a:b"), a_config_map("", "top")]
     files = [
-        File("gpu-operator/values.yaml", b"a: 1\n", about=A_CLUSTER),
-        File("tables/deep/table.md", b"| a |\n", about=A_CLUSTER),
+        File("gpu-operator/values.yaml", b"a: 1\n", about=A_CLUSTER, trace=None),
+        File("tables/deep/table.md", b"| a |\n", about=A_CLUSTER, trace=None),
     ]
     tree = render_tree("dev", manifests, files, {}).files
     write(tmp_path / "out", tree)

@@ -92,7 +92,7 @@ def with_(body: Body, *route: str | int, value: object) -> Body:
 
 
 def problems(*bodies: Body, kubernetes: str = "1.32") -> list[str]:
-    manifests = [Manifest("x", body, is_foreign=True, about=A_CLUSTER) for body in bodies]
+    manifests = [Manifest("x", body, is_foreign=True, about=A_CLUSTER, trace=None) for body in bodies]
     return [found.text for found in check_schemas(manifests, kubernetes, None).problems]
 
 
@@ -120,7 +120,7 @@ def test_a_problem_names_the_field_and_what_is_wrong_with_it(body: Body, text: s
 def test_every_bad_object_is_found_among_good_ones_of_the_same_shape() -> None:
     quotas = [with_(QUOTA, "metadata", "name", value=f"q{number}") for number in range(20)]
     quotas[7] = with_(quotas[7], "spec", "hard", "pods", value=True)
-    checked = check_schemas([Manifest("x", body, about=A_CLUSTER) for body in quotas], "1.32", None)
+    checked = check_schemas([Manifest("x", body, about=A_CLUSTER, trace=None) for body in quotas], "1.32", None)
     assert [found.manifest.name for found in checked.problems] == ["q7"]
     assert checked.problems[0].path == ("spec", "hard", "pods")
 
@@ -170,7 +170,9 @@ def test_custom_resources_without_crds_are_counted() -> None:
     """Also those whose group starts like one of Kubernetes' own, for which kubernetes-validate takes them."""
     deployment = {"apiVersion": "apps.example.com/v1", "kind": "Deployment", "metadata": {"name": "a"}}
     bodies = (CLUSTER_QUEUE, deployment, deployment)
-    checked = check_schemas([Manifest("x", body, is_foreign=True, about=A_CLUSTER) for body in bodies], "1.32", None)
+    checked = check_schemas(
+        [Manifest("x", body, is_foreign=True, about=A_CLUSTER, trace=None) for body in bodies], "1.32", None
+    )
     assert checked.problems == ()
     assert checked.unchecked == {
         Gvk("kueue.x-k8s.io", "v1beta1", "ClusterQueue"): 1,

@@ -21,7 +21,7 @@ def an_object(
     kind: str = "ConfigMap", name: str = "a", api: str = "v1", folder: str = "x", **metadata: Any
 ) -> Manifest:
     body = {"apiVersion": api, "kind": kind, "metadata": {"name": name, **metadata}}
-    return Manifest(folder, body, is_foreign=True, about=A_CLUSTER)
+    return Manifest(folder, body, is_foreign=True, about=A_CLUSTER, trace=None)
 
 
 def render(*manifests: Manifest, files: tuple[File, ...] = ()) -> tuple[Mapping[str, bytes], tuple[Diagnostic, ...]]:
@@ -59,13 +59,13 @@ def test_every_object_is_a_file_and_every_folder_has_a_kustomization() -> None:
 
 
 def test_a_file_is_written_as_it_is_and_not_applied() -> None:
-    tree, _ = render(files=(File("g/values.yaml", b"\xff", about=A_CLUSTER),))
+    tree, _ = render(files=(File("g/values.yaml", b"\xff", about=A_CLUSTER, trace=None),))
     assert tree["dev/g/values.yaml"] == b"\xff"
     assert yaml.safe_load(tree["dev/g/kustomization.yaml"])["resources"] == []
 
 
 def test_what_is_applied_is_listed_in_the_order_in_which_it_came() -> None:
-    files = (File("g/values.yaml", b"", about=A_CLUSTER),)
+    files = (File("g/values.yaml", b"", about=A_CLUSTER, trace=None),)
     tree = render_tree("dev", [an_object(name="b"), an_object(name="a")], files, {})
     assert tree.objects == ("dev/x/configmap-b.yaml", "dev/x/configmap-a.yaml")
 
@@ -121,7 +121,7 @@ def test_two_objects_for_one_file_are_a_finding_that_names_both(other: Manifest,
 
 @pytest.mark.parametrize("path", ["x/configmap-a.yaml", "x/kustomization.yaml", "kustomization.yaml"])
 def test_a_plain_file_does_not_take_the_name_of_another(path: str) -> None:
-    tree, diagnostics = render(an_object(), files=(File(path, b"mine", about=A_CLUSTER),))
+    tree, diagnostics = render(an_object(), files=(File(path, b"mine", about=A_CLUSTER, trace=None),))
     assert [found.code for found in diagnostics] == ["GPU912"]
     assert len(tree) == 3
 

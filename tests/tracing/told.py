@@ -35,5 +35,5 @@ def _sources(links: Links) -> list[str]:
 
 def _place(at: Origin) -> str:
     document = document_of(at)
-    assert document is not None
-    return f"{document.kind}/{document.name} {spelled(at.path)}"
+    title = f"{document.kind}/{document.name}" if document else at.locate().file.path
+    return f"{title} {spelled(at.path)}"

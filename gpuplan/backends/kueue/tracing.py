@@ -38,7 +38,8 @@ def trace_free_cells(plan: Plan) -> Routes:
     yield from below(_GROUP, _trace_group(cells, traced, there))
     if len(pools := {pool for pool, _ in cells}) > 1:
         moved = ordered(*(name_of(pool) for pool in plan.pools if pool.name in pools))
-        yield (*_GROUP, "flavors", ANY), moved
+        yield (*_GROUP, "flavors", ANY, "name"), moved
+        yield (*_GROUP, "flavors", ANY, "resources", ANY, "nominalQuota"), moved
 
 
 def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = True) -> Routes:

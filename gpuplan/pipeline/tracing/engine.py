@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -13,13 +13,13 @@ from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
 from gpuplan.documents import read_data
 from gpuplan.manifests import File, Manifest, Subject, object_path, render_index, render_kustomizations
 from gpuplan.manifests.kustomization import FILE_NAME
-from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied
+from gpuplan.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.rendering import Components, render_cluster
 from gpuplan.planning.linking import Linked, find_written, once, written
-from gpuplan.planning.plan import Component, Plan
-from gpuplan.planning.sources import name_of
+from gpuplan.planning.plan import Component, Plan, Stage
+from gpuplan.planning.sources import because_of, name_of
 from gpuplan.values import NamedTuple, Value
 
 _NAMES: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
@@ -109,20 +109,35 @@ def _kustomizations(
     about = (Subject("Cluster", plan.cluster.name),)
     for path, data in render_kustomizations(top, applied, folders, components, out, root):
         folder = posixpath.dirname(path)
-        trace = partial(_listed, plan, folder, data, applied, components.get(folder, ()))
+        trace = partial(_listed, plan, folder, data, found, components.get(folder, ()))
         yield path, File(path, data, about=about, trace=trace)
 
 
-def _listed(plan: Plan, folder: str, data: bytes, applied: _Artifacts, included: Sequence[str]) -> Routes:
-    """A file is listed as long as it is there, a folder as long as anything in it is: for what all of that needs."""
+def _listed(plan: Plan, folder: str, data: bytes, found: _Artifacts, included: Sequence[str]) -> Routes:
+    """A file is listed as long as it is there, a folder as long as anything in it is."""
+    yield (), _reason(plan, folder, found)
     for index, name in enumerate(read_data(data.decode())["resources"]):
         path = posixpath.join(folder, name)
-        below = [item for key, item in applied.items() if key == path or key.startswith(f"{path}/")]
-        yield ("resources", index), choosing(_shared(plan, below))
+        yield ("resources", index), choosing(why(plan, found[path])) if path in found else _reason(plan, path, found)
     places = {component.folder: component.at for component in plan.components}
     for index, component in enumerate(included):
         at = places.get(component) or Origin(WholeFile(SourceFile(component, "")))
         yield ("components", index), copied(at)
+
+
+_BY_POOL: Final = tuple(stage.value for stage in Stage if stage.is_by_pool)
+
+
+def _reason(plan: Plan, folder: str, found: _Artifacts) -> Links:
+    """What all in a folder needs, and the name of the pool that the folder is for: not all objects in it have that.
+
+    What objects say is no reason for their folder, though it may be for their names.
+    """
+    stage, _, part = folder.partition("/")
+    pools = [pool for pool in plan.pools if stage in _BY_POOL and pool.name == part]
+    start = f"{folder}/" if folder else ""
+    shared = _shared(plan, [item for path, item in found.items() if path.startswith(start)])
+    return once((*because_of(*pools), *choosing(link for link in shared if link.how is not How.HASH)))
 
 
 def _shared(plan: Plan, artifacts: Sequence[Manifest | File]) -> Links:

@@ -131,7 +131,7 @@ PATCHES = (
 
 @pytest.mark.parametrize("plan", WHOLE)
 def test_a_whole_cluster_policy_fits_its_definition(plan: Plan) -> None:
-    assert crds.problems([Manifest("gpu-operator", cluster_policy(plan), about=A_CLUSTER)]) == []
+    assert crds.problems([Manifest("gpu-operator", cluster_policy(plan), about=A_CLUSTER, trace=None)]) == []
 
 
 @pytest.mark.parametrize("plan", PATCHES)
@@ -140,7 +140,7 @@ def test_a_patch_lacks_nothing_but_what_the_owner_has(plan: Plan) -> None:
     required = crds.schema(CLUSTER_POLICIES)["properties"]["spec"]["required"]
     owners: dict[str, object] = {part: {} for part in required if part not in body["spec"]}
     completed = {**body, "spec": {**owners, **body["spec"]}}
-    assert crds.problems([Manifest("gpu-operator", completed, about=A_CLUSTER)]) == []
+    assert crds.problems([Manifest("gpu-operator", completed, about=A_CLUSTER, trace=None)]) == []
 
 
 @pytest.mark.parametrize("plan", [*WHOLE, *PATCHES])

@@ -110,7 +110,7 @@ def test_there_is_no_table_since_nobody_else_has_to_do_anything() -> None:
 
 @pytest.mark.parametrize("plan", [BY_NAMES, BY_PATTERN])
 def test_a_rule_fits_its_definition(plan: Plan) -> None:
-    assert crds.problems([Manifest("partitions", body, about=A_CLUSTER) for body in objects(plan)]) == []
+    assert crds.problems([Manifest("partitions", body, about=A_CLUSTER, trace=None) for body in objects(plan)]) == []
 
 
 # --- OpenShift ---------------------------------------------------------------------------------------------------

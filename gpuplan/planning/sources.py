@@ -73,7 +73,7 @@ def by_name(parts: Sequence[Part]) -> Links:
 
     Where there are more of them than anybody reads, that there is an order is all there is to say.
     """
-    return ordering(because_of(*parts)) if len(parts) <= MOST_IN_ORDER else ()
+    return ordering(because_of(*parts)) if 1 < len(parts) <= MOST_IN_ORDER else ()
 
 
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:

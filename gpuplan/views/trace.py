@@ -86,12 +86,23 @@ def _page_of(value: TracedValue) -> str:
 
 def _value(value: TracedValue, theme: Theme, width: int) -> str:
     line = pad(str(value.line), width, right=True)
-    text = f"  {line}  {theme.paint(printable(value.path), Style.NOTE)} = "
-    room = theme.width - cells(f"  {line}  {printable(value.path)} = ")
     own = [source for source in value.sources if not source.is_of_object]
     by = " " * (width + 4)
-    told = f"{text}{_cropped(_literal(value.value), max(room, _LEAST))}\n{_live(value, theme, by)}"
-    return f"{told}{_sources(own, theme, by)}"
+    told = _assigned(f"  {line}  ", value, theme, by)
+    return f"{told}{_live(value, theme, by)}{_sources(own, theme, by)}"
+
+
+def _assigned(start: str, value: TracedValue, theme: Theme, by: str) -> str:
+    """``path = value`` on one line, cropped to it, or on more where the path alone fills one."""
+    path = printable(value.path)
+    if cells(f"{start}{path}") > theme.width:
+        start = f"{start.rstrip()}\n{by}"
+    head = f"{start}{theme.paint(path, Style.NOTE)}"
+    room = theme.width - cells(f"{start}{path} = ".rpartition("\n")[2])
+    shown = _literal(value.value)
+    if room >= min(len(shown), _LEAST):
+        return f"{head} = {_cropped(shown, room)}\n"
+    return f"{head}\n{by}= {_cropped(shown, max(theme.width - cells(by) - 2, _LEAST))}\n"
 
 
 def _live(value: TracedValue, theme: Theme, by: str) -> str:
@@ -177,9 +188,15 @@ def _place(place: TracedPlace, theme: Theme) -> str:
         else f"{where}\n  {said}\n"
     )
     others = "".join(f"  cluster {other.cluster}: {_elsewhere(other, theme)}\n" for other in place.elsewhere)
-    note = f"  {printable(place.note)}\n" if place.note else ""
+    note = f"{_wrapped(place.note, theme, '  ')}\n" if place.note else ""
     clusters = groupby(place.uses, key=lambda use: use.value.cluster)
     return head + others + note + "".join(_cluster(name, list(uses), theme) for name, uses in clusters)
+
+
+def _wrapped(text: str, theme: Theme, by: str) -> str:
+    from textwrap import fill
+
+    return fill(printable(text), theme.width, initial_indent=by, subsequent_indent=f"{by}  ", break_on_hyphens=False)
 
 
 def _elsewhere(other: Elsewhere, theme: Theme) -> str:
@@ -232,8 +249,7 @@ def _object(uses: Sequence[Use], theme: Theme) -> str:
     own = [use for use in uses if not use.is_of_object]
     shown = own if len(own) <= MOST_VALUES else own[: MOST_VALUES - 1]
     for use in shown:
-        start = f"        {use.how.value}  {use.value.line}  {printable(use.value.path)} = "
-        text += start + _cropped(_literal(use.value.value), max(theme.width - cells(start), _LEAST)) + "\n"
+        text += _assigned(f"        {use.how.value}  {use.value.line}  ", use.value, theme, " " * 10)
     if len(own) > len(shown):
         text += f"        and {len(own) - len(shown)} more\n"
     whole = len(uses) - len(own)

@@ -131,3 +131,27 @@ def test_objects_come_by_a_pipe(tmp_path: Path) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n      the cluster has 17\n' in done.out
+
+
+def test_what_has_two_meanings_says_how_to_name_the_other(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    done = run("trace", "PriorityClass/research", "spec.value", cwd=root)
+    named = run("trace", "PriorityClass.scheduling.k8s.io/research", "value", cwd=root)
+
+    assert "the object of that name is `PriorityClass.scheduling.k8s.io/research`" in done.err
+    assert named.out.startswith("out/dev/scheduling/priorityclass-research.yaml  PriorityClass research\n")
+
+
+def test_its_own_record_is_not_traced(tmp_path: Path) -> None:
+    done = run("trace", "out/.gpuplan/inventory", cwd=a_platform(tmp_path))
+
+    assert done.code == 2
+    assert "is gpuplan's own record of what it wrote" in done.err
+
+
+@pytest.mark.parametrize("target", [QUOTA, "policies/pool.yaml:7", "policies/tenant.yaml", "Pool/research"])
+def test_a_page_fits_a_narrow_terminal(tmp_path: Path, target: str) -> None:
+    done = run("trace", target, cwd=a_platform(tmp_path), env={"COLUMNS": "80"})
+
+    assert [line for line in done.out.splitlines() if len(line) > 80] == []

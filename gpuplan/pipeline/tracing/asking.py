@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 STDIN: Final = "-"
+_OBJECTS: Final = {"PriorityClass": "scheduling.k8s.io"}
+"""Kinds of the policy that are kinds of Kubernetes as well, with the group that tells them apart."""
 
 
 def trace(
@@ -45,6 +47,8 @@ def trace(
         values, notes = ask(root, repository.plans, meant, path)
         return Tracing(report, values, notes=notes)
     places, notes = trace_place(root, repository, meant, path)
+    if group := _OBJECTS.get(meant.kind):
+        notes = (*notes, f"this is the document; the object of that name is `{meant.kind}.{group}/{meant.name}`")
     return Tracing(report, places=places, notes=notes, is_of_policy=True)
 
 

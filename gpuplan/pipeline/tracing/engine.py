@@ -11,9 +11,11 @@ import yaml
 
 from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
 from gpuplan.documents import read_data
-from gpuplan.manifests import File, Manifest, Subject, object_path, render_kustomizations
+from gpuplan.manifests import File, Manifest, Subject, object_path, render_index, render_kustomizations
+from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
+from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.rendering import Components, render_cluster
 from gpuplan.planning.linking import Linked, find_written, once, written
 from gpuplan.planning.plan import Component, Plan, Stage
@@ -78,6 +80,22 @@ def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written
             yield Written(f"{top}/{path}", file, ())
 
 
+def index_of(plans: Sequence[Plan], tool: str) -> Written | None:
+    """The list of the clusters that a tool syncs; None where it syncs none."""
+    synced = {plan.cluster.name: plan for plan in plans if tool in {part.tool for part in render_cluster(plan).parts}}
+    if not synced:
+        return None
+    data = render_index(synced)[FILE_NAME]
+    about = tuple(Subject("Cluster", name) for name in sorted(synced))
+    return Written(f"{tool}/{FILE_NAME}", File(FILE_NAME, data, about=about, trace=partial(_indexed, synced)), ())
+
+
+def _indexed(plans: Mapping[str, Plan]) -> Routes:
+    for index, name in enumerate(sorted(plans)):
+        cluster = plans[name].cluster
+        yield ("resources", index), (*copied(name_of(cluster)), *chosen(cluster.at / "argocd", cluster.at / "flux"))
+
+
 # --- Lists of what a folder applies ------------------------------------------------------------------------------
 
 _Artifacts = Mapping[str, Manifest | File]
@@ -138,7 +156,8 @@ def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
     known = Linked(artifact.trace)
     body: object = artifact.body if isinstance(artifact, Manifest) else parsed(artifact.data.decode())
     leaves = tuple(_leaf(route, value, known) for route, value in _leaves(body, (), known))
-    return Traced(plan, path, artifact, _whole(plan, artifact, known), leaves)
+    whole = _whole(plan, artifact, known) if cluster_of(path) else ()
+    return Traced(plan, path, artifact, whole, leaves)
 
 
 def why(plan: Plan, artifact: Manifest | File) -> Links:

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as DiskPath
 
 from gpuplan.catalog.places import CatalogFile
+from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import GpuplanError, Origin, Path
 from gpuplan.manifests import HEADER, File, Identity, Manifest, to_yaml
+from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Link
+from gpuplan.outtree.disk import STATE
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.output import cluster_of
-from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, trace_artifact, written_for
+from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, index_of, trace_artifact, written_for
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Source, TracedValue
 from gpuplan.pipeline.tracing.pages import default_source, rule_source
@@ -92,6 +95,13 @@ def trace_file(
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
     """The values of a file, or of one line or path in it, and what else is to be known."""
     wanted = target.file.removeprefix(f"{OUT}/")
+    if wanted.startswith(f"{STATE}/"):
+        raise GpuplanError(
+            f"`{target.file}` is gpuplan's own record of what it wrote, and nothing applies it", "name another file"
+        )
+    for tool in TOOLS:
+        if wanted == f"{tool}/{FILE_NAME}" and (index := index_of(plans, tool)):
+            return _values(root, plans[0], index, target.line, path)
     for plan in plans:
         known: list[str] = []
         for item in written_for(plan, OUT, str(root.resolve())):

@@ -9,6 +9,7 @@ from posixpath import normpath
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.outtree.disk import STATE
 from gpuplan.patterns import regex
 from gpuplan.pipeline.loading import KUSTOMIZE, OUT, OVERLAYS
 from gpuplan.policy.models import KINDS
@@ -55,7 +56,7 @@ class Target(NamedTuple):
         if self.what is TargetKind.OUTPUT:
             from gpuplan.pipeline.output import cluster_of
 
-            return cluster_of("/".join(parts[1:]))
+            return "" if parts[1:2] == [STATE] else cluster_of("/".join(parts[1:]))
         return parts[1] if parts[0] == OVERLAYS and len(parts) > 1 else ""
 
 

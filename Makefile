@@ -7,7 +7,7 @@ EXAMPLE := .
 # One below what was measured; raise it with that.
 COVERAGE_FLOOR := 98
 
-.PHONY: help demo test coverage test-lowest test-cluster mutants check generate docs docs-serve bench dist sbom lock clean
+.PHONY: help demo test coverage test-lowest test-cluster test-trace mutants check generate docs docs-serve bench dist sbom lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,6 +33,9 @@ test-lowest: build/lowest/.done ## Run every command with the lowest versions of
 test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real parsers; builds these with Go
 	@$(BIN)/python -m tests.cluster.programs
 	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster
+
+test-trace: $(BIN)/.dev ## Change every value of the example, and hold that what changes with it traces to it
+	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/tracing/test_traces.py
 
 mutants: $(BIN)/.dev ## Break the code 200 times and print what no test sees: MUTANTS="--seed 2 --packages checks/mig.py"
 	@$(BIN)/python tools/mutants.py $(MUTANTS)

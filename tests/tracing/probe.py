@@ -104,18 +104,11 @@ def _print_untraced(
         print(f"{names.spell(scalar.place)}{' (the key)' if scalar.is_key else ''} -> {len(leaves)} leaves")
         shown: dict[str, str] = {}
         for mutation, change in found:
-            shown.setdefault(
-                _shape(change.object.key, change.leaf.path), f"{change.title}   ({scalar.value!r} -> {mutation})"
-            )
+            shown.setdefault(change.shape, f"{change.title}   ({scalar.value!r} -> {mutation})")
         for text in [*shown.values()][:examples]:
             print(f"    {text[:220]}")
         if len(shown) > examples:
             print(f"    ... of {len(shown)} shapes")
-
-
-def _shape(key: Key, path: tuple[str | int, ...]) -> str:
-    kind = key[1].kind if isinstance(key[1], Identity) else key[1]
-    return f"{kind} {spelt(tuple('*' if isinstance(part, int) else part for part in path))}"
 
 
 def _print_fixed(judgement: Judgement, names: Names) -> None:
@@ -161,7 +154,7 @@ def _print_leaves(old: Rendered, wanted: set[Key], examples: int) -> None:
             leaves += 1
             sources = item.sources(leaf)
             if crowded(sources):
-                crowds[_shape(key, leaf.path)].append(f"{len({s.place for s in sources})} in {item} {spelt(leaf.path)}")
+                crowds[item.shape(leaf.path)].append(f"{len({s.place for s in sources})} in {item} {spelt(leaf.path)}")
         if item.artifact.trace is None:
             blank[key[1].kind if isinstance(key[1], Identity) else key[1]] += 1
     if crowds:

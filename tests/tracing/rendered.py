@@ -70,6 +70,11 @@ class Object:
     def sources(self, leaf: Leaf) -> frozenset[Source]:
         return self.whole | self.own(leaf)
 
+    def shape(self, path: Path) -> str:
+        """What leaves at such a place have in common: the kind of object and the route without numbers."""
+        kind = self.key[1].kind if isinstance(self.key[1], Identity) else self.key[1]
+        return f"{kind} {spelt(tuple('*' if isinstance(part, int) else part for part in path))}"
+
     def __str__(self) -> str:
         folder, what = self.key
         if isinstance(what, str):
@@ -83,6 +88,10 @@ class Change(NamedTuple):
     object: Object
     leaf: Leaf
     is_new: bool
+
+    @property
+    def shape(self) -> str:
+        return self.object.shape(self.leaf.path)
 
     @property
     def title(self) -> str:

@@ -30,6 +30,8 @@ def trace_free_cells(plan: Plan) -> Routes:
     """What is nobody's: a cell is there while something is left, so that all numbers decide that, and not its own."""
     cells = free_cells(plan)
     traced = [_free_cell(plan, total) for total in plan.totals if counted_resource(total.pool, total.unit)]
+    if not cells:
+        yield ("spec",), tuple(link for cell in traced for link in cell.there)
     there: dict[str, Links] = {}
     for pool in dict.fromkeys(cell.key[0] for cell in traced):
         found = [cell.there for cell in traced if cell.key[0] == pool and cell.key in cells]

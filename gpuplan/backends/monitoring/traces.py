@@ -27,7 +27,6 @@ from gpuplan.planning.sources import (
     claims_of,
     mig_config_of,
     monitoring_namespace,
-    name_of,
     named,
     namespace_of,
     operator_namespace,
@@ -136,7 +135,7 @@ def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
     quota = next(quota for quota in tenant.quotas if quota.key == (labels["pool"], labels["unit"]))
     is_limit = record == TENANT_LIMIT_UNITS and quota.spec.limit is not None
     yield ("expr",), copied(quota.at / ("limit" if is_limit else "guaranteed"))
-    yield ("labels", "pool"), copied(quota.at / "pool", name_of(quota.pool))
+    yield ("labels", "pool"), copied(quota.at / "pool")
     yield ("labels", "unit"), _unit_of(quota)
     yield ("labels", "resource"), asked_by(plan, quota)
 

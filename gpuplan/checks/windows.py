@@ -11,7 +11,7 @@ from gpuplan.wording import closest
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DAYS_OF_SHORT_MONTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
 
 
 class Fault(Value):
@@ -61,7 +61,7 @@ def find_schedule_fault(schedule: str) -> Fault | None:
     except _FaultError as error:
         return Fault(*error.args)
     _, _, days, months, _ = fields
-    if texts[4][0] in "*?" and not any(min(days) <= _MOST_DAYS[month - 1] for month in months):
+    if texts[4][0] in "*?" and not any(min(days) <= _DAYS_OF_SHORT_MONTHS.get(month, _DAY.most) for month in months):
         return Fault("the window never opens: no month that it names has such a day", "write a day from 1 to 28")
     return None
 

@@ -67,6 +67,11 @@ def test_a_component_that_comes_is_a_change() -> None:
     assert (change.change_class, change.what) == (ChangeClass.METADATA, "hand-written Component is added")
 
 
+def test_a_component_that_goes_is_a_change() -> None:
+    (change,) = found(component("monitoring"), original)
+    assert (change.change_class, change.what) == (ChangeClass.METADATA, "hand-written Component is removed")
+
+
 def _retain(until: str, **flags: str) -> Edit:
     def edit(platform: Platform) -> None:
         config = {"key": "old", "config": {"version": "v1", **({"flags": flags} if flags else {})}}

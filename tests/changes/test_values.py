@@ -271,3 +271,25 @@ def test_what_follows_from_one_pool_is_not_said_of_an_edit_of_another() -> None:
     assert restarts.what == "settings of `daemonsets` and `node-feature-discovery` change"
     assert restarts.at.locate().file.path == "policies/pools/shared.yaml"
     assert recreates.at.locate().file.path == "policies/pools/shared.yaml"
+
+
+def test_how_nodes_are_chosen_is_said_in_the_words_of_the_pool() -> None:
+    def match_more(platform: Platform) -> None:
+        platform.spec("Pool", "a100-shared")["nodes"]["namePattern"] = "gpu-a100-shared-[0-9a-f]+"
+
+    def name_it(platform: Platform) -> None:
+        nodes = platform.spec("Pool", "a100-small")["nodes"]
+        nodes["names"] = [nodes.pop("namePattern").replace("[0-9]+", "1")]
+
+    matched = {item.what for item in changes(original, match_more, "Pool", "a100-shared")}
+    assert "the nodes' names match `gpu-a100-shared-[0-9a-f]+`" in matched
+    assert [item.what for item in changes(original, name_it, "Pool", "a100-small")] == ["nodes are named"]
+
+
+def test_what_is_lent_changes_where_the_scheduler_bounds_it() -> None:
+    def lend_less(platform: Platform) -> None:
+        platform.spec("Tenant", "training")["quotas"][0]["lendable"] = 5
+
+    found = change(original, lend_less, "Tenant", "training")
+    assert found.what == "h100-training shared is divided or lent otherwise"
+    assert changes(original, lend_less, "Tenant", "training", "openshift") == []

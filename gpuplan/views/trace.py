@@ -127,7 +127,8 @@ def _cropped(text: str, width: int) -> str:
 
 
 def _sources(sources: Sequence[Source], theme: Theme, by: str) -> str:
-    """Each in a line, or in two where it is too long for one."""
+    """Each in a line, or in two where it is too long for one; what would be said twice only once."""
+    sources = list({(source.how, _where(source, theme), _what(source)): source for source in sources}.values())
     shown = sources if len(sources) <= MOST_SOURCES else sources[: MOST_SOURCES - 1]
     text = ""
     for source in shown:

@@ -176,6 +176,24 @@ def test_a_line_leads_to_what_depends_on_it_and_who_applies_that(tmp_path: Path)
     assert (use.applier.kind, use.applier.name) == ("Application", "gpu-namespace-dev-research")
 
 
+def test_a_file_that_no_application_has_is_applied_by_nothing(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    cluster = (root / "overlays/dev/cluster.yaml").read_text()
+    more = '  argocd: {repoURL: "https://git.example/platform.git"}\n  monitoring: {}\n'
+    write(root / "overlays/dev/cluster.yaml", cluster + more)
+
+    name = place_at(gpuplan.trace(root, "Cluster/dev"), "metadata.name")
+    applied = {use.value.file.removeprefix("out/dev/"): use.applier and use.applier.name for use in name.uses}
+
+    assert applied["monitoring/prometheusrule-gpuplan-pools.yaml"] == "gpu-monitoring-dev"
+    assert applied["monitoring/kustomization.yaml"] == "gpu-monitoring-dev"
+    assert applied["gpu-operator/values.yaml"] == "gpu-operator-dev"
+    assert applied["namespaces/research/kustomization.yaml"] == "gpu-namespace-dev-research"
+    assert applied["monitoring/rules/gpuplan-pools.yaml"] is None
+    assert applied["monitoring/rules/kustomization.yaml"] is None
+    assert applied["namespaces/kustomization.yaml"] is None
+
+
 def test_where_an_overlay_says_it_instead_that_line_is_named(tmp_path: Path) -> None:
     root = a_platform(tmp_path, "dev", "prod")
     write(root / "overlays/dev/tenant.yaml", OVERLAY)

@@ -246,7 +246,7 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
         own = [
             (leaf, item, link)
             for leaf in traced.leaves
-            for link in leaf.own
+            for link in sorted(leaf.own, key=_distance)
             for item in _matching(link, wanted, matched)
         ]
         if not whole and not own:
@@ -262,6 +262,13 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
                     line = lines.find(leaf.path).first
                     value = TracedValue(cluster, title, file, line, spelled(leaf.path), leaf.value, ())
                     yield item, Use(link.how, value, applier, is_of_object)
+
+
+_CLOSEST: Final = (How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.CHOSEN, How.ORDER, How.RULE, How.FACT)
+
+
+def _distance(link: Link) -> int:
+    return _CLOSEST.index(link.how)
 
 
 def _applier(plan: Plan, path: str, artifact: Manifest | File) -> Applier | None:

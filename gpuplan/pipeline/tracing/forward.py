@@ -28,6 +28,11 @@ _VALUES = frozenset((How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.FACT))
 """What a leaf has its value from; the rest decides whether and where it is."""
 
 
+def values_first(links: Iterable[Link]) -> list[Link]:
+    """What says a value comes before what chooses it."""
+    return sorted(links, key=lambda link: link.how not in _VALUES)
+
+
 class Places:
     """Says of links what their places are called; each is looked up once."""
 
@@ -73,11 +78,8 @@ def values_of(traced: Traced, leaves: Iterable[tuple[Leaf, int]], places: Places
 
 
 def _own(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
-    """Where a leaf comes from; a default where the policy leaves out what decides its value, else a rule.
-
-    What says the value comes before what chooses it.
-    """
-    yield from (places.source(link) for link in sorted(leaf.own, key=lambda link: link.how not in _VALUES))
+    """Where a leaf comes from; a default where the policy leaves out what decides its value, else a rule."""
+    yield from (places.source(link) for link in values_first(leaf.own))
     if any(link.how in _VALUES for link in leaf.own):
         return
     left_out = [link for link in leaf.defaults if link.how in _VALUES or not leaf.own]
@@ -205,21 +207,26 @@ def _no_path(path: str, where: str, traced: Traced) -> GpuplanError:
 def trace_object(
     root: DiskPath, plans: Sequence[Plan], target: Target, path: str
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
-    """The values of an object in each cluster that has it."""
+    """The values of an object in each cluster that has it, and the path in it."""
     values: list[TracedValue] = []
     notes: list[str] = []
+    missing: list[GpuplanError] = []
     known: set[Identity] = set()
     for plan in plans:
         for item in written_for(plan):
             if isinstance(item.artifact, Manifest):
                 known.add(item.artifact.identity)
                 if is_meant(target, item.artifact.identity):
-                    found = _values(root, plan, item, 0, path)
-                    values += found[0]
-                    notes += found[1]
+                    try:
+                        found = _values(root, plan, item, 0, path)
+                    except GpuplanError as error:
+                        missing.append(error)
+                    else:
+                        values += found[0]
+                        notes += found[1]
         values += _added(plan, target, path, known)
     if not values:
-        raise no_object(target, known, [plan.cluster.name for plan in plans])
+        raise missing[0] if missing else no_object(target, known, [plan.cluster.name for plan in plans])
     return tuple(values), tuple(notes)
 
 

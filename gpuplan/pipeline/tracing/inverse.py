@@ -20,7 +20,7 @@ from gpuplan.pipeline.loading import OUT, Repository
 from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.tracing.by_hand import HandValue, patches_of, source_of
 from gpuplan.pipeline.tracing.engine import Written, trace_plan, written_for
-from gpuplan.pipeline.tracing.forward import text_of, title_of
+from gpuplan.pipeline.tracing.forward import text_of, title_of, values_first
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
 from gpuplan.pipeline.tracing.routes import leads_to, loosely, spelled
@@ -245,7 +245,7 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
         own = [
             (leaf, item, link)
             for leaf in traced.leaves
-            for link in leaf.own
+            for link in values_first(leaf.own)
             for item in _matching(link, wanted, matched)
         ]
         if not whole and not own:

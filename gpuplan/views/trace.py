@@ -127,7 +127,8 @@ def _cropped(text: str, width: int) -> str:
 
 
 def _sources(sources: Sequence[Source], theme: Theme, by: str) -> str:
-    """Each in a line, or in two where it is too long for one."""
+    """Each in a line, or in two where it is too long for one; what would be said twice only once."""
+    sources = list({(source.how, _where(source, theme), _what(source)): source for source in sources}.values())
     shown = sources if len(sources) <= MOST_SOURCES else sources[: MOST_SOURCES - 1]
     text = ""
     for source in shown:
@@ -207,7 +208,7 @@ def _elsewhere(other: Elsewhere, theme: Theme) -> str:
 def _cluster(name: str, uses: Sequence[Use], theme: Theme) -> str:
     text = f"  {theme.paint(printable(f'cluster {name}'), Style.STRONG)}\n"
     objects = 0
-    for applied, group in groupby(sorted(uses, key=_by_applier), key=_by_applier):
+    for applied, group in groupby(sorted(uses, key=_in_turn), key=_by_applier):
         text += f"    {printable(_applied(applied))}\n"
         for _, found in groupby(group, key=lambda use: (use.value.file, use.value.object_title)):
             objects += 1
@@ -231,6 +232,12 @@ def _by_applier(use: Use) -> _Applied:
         folder = use.value.file.split("/")[1]
         return _Applied("", "", is_manual=False, tool=folder if folder in TOOLS else "")
     return _Applied(applier.kind, applier.name, applier.approval is Approval.MANUAL, "")
+
+
+def _in_turn(use: Use) -> tuple[bool, _Applied]:
+    """What nothing syncs comes last."""
+    applied = _by_applier(use)
+    return not applied.kind, applied
 
 
 def _applied(applied: _Applied) -> str:

@@ -26,6 +26,16 @@ spec:
   quotas:
   - {pool: research, guaranteed: 3}
 """
+LAYOUT = """\
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: halves}
+spec:
+  gpu: A100-80GB
+  instances:
+    2g.20gb: 2
+    3g.40gb: 1
+"""
 
 
 def value_at(tracing: Tracing, path: str) -> TracedValue:
@@ -174,6 +184,38 @@ def test_a_line_leads_to_what_depends_on_it_and_who_applies_that(tmp_path: Path)
     assert (use.value.path, use.value.value) == (SHARED, "16")
     assert use.applier is not None
     assert (use.applier.kind, use.applier.name) == ("Application", "gpu-namespace-dev-research")
+
+
+def test_a_number_is_told_by_what_it_makes_before_where_that_stands(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    cluster = (root / "overlays/dev/cluster.yaml").read_text()
+    write(root / "overlays/dev/cluster.yaml", f"{cluster}  monitoring: {{}}\n")
+    pool = (root / "policies/pool.yaml").read_text().replace("timeSlicing: {replicas: 3}", "mig: {layout: halves}")
+    write(root / "policies/pool.yaml", pool)
+    write(root / "policies/layout.yaml", LAYOUT)
+
+    place = place_at(gpuplan.trace(root, "policies/layout.yaml:7"), 'spec.instances["2g.20gb"]')
+
+    rules = [use for use in place.uses if use.value.file.endswith("rules/gpuplan-planned.yaml")]
+    assert ("product of", "vector(32)") in [(use.how, use.value.value) for use in rules]
+
+
+def test_a_file_that_no_application_has_is_applied_by_nothing(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    cluster = (root / "overlays/dev/cluster.yaml").read_text()
+    more = '  argocd: {repoURL: "https://git.example/platform.git"}\n  monitoring: {}\n'
+    write(root / "overlays/dev/cluster.yaml", cluster + more)
+
+    name = place_at(gpuplan.trace(root, "Cluster/dev"), "metadata.name")
+    applied = {use.value.file.removeprefix("out/dev/"): use.applier and use.applier.name for use in name.uses}
+
+    assert applied["monitoring/prometheusrule-gpuplan-pools.yaml"] == "gpu-monitoring-dev"
+    assert applied["monitoring/kustomization.yaml"] == "gpu-monitoring-dev"
+    assert applied["gpu-operator/values.yaml"] == "gpu-operator-dev"
+    assert applied["namespaces/research/kustomization.yaml"] == "gpu-namespace-dev-research"
+    assert applied["monitoring/rules/gpuplan-pools.yaml"] is None
+    assert applied["monitoring/rules/kustomization.yaml"] is None
+    assert applied["namespaces/kustomization.yaml"] is None
 
 
 def test_where_an_overlay_says_it_instead_that_line_is_named(tmp_path: Path) -> None:

@@ -28,11 +28,6 @@ _VALUES = frozenset((How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.FACT))
 """What a leaf has its value from; the rest decides whether and where it is."""
 
 
-def values_first(links: Iterable[Link]) -> list[Link]:
-    """What says a value comes before what chooses it."""
-    return sorted(links, key=lambda link: link.how not in _VALUES)
-
-
 class Places:
     """Says of links what their places are called; each is looked up once."""
 
@@ -78,8 +73,11 @@ def values_of(traced: Traced, leaves: Iterable[tuple[Leaf, int]], places: Places
 
 
 def _own(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
-    """Where a leaf comes from; a default where the policy leaves out what decides its value, else a rule."""
-    yield from (places.source(link) for link in values_first(leaf.own))
+    """Where a leaf comes from; a default where the policy leaves out what decides its value, else a rule.
+
+    What says the value comes before what chooses it.
+    """
+    yield from (places.source(link) for link in sorted(leaf.own, key=lambda link: link.how not in _VALUES))
     if any(link.how in _VALUES for link in leaf.own):
         return
     left_out = [link for link in leaf.defaults if link.how in _VALUES or not leaf.own]

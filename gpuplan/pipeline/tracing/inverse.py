@@ -8,6 +8,7 @@ from pathlib import Path as DiskPath
 from posixpath import dirname, normpath
 from typing import Final
 
+from gpuplan.backends.gpu_operator.settings import VALUES_FILE
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.diagnostics import GpuplanError, Origin, Path
@@ -20,12 +21,12 @@ from gpuplan.pipeline.loading import OUT, Repository
 from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.tracing.by_hand import HandValue, patches_of, source_of
 from gpuplan.pipeline.tracing.engine import Written, trace_plan, written_for
-from gpuplan.pipeline.tracing.forward import text_of, title_of, values_first
+from gpuplan.pipeline.tracing.forward import text_of, title_of
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
 from gpuplan.pipeline.tracing.routes import leads_to, loosely, spelled
 from gpuplan.pipeline.tracing.targets import Target, TargetKind
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.policy.fields import find_field
 from gpuplan.policy.parse import document_of
 from gpuplan.values import Value
@@ -245,13 +246,13 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
         own = [
             (leaf, item, link)
             for leaf in traced.leaves
-            for link in values_first(leaf.own)
+            for link in sorted(leaf.own, key=_distance)
             for item in _matching(link, wanted, matched)
         ]
         if not whole and not own:
             continue
         cluster, title, file = cluster_of(traced.path), title_of(traced.artifact), f"{OUT}/{traced.path}"
-        lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced.path)
+        lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced.path, traced.artifact)
         seen: set[tuple[Path, Asked]] = set()
         everywhere = ((leaf, item, link) for item, link in whole for leaf in traced.leaves)
         for is_of_object, found in ((False, own), (True, everywhere)):
@@ -263,9 +264,26 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
                     yield item, Use(link.how, value, applier, is_of_object)
 
 
-def _applier(plan: Plan, path: str) -> Applier | None:
+_CLOSEST: Final = (How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.CHOSEN, How.ORDER, How.RULE, How.FACT)
+
+
+def _distance(link: Link) -> int:
+    return _CLOSEST.index(link.how)
+
+
+def _applier(plan: Plan, path: str, artifact: Manifest | File) -> Applier | None:
+    """What syncs an object; of files only the values of a chart, and the list of a folder that is synced, are read."""
     first, _, rest = path.partition("/")
-    return None if first in TOOLS else find_applier(plan, dirname(rest))
+    folder, _, name = rest.rpartition("/")
+    if first in TOOLS or (isinstance(artifact, File) and name != VALUES_FILE and not _is_synced(folder, name)):
+        return None
+    return find_applier(plan, folder)
+
+
+def _is_synced(folder: str, name: str) -> bool:
+    """Whether a file lists what a folder has that is synced, and not parts that are synced one by one."""
+    stage, _, part = folder.partition("/")
+    return name == FILE_NAME and any(stage == known and known.has_parts == bool(part) for known in Stage)
 
 
 def _matching(
@@ -316,7 +334,7 @@ def _by_hand(plan: Plan, file: str) -> Iterator[TracedPlace]:
                 if source.file == file:
                     key = source.line, source.path, source.title
                     value = _patched(plan, item, found, lines)
-                    use = Use(source.how, value, _applier(plan, item.path), is_of_object=False)
+                    use = Use(source.how, value, _applier(plan, item.path, item.artifact), is_of_object=False)
                     values[key] = found.value
                     uses.setdefault(key, []).append(use)
     for key, of_key in uses.items():
@@ -337,7 +355,7 @@ def _included(plan: Plan, file: str) -> Iterator[TracedPlace]:
     folders = [item.folder for item in plan.components if f"{dirname(file)}/".startswith(f"{item.folder}/")]
     owner = max(folders, key=len, default="")
     uses = [
-        Use(How.CHOSEN, value, _applier(plan, item.path), is_of_object=False)
+        Use(How.CHOSEN, value, _applier(plan, item.path, item.artifact), is_of_object=False)
         for item in written_for(plan)
         if isinstance(item.artifact, File) and item.path.endswith(f"/{FILE_NAME}")
         for value in _listed(plan, item, owner)

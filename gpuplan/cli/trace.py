@@ -38,6 +38,7 @@ def command(terminal: Terminal, target: str, path: str, clusters: tuple[str, ...
       kubectl get resourcequota -n research -o yaml | gpuplan trace -c prod -
     """
     from gpuplan.pipeline.tracing import trace
+    from gpuplan.views.text import printable
     from gpuplan.views.trace import shown_tracing
 
     objects = _read_objects() if target == STDIN else ""
@@ -45,7 +46,7 @@ def command(terminal: Terminal, target: str, path: str, clusters: tuple[str, ...
     is_summary = tracing.is_of_policy and not path and not _has_line(target)
     terminal.print(shown_tracing(tracing, format_, terminal.out_theme, is_summary=is_summary))
     for note in tracing.notes:
-        terminal.say(f"{note}\n")
+        terminal.say(f"{printable(note)}\n")
     return _end(terminal, tracing)
 
 

@@ -78,6 +78,7 @@ def test_what_has_errors_is_traced_as_far_as_it_was_planned(tmp_path: Path) -> N
         ("policies", "`policies` is a folder"),
         (f"{QUOTA}:99", "and no line 99"),
         (f"{QUOTA}:0", "there is no line 0"),
+        ("policies/tenant.yaml:x", "`policies/tenant.yaml:x` names no line"),
         ("policies/tenant.yaml:99", "and no line 99"),
         ("policies/tenants.yaml:1", "did you mean `policies/tenant.yaml`?"),
         ("Tenant/reserch", "did you mean `research`?"),
@@ -111,8 +112,10 @@ def test_a_path_that_is_not_there_is_trouble(tmp_path: Path) -> None:
         ("a: [", "what is on stdin cannot be read"),
         ("{", "what is on stdin cannot be read"),
         ("words", "what is on stdin is no object"),
-        ("- 1", "`[1]` is no object"),
-        ('{"kind": "List", "items": [{"kind": "Pod"}]}', "is no object"),
+        ("- 1", "a list is no object"),
+        ('{"kind": "List", "items": [{"kind": "Pod"}]}', "what has `kind` is no object"),
+        ('{"kind": "List", "items": [null]}', "an item that is no mapping is no object"),
+        ("data: {password: aHVudGVyMg==}", "what has `data` is no object"),
     ],
 )
 def test_what_is_no_object_on_stdin_is_trouble(tmp_path: Path, text: str, said: str) -> None:
@@ -155,3 +158,41 @@ def test_a_page_fits_a_narrow_terminal(tmp_path: Path, target: str) -> None:
     done = run("trace", target, cwd=a_platform(tmp_path), env={"COLUMNS": "80"})
 
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
+
+
+def test_what_is_strange_in_an_object_is_text_in_json_and_in_yaml(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    run("build", cwd=root)
+    body = yaml.safe_load((root / QUOTA).read_text())
+    body["spec"] = {"hard": {"requests.nvidia.com/gpu.shared": [float("nan"), float("inf"), "\ud800"]}}
+    text = json.dumps(body)
+
+    found = run("trace", "-", "-o", "json", cwd=root, stdin=text)
+
+    told = json.loads(found.out, parse_constant=pytest.fail)
+    assert ["nan", "inf", "\ufffd"] in [line.get("live") for line in told["lines"]]
+    assert yaml.safe_load(run("trace", "-", "-o", "yaml", cwd=root, stdin=text).out) == told
+
+
+def test_the_name_of_a_file_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    (root / "policies/\x1b[31m.yaml").write_text("# nothing\n" + (root / "policies/tenant.yaml").read_text())
+
+    assert "\x1b" not in run("trace", "policies/\x1b[31m.yaml:1", cwd=root).err
+
+
+def test_a_file_of_a_cluster_that_was_not_asked_about_is_told(tmp_path: Path) -> None:
+    done = run("trace", "-c", "prod", QUOTA, cwd=a_platform(tmp_path, "dev", "prod"))
+
+    assert done.code == 2
+    assert f"`{QUOTA}` is of cluster `dev`" in done.err
+
+
+def test_a_path_that_one_of_several_clusters_has_is_traced(tmp_path: Path) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+    with (root / "overlays/dev/cluster.yaml").open("a") as file:
+        file.write("  flux: {source: {name: platform}}\n")
+
+    done = run("trace", "ResourceQuota/research/gpuplan", "metadata.annotations", "-o", "json", cwd=root)
+
+    assert {line["cluster"] for line in json.loads(done.out)["lines"]} == {"prod"}

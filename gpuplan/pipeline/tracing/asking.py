@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.tracing.forward import trace_file, trace_object
 from gpuplan.pipeline.tracing.inverse import trace_by_hand, trace_place
@@ -54,6 +55,11 @@ def trace(
 
 def _clusters(target: Target, clusters: Sequence[str]) -> Sequence[str]:
     """A path may belong to one cluster."""
+    if target.what is TargetKind.OUTPUT and target.cluster and clusters and target.cluster not in clusters:
+        raise GpuplanError(
+            f"`{target.file}` is of cluster `{target.cluster}`, which `--cluster` does not name",
+            "leave that option out: the path says which cluster it is",
+        )
     return clusters or ((target.cluster,) if target.cluster else ())
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import yaml
@@ -101,25 +102,53 @@ def _indexed(plans: Mapping[str, Plan]) -> Routes:
 _Artifacts = Mapping[str, Manifest | File]
 
 
+class _Reasons:
+    """Why the artifacts of a cluster are there: each is asked once, and only if a list is, however many lead to it."""
+
+    def __init__(self, plan: Plan, found: _Artifacts) -> None:
+        self.plan = plan
+        self.found = found
+        self._known: dict[str, Links] = {}
+
+    def of(self, path: str) -> Links:
+        if path not in self._known:
+            self._known[path] = why(self.plan, self.found[path])
+        return self._known[path]
+
+    def below(self, folder: str) -> list[Links]:
+        """Of everything in a folder, and in those in it."""
+        return [self.of(path) for path in self._below[folder]]
+
+    @cached_property
+    def _below(self) -> Mapping[str, Sequence[str]]:
+        below: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self.found:
+            folder = path
+            while folder:
+                folder = posixpath.dirname(folder)
+                below[folder].append(path)
+        return below
+
+
 def _kustomizations(
     plan: Plan, top: str, found: _Artifacts, components: Components, out: str, root: str
 ) -> Iterator[tuple[str, File]]:
     applied = {path: item for path, item in found.items() if isinstance(item, Manifest)}
     folders = {posixpath.dirname(path) for path in found.keys() - applied.keys()}
-    about = (Subject("Cluster", plan.cluster.name),)
+    about, reasons = (Subject("Cluster", plan.cluster.name),), _Reasons(plan, found)
     for path, data in render_kustomizations(top, applied, folders, components, out, root):
         folder = posixpath.dirname(path)
-        trace = partial(_listed, plan, folder, data, found, components.get(folder, ()))
+        trace = partial(_listed, reasons, folder, data, components.get(folder, ()))
         yield path, File(path, data, about=about, trace=trace)
 
 
-def _listed(plan: Plan, folder: str, data: bytes, found: _Artifacts, included: Sequence[str]) -> Routes:
+def _listed(reasons: _Reasons, folder: str, data: bytes, included: Sequence[str]) -> Routes:
     """A file is listed as long as it is there, a folder as long as anything in it is."""
-    yield (), _reason(plan, folder, found)
+    yield (), _reason(reasons, folder)
     for index, name in enumerate(read_data(data.decode())["resources"]):
         path = posixpath.join(folder, name)
-        yield ("resources", index), choosing(why(plan, found[path])) if path in found else _reason(plan, path, found)
-    places = {component.folder: component.at for component in plan.components}
+        yield ("resources", index), choosing(reasons.of(path)) if path in reasons.found else _reason(reasons, path)
+    places = {component.folder: component.at for component in reasons.plan.components}
     for index, component in enumerate(included):
         at = places.get(component) or Origin(WholeFile(SourceFile(component, "")))
         yield ("components", index), copied(at)
@@ -128,21 +157,19 @@ def _listed(plan: Plan, folder: str, data: bytes, found: _Artifacts, included: S
 _BY_POOL: Final = tuple(stage.value for stage in Stage if stage.is_by_pool)
 
 
-def _reason(plan: Plan, folder: str, found: _Artifacts) -> Links:
+def _reason(reasons: _Reasons, folder: str) -> Links:
     """What all in a folder needs, and the name of the pool that the folder is for: not all objects in it have that.
 
     What objects say is no reason for their folder, though it may be for their names.
     """
     stage, _, part = folder.partition("/")
-    pools = [pool for pool in plan.pools if stage in _BY_POOL and pool.name == part]
-    start = f"{folder}/" if folder else ""
-    shared = _shared(plan, [item for path, item in found.items() if path.startswith(start)])
+    pools = [pool for pool in reasons.plan.pools if stage in _BY_POOL and pool.name == part]
+    shared = _shared(reasons.plan, reasons.below(folder))
     return once((*because_of(*pools), *choosing(link for link in shared if link.how is not How.HASH)))
 
 
-def _shared(plan: Plan, artifacts: Sequence[Manifest | File]) -> Links:
-    """What all of these are there for."""
-    wholes = [why(plan, artifact) for artifact in artifacts]
+def _shared(plan: Plan, wholes: Sequence[Links]) -> Links:
+    """What all of these have in common."""
     places = set.intersection(*({link.at for link in whole} for whole in wholes)) if wholes else set()
     places.discard(name_of(plan.cluster))  # which is where all of it is
     return tuple(link for link in wholes[0] if link.at in places) if wholes else ()

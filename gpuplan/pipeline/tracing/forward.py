@@ -205,21 +205,26 @@ def _no_path(path: str, where: str, traced: Traced) -> GpuplanError:
 def trace_object(
     root: DiskPath, plans: Sequence[Plan], target: Target, path: str
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
-    """The values of an object in each cluster that has it."""
+    """The values of an object in each cluster that has it, and the path in it."""
     values: list[TracedValue] = []
     notes: list[str] = []
+    missing: list[GpuplanError] = []
     known: set[Identity] = set()
     for plan in plans:
         for item in written_for(plan):
             if isinstance(item.artifact, Manifest):
                 known.add(item.artifact.identity)
                 if is_meant(target, item.artifact.identity):
-                    found = _values(root, plan, item, 0, path)
-                    values += found[0]
-                    notes += found[1]
+                    try:
+                        found = _values(root, plan, item, 0, path)
+                    except GpuplanError as error:
+                        missing.append(error)
+                    else:
+                        values += found[0]
+                        notes += found[1]
         values += _added(plan, target, path, known)
     if not values:
-        raise no_object(target, known, [plan.cluster.name for plan in plans])
+        raise missing[0] if missing else no_object(target, known, [plan.cluster.name for plan in plans])
     return tuple(values), tuple(notes)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from gpuplan.diagnostics import GpuplanError, Path
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Manifest, identity_of, is_object
+from gpuplan.patterns import regex
 from gpuplan.pipeline.tracing.by_hand import HandValue, objects_of, patches_of, traced
 from gpuplan.pipeline.tracing.engine import Traced, Written, parsed, trace_artifact, written_for
 from gpuplan.pipeline.tracing.forward import Places, text_of, values_of
@@ -66,17 +68,16 @@ def read_objects(text: str) -> tuple[_Body, ...]:
     bodies = [item for body in _documents(text) for item in _items(body)]
     if not bodies:
         raise GpuplanError("there is no object on stdin", f"pass what `{LIST}` prints")
-    strange = next((body for body in bodies if not is_object(body)), None)
-    if strange is not None:
-        shown = json.dumps(strange, default=str)[:60]
-        raise GpuplanError(f"`{shown}` is no object", f"pass what `{LIST}` prints")
+    for body in bodies:
+        if not is_object(body):
+            raise GpuplanError(f"{_outline(body)} is no object", f"pass what `{LIST}` prints")
     return tuple(bodies)
 
 
 def _documents(text: str) -> Sequence[object]:
     if text.lstrip().startswith("{"):
         try:
-            return [json.loads(text)]
+            return [_as_json(json.loads(text))]
         except (ValueError, RecursionError):
             pass
     documents, problems = read_text("stdin", text, strict=False)
@@ -86,7 +87,33 @@ def _documents(text: str) -> Sequence[object]:
         )
     if not documents and text.strip():
         raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")
-    return [document.data for document in documents]
+    return [_as_json(document.data) for document in documents]
+
+
+def _outline(body: object) -> str:
+    """What it is, without its values: some are secret."""
+    if isinstance(body, Mapping):
+        return f"what has {listing([str(key) for key in body])}" if body else "an empty mapping"
+    return "a list" if isinstance(body, list) else "an item that is no mapping"
+
+
+_HALF: Final = regex("[\ud800-\udfff]")
+"""One half of a character, which no text may hold."""
+
+
+def _as_json(value: object) -> object:
+    """What can be written again as JSON and as YAML: other keys, numbers and characters than those are text."""
+    match value:
+        case Mapping():
+            return {_HALF.sub("\ufffd", str(key)): _as_json(item) for key, item in value.items()}
+        case list():
+            return [_as_json(item) for item in value]
+        case float() if not isfinite(value):
+            return str(value)
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return _HALF.sub("\ufffd", str(value))
 
 
 def _items(body: object) -> Sequence[Any]:

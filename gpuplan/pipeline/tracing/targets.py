@@ -71,6 +71,8 @@ def read_target(root: Path, text: str) -> Target:
     names = match["file"].split("/")
     if _is_path(root, match["file"], has_line=line is not None):
         return _file(root, match["file"], line or 0)
+    if text.partition(":")[0].endswith(_ENDINGS):
+        raise GpuplanError(f"`{text}` names no line", "a line is a number, such as in `policies/pools.yaml:17`")
     if not all(names) or not 2 <= len(names) <= _MOST_NAMES:
         raise GpuplanError(f"`{text}` names nothing", FORMS)
     return _named(*names)

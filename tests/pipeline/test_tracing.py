@@ -36,6 +36,17 @@ spec:
     2g.20gb: 2
     3g.40gb: 1
 """
+INLINE = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target:
+    kind: ResourceQuota
+  patch: |
+    - op: add
+      path: /spec/hard/pods
+      value: "50"
+"""
 
 
 def value_at(tracing: Tracing, path: str) -> TracedValue:
@@ -315,6 +326,16 @@ def test_a_line_by_hand_leads_to_what_it_patches(tmp_path: Path) -> None:
     assert [(use.value.object_title, use.value.path) for use in place.uses] == [
         ("ResourceQuota research/gpuplan", "spec.hard.pods")
     ]
+
+
+@pytest.mark.parametrize("line", [6, 9])
+def test_a_line_within_a_patch_stands_for_the_patch(tmp_path: Path, line: int) -> None:
+    root = by_hand(tmp_path)
+    write(root / BY_HAND / "kustomization.yaml", INLINE)
+
+    (place,) = gpuplan.trace(root, f"{BY_HAND}/kustomization.yaml:{line}").places
+
+    assert (place.line, [use.value.path for use in place.uses]) == (6, ["spec.hard.pods"])
 
 
 # --- Objects of a cluster ----------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def trace(
     repository = load(root, _clusters(meant, clusters))
     report = _report(repository)
     if meant.what is TargetKind.HAND_WRITTEN:
-        places, notes = trace_by_hand(repository, meant, path)
+        places, notes = trace_by_hand(root, repository, meant, path)
         return Tracing(report, places=places, notes=notes, is_of_policy=True)
     if meant.what in (TargetKind.OUTPUT, TargetKind.OBJECT):
         ask = trace_file if meant.what is TargetKind.OUTPUT else trace_object

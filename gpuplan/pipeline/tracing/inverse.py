@@ -17,6 +17,7 @@ from gpuplan.documents.tree import Node
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Link
+from gpuplan.patterns import regex
 from gpuplan.pipeline.loading import OUT, Repository
 from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.tracing.by_hand import HandValue, patches_of, source_of
@@ -303,7 +304,9 @@ def _is_along(one: Path, other: Path) -> bool:
 # --- Hand-written files ------------------------------------------------------------------------------------------
 
 
-def trace_by_hand(repository: Repository, target: Target, path: str) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+def trace_by_hand(
+    root: DiskPath, repository: Repository, target: Target, path: str
+) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
     """What becomes of what a hand-written file says: the objects that it changes, and the folders that include it."""
     known = {written.at.locate().file.path for plan in repository.plans for written in plan.hand_written}
     if target.file not in known:
@@ -313,13 +316,31 @@ def trace_by_hand(repository: Repository, target: Target, path: str) -> tuple[tu
             f"did you mean `{near}`?" if near else "Components are below `overlays/<cluster>/kustomize/`",
         )
     places = [place for plan in repository.plans for place in _by_hand(plan, target.file)]
+    line = _start((root / target.file).read_text(encoding="utf-8"), target.line)
     found = [
         place
         for place in places
-        if (not target.line or place.line == target.line) and (not path or loosely(path) == loosely(place.path))
+        if (not line or place.line == line) and (not path or loosely(path) == loosely(place.path))
     ]
     where = f"line {target.line} of `{target.file}`" if target.line else f"`{target.file}`"
     return tuple(found), () if found else (f"nothing that is written is changed by {where}",)
+
+
+def _start(text: str, line: int) -> int:
+    """The line on which a value begins, of one in it: a patch that is a text goes on below its key."""
+    lines = text.splitlines()
+    for above in range(min(line, len(lines)) - 1, 0, -1):
+        begun = _TEXT.match(lines[above - 1])
+        if begun and all(not item.strip() or _depth(item) > len(begun[1]) for item in lines[above:line]):
+            return above
+    return line
+
+
+_TEXT: Final = regex(r"([ -]*)[^ #-].*: *[|>][-+0-9]{0,2} *(?:#.*)?$")
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _by_hand(plan: Plan, file: str) -> Iterator[TracedPlace]:

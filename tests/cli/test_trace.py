@@ -196,3 +196,19 @@ def test_a_path_that_one_of_several_clusters_has_is_traced(tmp_path: Path) -> No
     done = run("trace", "ResourceQuota/research/gpuplan", "metadata.annotations", "-o", "json", cwd=root)
 
     assert {line["cluster"] for line in json.loads(done.out)["lines"]} == {"prod"}
+
+
+def test_what_a_cluster_has_in_a_secret_is_not_told(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    folder = root / "overlays/dev/kustomize/namespaces/research"
+    folder.mkdir(parents=True)
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: research}\ndata: {key: %s}\n"
+    (folder / "secret.yaml").write_text(secret % "cGxhY2Vob2xkZXI=")
+    (folder / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [secret.yaml]\n"
+    )
+
+    done = run("trace", "-", cwd=root, stdin=secret % "aHVudGVyMg==")
+
+    assert "data.key = cGxhY2Vob2xkZXI=\n     the cluster has (something else, which is secret)\n" in done.out
+    assert "aHVudGVyMg==" not in done.out

@@ -176,10 +176,16 @@ def _compared(plan: Plan, item: Written, body: _Body, places: Places) -> Iterato
 
 
 def _by_hand(plan: Plan, title: str, body: _Body, value: HandValue) -> dict[Path, TracedValue]:
-    """What a Component says: the live object has it, or something else in its place."""
+    """What a Component says: the live object has it, or something else in its place, which is not told of a secret."""
     live = _at(body, value.route)
     said = traced(plan, title, value)
-    return {value.route: said if _is_same(value.value, live) else said._replace(live=_plain(live), differs=True)}
+    if _is_same(value.value, live):
+        return {value.route: said}
+    is_secret = body["kind"] == "Secret" and live is not _MISSING
+    return {value.route: said._replace(live=_NOT_TOLD if is_secret else _plain(live), differs=True)}
+
+
+_NOT_TOLD: Final = "(something else, which is secret)"
 
 
 def _plain(live: object) -> object:

@@ -30,6 +30,7 @@ READING = (
     "explain scheduler/kueue",
     "catalog A100-80GB",
     "rules",
+    "trace policies/layouts.yaml --output-format json",
     *(f"schema {name}" for name in NAMES),
     "version",
     "completion bash",

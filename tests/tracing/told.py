@@ -21,12 +21,12 @@ def find(artifacts: Iterable[Manifest | File], kind: str) -> Manifest:
 
 def told(plan: Plan, artifact: Manifest | File) -> Mapping[str, list[str]]:
     """By the path of each leaf what it has of which values, but for what all leaves of the artifact have."""
-    return {spelled(leaf.path): _sources(leaf.own) for leaf in trace_artifact(plan, "", artifact).leaves}
+    return {spelled(leaf.path): _sources(leaf.own) for leaf in trace_artifact(plan, "test/it.yaml", artifact).leaves}
 
 
 def told_of_all(plan: Plan, artifact: Manifest | File) -> list[str]:
     """Why the artifact is there, and is called as it is."""
-    return _sources(trace_artifact(plan, "", artifact).whole)
+    return _sources(trace_artifact(plan, "test/it.yaml", artifact).whole)
 
 
 def _sources(links: Links) -> list[str]:

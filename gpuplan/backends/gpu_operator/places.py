@@ -31,9 +31,9 @@ from gpuplan.manifests.provenance import (
     ordered,
 )
 from gpuplan.planning.plan import Plan, with_places
-from gpuplan.planning.schedulers import traits_of
+from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.sources import operator_namespace, usual_names
-from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, SchedulerKind, Taint
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Taint
 
 # --- ConfigMaps --------------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ def _decide(at: Origin, taint: Taint, present: Sequence[object]) -> Iterator[Ori
 
 def _label_namespaces(plan: Plan, own: _Items) -> Routes:
     """Of the sorted namespaces, listed or those of labels; that of a scheduler moves all behind it."""
-    kind, of_schedulers = plan.cluster.scheduler.at / "kind", set(map(_label_namespace, SchedulerKind)) - {""}
+    kind, of_schedulers = plan.cluster.scheduler.at / "kind", set(map(_label_namespace, SCHEDULERS.values())) - {""}
     for index, namespace in enumerate(settings.label_namespaces(plan, [item for _, item in own])):
         listed = [at for at, item in own if str(item) == namespace]
         labels = [at for at, key in _labels(plan) if key.partition("/")[0] == namespace]
@@ -225,8 +225,8 @@ def _label_namespaces(plan: Plan, own: _Items) -> Routes:
     yield (ANY,), ordered(*(at for at, _ in (*own, *_labels(plan))))
 
 
-def _label_namespace(kind: SchedulerKind) -> str:
-    return traits_of(kind).node_pool_label.partition("/")[0]
+def _label_namespace(scheduler: SchedulerTraits) -> str:
+    return scheduler.node_pool_label.partition("/")[0]
 
 
 def _labels(plan: Plan) -> Iterator[tuple[Origin, str]]:

@@ -18,7 +18,7 @@ POOLS = (
 def traced(plan: Plan, kind: str, name: str, namespace: str = "") -> Traced:
     wanted = Identity("resource.k8s.io", kind, namespace, name)
     (found,) = [manifest for manifest in dra.render(plan) if manifest.identity == wanted]
-    return trace_artifact(plan, "", found)
+    return trace_artifact(plan, "test/it.yaml", found)
 
 
 def places(artifact: Traced) -> set[str]:

@@ -266,6 +266,16 @@ def test_what_nothing_depends_on_says_why(tmp_path: Path) -> None:
     assert place_at(gpuplan.trace(root, "Tenant/research"), "kind").note == "it says what the document is"
 
 
+def test_what_decides_by_being_there_is_not_said_to_decide_nothing(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    pool = (root / "policies/pool.yaml").read_text().replace("timeSlicing: {replicas: 3}", "exclusive: {}")
+    write(root / "policies/pool.yaml", pool)
+
+    (place,) = gpuplan.trace(root, "Pool/research", "spec.sharing").places
+
+    assert place.note.startswith("it decides by being there, and which values follow is not traced: ")
+
+
 # --- By hand -----------------------------------------------------------------------------------------------------
 
 COMPONENT = """\

@@ -415,7 +415,9 @@ def _note(item: Asked, elsewhere: Sequence[Elsewhere], *, is_read: bool) -> str:
     if not is_read:
         return "" if elsewhere else "no cluster that was asked about reads it"
     if item.value is None:
-        return "it takes away what the bases say, so that a default holds"
+        return "it takes away what the bases say: a default holds, or what else is said beside it"
     field = find_field(".".join((item.kind, *(part for part in item.route if isinstance(part, str)))))
     told = f": {field.description[0].lower()}{field.description[1:]}" if field and field.description else ""
+    if item.value == {}:
+        return f"it decides by being there, and which values follow is not traced{told}".rstrip(".")
     return f"nothing that is written comes of it; checks and plans read it{told}".rstrip(".")

@@ -212,3 +212,16 @@ def test_what_a_cluster_has_in_a_secret_is_not_told(tmp_path: Path) -> None:
 
     assert "data.key = cGxhY2Vob2xkZXI=\n     the cluster has (something else, which is secret)\n" in done.out
     assert "aHVudGVyMg==" not in done.out
+
+
+@pytest.mark.parametrize("target", ["policies/broken.yaml", "policies/broken.yaml:2", "Pool/broken"])
+def test_a_policy_that_is_no_yaml_is_trouble(tmp_path: Path, target: str) -> None:
+    root = a_platform(tmp_path)
+    (root / "policies/broken.yaml").write_text(
+        "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: broken}\nspec: [\n"
+    )
+
+    done = run("trace", target, cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "`policies/broken.yaml` cannot be read as YAML" in done.err

@@ -8,6 +8,8 @@ from pathlib import Path as DiskPath
 from posixpath import dirname, normpath
 from typing import Final
 
+import yaml
+
 from gpuplan.backends.gpu_operator.settings import VALUES_FILE
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
@@ -140,9 +142,18 @@ def _read(root: DiskPath, repository: Repository, file: str) -> Sequence[Documen
 
 def _said(document: Document, layer: Layer) -> Iterator[Asked]:
     """Every value that a layer says, with its line."""
-    for route, line in _scalars(layer.tree, ()):
+    for route, line in _scalars(_tree(layer), ()):
         _, value = layer.find(route)
         yield Asked(document.kind, document.name, layer.file.path, line, route, value)
+
+
+def _tree(layer: Layer) -> Node:
+    try:
+        return layer.tree
+    except yaml.YAMLError:
+        raise GpuplanError(
+            f"`{layer.file.path}` cannot be read as YAML", "`gpuplan validate` shows what is wrong with it"
+        ) from None
 
 
 def _scalars(node: Node, route: Path) -> Iterator[tuple[Path, int]]:
@@ -161,7 +172,7 @@ def _below(documents: Sequence[Document], line: int, asked: Sequence[Asked]) -> 
     """What is below the key of a mapping or list on a line, or else the text that goes on there."""
     for document in documents:
         layer = document.layers[0]
-        keys = list(_keys(layer.tree, (), line))
+        keys = list(_keys(_tree(layer), (), line))
         mine = [item for item in asked if (item.kind, item.name) == (document.kind, document.name)]
         if keys:
             return [item for item in mine if any(item.route[: len(key)] == key for key in keys)]

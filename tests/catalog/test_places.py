@@ -41,8 +41,8 @@ def test_a_profile_that_there_is_not_is_where_the_others_are() -> None:
     assert line_at(profile_fact(load().get("A100-80GB"), "9g.90gb")) == "profiles:"
 
 
-def test_a_fact_of_the_operator_says_in_its_head_where_it_was_read() -> None:
+def test_a_fact_of_the_operator_has_the_sources_of_its_line() -> None:
     at = operator_fact("lines", 0, "cdi")
 
     assert line_at(at) == "cdi: {enabled: false, default: false}"
-    assert citation(at) == ""
+    assert citation(at) == "the values.yaml of the release's chart, as helm-values.yaml names it"

@@ -80,7 +80,7 @@ def _own(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
     yield from (places.source(link) for link in sorted(leaf.own, key=lambda link: link.how not in _VALUES))
     if any(link.how in _VALUES for link in leaf.own):
         return
-    left_out = [link for link in leaf.defaults if link.how in _VALUES or not leaf.own]
+    left_out = [link for link in leaf.defaults if link.how in _VALUES]
     defaults = list(dict.fromkeys(filter(None, map(default_source, left_out))))
     yield from defaults
     if not leaf.own and not defaults:

@@ -32,8 +32,8 @@ class Line(Value):
 
     ``cdi`` and ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
-    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read. ``sources`` are keys of
-    the file's sources.
+    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read. ``sources`` are keys
+    of the file's sources.
     """
 
     name: str

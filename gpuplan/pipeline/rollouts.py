@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan import checks
-from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.changes.meanwhile import halves, may_labels_come_first
 from gpuplan.changes.node_list import LIST_NODES, is_list_of_objects, read_nodes
 from gpuplan.changes.nodes import Transition, impact
@@ -39,6 +38,7 @@ from gpuplan.planning.plan import (
     Sharing,
     TimeSlicing,
 )
+from gpuplan.planning.plugin_configs import configuration
 from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
 from gpuplan.policy import models
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
@@ -442,7 +442,7 @@ def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
     """The device plugin's configuration that nodes name until they have the label of the pool's own."""
     key = f"{pool.name}{ROLLOUT_SUFFIX}"
     kept = next((item.config for item in plan.retained_plugin_configs if item.spec.key == key), None)
-    config = device_plugin.configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
+    config = configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
     until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
     spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
     return writing.document("Retained", _kept_name(pool), spec)

@@ -1,4 +1,4 @@
-"""`--nodes`: what kubectl lists is read alike by every command, as JSON, as YAML, from a file and from standard input."""
+"""`--nodes`: every command reads alike what kubectl lists, as JSON, as YAML, from a file and from standard input."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from gpuplan.backends.base import text_of
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, ordered, summed
+from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool, Stage
+from gpuplan.planning.plan import GPU_RESOURCE, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import (
     labels_of,
@@ -42,6 +42,10 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                 if selectable := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
                     trace = partial(_Traces(plan, pool).rules, selectable)
                     yield Manifest(_folder(pool), _rules(pool, selectable, group), about=about(pool), trace=trace)
+            for retained, kept in plan.retained_nodes:
+                trace = partial(_trace_kept, plan, retained, kept)
+                body = _kept_rules(retained.name, kept, group)
+                yield Manifest(kept.folder, body, order=_BEFORE_POOLS, about=about(retained), trace=trace)
         case NodeLabels.NODE:
             for pool, part in _parts(plan):
                 for node in sorted(part.nodes.names):
@@ -92,27 +96,51 @@ def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
     very sharing that the rule switches.
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
-    names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(part)]
     return given(
         name=f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name,
         labels=_labels(part),
         taints=_taints(part),
-        matchFeatures=[*names, _HAS_NVIDIA_GPU],
+        matchFeatures=_match(part.nodes),
     )
 
 
-def _node_names(part: Pool) -> Iterator[dict[str, Any]]:
+def _match(nodes: Nodes) -> list[dict[str, Any]]:
+    names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(nodes)]
+    return [*names, _HAS_NVIDIA_GPU]
+
+
+def _node_names(nodes: Nodes) -> Iterator[dict[str, Any]]:
     """What a node's name must be. A key has one expression in a term, and a rule wants all of its terms to match.
 
     (`evaluateFeatureMatcher` in `pkg/apis/nfd/nodefeaturerule/rule.go` of node-feature-discovery.) NFD searches for a
     regular expression anywhere in the name, so the pattern is tied to both ends.
     """
-    if part.nodes.names:
-        yield {"op": "In", "value": sorted(part.nodes.names)}
+    if nodes.names:
+        yield {"op": "In", "value": sorted(nodes.names)}
         return
-    yield {"op": "InRegexp", "value": [f"^(?:{part.nodes.name_pattern})$"]}
-    if part.nodes.moved:
-        yield {"op": "NotIn", "value": sorted(part.nodes.moved)}
+    yield {"op": "InRegexp", "value": [f"^(?:{nodes.name_pattern})$"]}
+    if nodes.moved:
+        yield {"op": "NotIn", "value": sorted(nodes.moved)}
+
+
+_BEFORE_POOLS: Final = -1
+"""A rule that keeps nodes is there before the pool's own, applied with it, lets them go."""
+
+
+def _kept_rules(name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
+    """What nodes keep that a pool has let go, until another pool's rule says more.
+
+    NFD goes through its rules by name, and of two values of a label the later one holds (`processNodeFeatureRule` in
+    `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`.
+    """
+    rules = f"gpuplan-kept-{name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-kept-{name}"
+    rule = given(
+        name=name,
+        labels=dict(sorted(kept.spec.labels.items())),
+        taints=[_taint(taint) for taint in kept.spec.taints],
+        matchFeatures=_match(kept.nodes),
+    )
+    return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
 
 
 # --- Node objects ------------------------------------------------------------------------------------------------
@@ -180,7 +208,11 @@ def _labels(pool: Pool) -> dict[str, str]:
 
 
 def _taints(pool: Pool) -> list[dict[str, str]]:
-    return [given(key=taint.key, value=taint.value, effect=taint.effect.value) for _, taint in _sorted_taints(pool)]
+    return [_taint(taint) for _, taint in _sorted_taints(pool)]
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    return given(key=taint.key, value=taint.value, effect=taint.effect.value)
 
 
 def _sorted_taints(pool: Pool) -> list[tuple[int, Taint]]:
@@ -282,3 +314,19 @@ def _trace_table(plan: Plan) -> Routes:
 
 _MACHINE: Final = ("spec", "template", "spec")
 """Where a MachineSet says what its nodes have."""
+
+
+def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:
+    """All is as the document has it, in the form of a rule."""
+    yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
+    yield ("metadata", "name"), (*named(retained), *rules_group_of(plan.cluster))
+    rule = ("spec", "rules", 0)
+    yield (*rule, "name"), named(retained)
+    yield from below((*rule, "labels"), as_written(kept.at / "labels", kept.spec.labels))
+    for index in range(len(kept.spec.taints)):
+        yield from below(
+            (*rule, "taints", index), as_written(kept.at / "taints" / index, {"key": "", "value": "", "effect": ""})
+        )
+    match = (*rule, "matchFeatures", ANY, "matchExpressions", "nodename", "value")
+    fields = ("names",) if kept.nodes.names else ("namePattern", "exceptNames")
+    yield match, chosen(*(kept.at / field for field in fields))

@@ -18,7 +18,6 @@ from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
-from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.policy.models import Install
 from gpuplan.values import NamedTuple
 
@@ -166,7 +165,7 @@ def _causes_in_files(step: Step) -> Iterator[_Cause]:
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
     if keys := _whole(_differing(*files), step):
-        pools = {key.removesuffix(ROLLOUT_SUFFIX) for key in keys}
+        pools = {key.partition(".")[0] for key in keys}
         places = (pool.at / "sharing" for plan in plans for pool in plan.pools if pool.name in pools)
         is_read = not uses_claims(step.after)
         text = f"the device plugin's configuration of {names(keys)} changes"
@@ -185,7 +184,7 @@ def _causes_in_files(step: Step) -> Iterator[_Cause]:
 def _whole(keys: Sequence[str], step: Step) -> list[str]:
     """The keys and entries, without those of pools and layouts with errors: these are missing in a plan alone."""
     broken = {name for plan in (step.before, step.after) for name in (*plan.broken.pools, *plan.broken.layouts)}
-    named = {key: {key, key.removesuffix(ROLLOUT_SUFFIX), key.rpartition("-")[0]} for key in keys}
+    named = {key: {key, key.partition(".")[0], key.rpartition("-")[0]} for key in keys}
     return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 

@@ -20,14 +20,17 @@ from gpuplan.pipeline.writing import document
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
+    POOL_LABEL,
     Layout,
     LayoutEntry,
     Mig,
     Plan,
     RetainedDevicePluginConfig,
     RetainedLayout,
+    RetainedNodes,
     RetainedObject,
 )
+from gpuplan.planning.plugin_configs import configuration
 from gpuplan.values import NamedTuple, Value
 
 if TYPE_CHECKING:
@@ -164,13 +167,18 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
                     yield _Definition(Named("", artifact.identity), artifact.body, None)
 
 
-def _definition(what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject) -> _Definition:
+def _definition(
+    what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject,
+) -> _Definition:
     match what:
         case RetainedLayout():
             content = what.layout.config_name, what.layout.gpu.id
             return _Definition(Named(MIG_CONFIG_LABEL, what.spec.config_name), content, what.at / "configName")
         case RetainedDevicePluginConfig():
             return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
+        case RetainedNodes():
+            nodes = what.spec.name_pattern or ", ".join(sorted(what.nodes.names))
+            return _Definition(Named(POOL_LABEL, f"{what.spec.pool} ({nodes})"), what.spec, what.at / "pool")
         case RetainedObject():
             at = what.at / "manifest" / "metadata" / "name"
             return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
@@ -246,7 +254,7 @@ def _configs(plan: Plan) -> Iterator[_Needed]:
     parts = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: part for pool in plan.pools for part in reversed(pool.parts)}
     for key in sorted(parts):
         spec = {
-            "devicePluginConfig": {"key": key, "config": device_plugin.configuration(parts[key], strategy)},
+            "devicePluginConfig": {"key": key, "config": configuration(parts[key], strategy)},
             "until": _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key),
         }
         yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec)

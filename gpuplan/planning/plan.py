@@ -276,6 +276,16 @@ class Nodes(Value):
     moved: tuple[str, ...] = ()
 
 
+class PluginKeys(NamedTuple):
+    """What decides the key of a pool's file for the device plugin (`gpuplan.planning.plugin_configs`).
+
+    ``meaning`` is what a `Retained` says that the key with the pool's own name means; None where none does.
+    """
+
+    strategy: models.ClusterMigStrategy
+    meaning: Mapping[str, object] | None = None
+
+
 class Pool(NamedTuple):
     """A set of equal nodes.
 
@@ -293,6 +303,7 @@ class Pool(NamedTuple):
     sharing: Sharing
     units: tuple[Unit, ...]
     labels: Mapping[str, str]
+    keys: PluginKeys
     rollout: Rollout | None = None
 
     @property
@@ -507,13 +518,22 @@ class RetainedObject(NamedTuple):
     folder: str
 
 
+class RetainedNodes(NamedTuple):
+    """Nodes that a pool has let go, and what they keep; ``folder`` is that of the pool's own rule."""
+
+    at: Origin
+    spec: models.RetainedNodes
+    nodes: Nodes
+    folder: str
+
+
 class Retained(NamedTuple):
     """What no policy defines any more and the cluster still needs."""
 
     at: Origin
     name: str
     spec: models.RetainedSpec
-    what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject
+    what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject
 
 
 # --- The plan ----------------------------------------------------------------------------------------------------
@@ -632,6 +652,13 @@ class Plan(Value, eq=False):
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
         gone = [item for item in found if item.spec.key not in defined]
         return tuple(sorted(gone, key=lambda item: item.spec.key))
+
+    @property
+    def retained_nodes(self) -> tuple[tuple[Retained, RetainedNodes], ...]:
+        """Nodes that pools have let go and that keep what they had, where rules label nodes; by the document's name."""
+        if self.cluster.spec.node_labels is not models.NodeLabels.NFD:
+            return ()
+        return tuple((item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes))
 
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:

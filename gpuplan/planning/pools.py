@@ -25,12 +25,14 @@ from gpuplan.planning.plan import (
     Mig,
     Mps,
     Nodes,
+    PluginKeys,
     Pool,
     Rollout,
     Sharing,
     TimeSlicing,
     Unit,
 )
+from gpuplan.planning.plugin_configs import key_of
 from gpuplan.planning.schedulers import traits_of
 from gpuplan.policy import models
 from gpuplan.policy.models import Allocation, MigStrategy
@@ -60,25 +62,24 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         nodes=nodes,
         sharing=sharing,
         units=_units(gpu, nodes, sharing, spec.allocation),
-        labels={
-            **spec.node_labels,
-            **_own_labels(context, name, gpu, sharing, spec.allocation),
-        },
+        labels={},
+        keys=PluginKeys(context.mig_strategy, context.retained_configs.get(name)),
     )
+    resolved = resolved._replace(labels={**spec.node_labels, **_own_labels(context, resolved)})
     if spec.rollout is None:
         return resolved
     target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing)
     return None if target is None else divided(resolved, at / "rollout", target, spec.rollout.nodes)
 
 
-def _own_labels(context: Context, name: str, gpu: Gpu, sharing: Sharing, allocation: Allocation) -> dict[str, str]:
-    labels = {POOL_LABEL: name, DEVICE_PLUGIN_CONFIG_LABEL: name}
-    if (config_name := _mig_config(gpu, sharing)) is not None:
+def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
+    labels = {POOL_LABEL: pool.name, DEVICE_PLUGIN_CONFIG_LABEL: key_of(pool)}
+    if (config_name := _mig_config(pool.gpu, pool.sharing)) is not None:
         labels[MIG_CONFIG_LABEL] = config_name
-    if allocation is Allocation.DRA:
+    if pool.spec.allocation is Allocation.DRA:
         labels[DRA_PLUGIN_LABEL] = "true"
     if label := traits_of(context.scheduler.kind).node_pool_label:
-        labels[label] = name
+        labels[label] = pool.name
     return labels
 
 
@@ -181,14 +182,20 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
     labels = {key: value for key, value in pool.labels.items() if key != MIG_CONFIG_LABEL}
     if (config_name := _mig_config(pool.gpu, sharing)) is not None:
         labels[MIG_CONFIG_LABEL] = config_name
-    if not _is_configured_alike(pool.sharing, sharing):
-        labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
     units = _units(pool.gpu, pool.nodes, sharing, pool.spec.allocation)
-    return pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
+    moved = pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
+    if pool.keys.meaning is not None:
+        labels[DEVICE_PLUGIN_CONFIG_LABEL] = key_of(moved)
+    elif not is_configured_alike(pool.sharing, sharing):
+        labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
+    return moved
 
 
 ROLLOUT_SUFFIX: Final = ".rollout"
-"""Ends the name of the device plugin's configuration of nodes that were moved; no pool's name has a dot.
+"""Ends the key of the file of nodes that were moved, where nothing says what the pool's own name means.
+
+So it was before keys told contents apart; a rollout that began then keeps the labels of its nodes. No pool's name has a
+dot.
 
 The plugin's config-manager takes any file but those that begin with two dots (`getConfigFileNameMap` in
 `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
@@ -198,7 +205,7 @@ LONGEST_ROLLOUT_NAME: Final = 63 - len(ROLLOUT_SUFFIX)
 """How long a pool's name may be, for that is the value of a node label."""
 
 
-def _is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
+def is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
     """Whether one configuration of the device plugin is right for both: it knows no layouts."""
     return (
         isinstance(sharing, Mig)

@@ -25,6 +25,7 @@ from gpuplan.planning.plan import (
     HandWritten,
     Layout,
     Monitoring,
+    Nodes,
     Plan,
     Pool,
     PriorityClass,
@@ -32,6 +33,7 @@ from gpuplan.planning.plan import (
     Retained,
     RetainedDevicePluginConfig,
     RetainedLayout,
+    RetainedNodes,
     RetainedObject,
     Scheduler,
     Stage,
@@ -77,7 +79,16 @@ def resolve(
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
     parsed = sorted(parsed, key=lambda item: item.document.name)  # file order has no meaning
-    context = Context(catalog, _names(parsed), removed or {}, is_partial, cluster.policy.spec.scheduler)
+    spec = cluster.policy.spec
+    context = Context(
+        catalog,
+        _names(parsed),
+        removed or {},
+        is_partial,
+        spec.scheduler,
+        spec.gpu_operator.mig_strategy,
+        _retained_configs(parsed),
+    )
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))
     settings = _cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
@@ -258,17 +269,36 @@ def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> 
 def _retained(context: Context, at: Origin, policy: models.Retained) -> Retained | None:
     """What a document retains, or None when its GPU model cannot be found."""
     spec = policy.spec
-    what: RetainedLayout | RetainedDevicePluginConfig | RetainedObject | None = None
+    what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject | None = None
     if spec.mig_layout is not None:
         what = _retained_layout(context, at / "migLayout", spec.mig_layout)
     elif spec.device_plugin_config is not None:
         plugin = spec.device_plugin_config
-        config = plugin.config.model_dump(mode="json", by_alias=True, exclude_none=True)
-        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin, config)
+        what = RetainedDevicePluginConfig(at / "devicePluginConfig", plugin, _config(plugin))
+    elif spec.nodes is not None:
+        what = _retained_nodes(at / "nodes", spec.nodes)
     elif spec.object is not None:
         folder = spec.object.folder or _folder(spec.object.manifest, context.tenants.values())
         what = RetainedObject(at / "object", spec.object, folder)
     return None if what is None else Retained(at, policy.metadata.name, spec, what)
+
+
+def _retained_configs(parsed: Iterable[Parsed]) -> dict[str, Mapping[str, object]]:
+    """The files of the device plugin that are retained, by key: pools are resolved with them in view."""
+    specs = (item.policy.spec for item in parsed if isinstance(item.policy, models.Retained))
+    found = (spec.device_plugin_config for spec in specs)
+    return {item.key: _config(item) for item in found if item is not None}
+
+
+def _config(retained: models.RetainedDevicePluginConfig) -> dict[str, object]:
+    return retained.config.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _retained_nodes(at: Origin, spec: models.RetainedNodes) -> RetainedNodes:
+    """How many nodes there are is not said: names count, and a pattern counts none."""
+    names = tuple(spec.names or ())
+    nodes = Nodes(at, len(names), 0, names, spec.name_pattern, tuple(spec.except_names))
+    return RetainedNodes(at, spec, nodes, f"{Stage.PARTITIONS.value}/{spec.pool}")
 
 
 def _retained_layout(context: Context, at: Origin, spec: models.RetainedLayout) -> RetainedLayout | None:

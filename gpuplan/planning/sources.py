@@ -37,6 +37,7 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     Quota,
+    RetainedDevicePluginConfig,
     Tenant,
     TimeSlicing,
     Unit,
@@ -306,7 +307,7 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     if key == POOL_LABEL:
         return named(pool)
     if key == DEVICE_PLUGIN_CONFIG_LABEL:
-        return (*named(pool), *_moved_config(pool))
+        return (*named(pool), *_moved_config(pool), *_plugin_key(plan, pool))
     if key == plan.scheduler.node_pool_label:
         return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
     if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
@@ -329,6 +330,21 @@ def _moved_config(pool: Pool) -> Links:
     ways = pool.spec.sharing.mig and rollout and rollout.sharing.mig
     places = (pool.at / "sharing", pool.at / "rollout" / "sharing")
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
+
+
+def _plugin_key(plan: Plan, pool: Pool) -> Links:
+    """A key that says what its file does, where the one of the pool's name is retained for another file."""
+    if pool.keys.meaning is None:
+        return ()
+    kept = (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
+    own = [item.at / field for item in kept if item.spec.key == pool.name for field in ("key", "config")]
+    return hashed(
+        (
+            *chosen(*own),
+            *sharing_of(pool),
+            *(link for shares in [pool.shares] if shares for link in chosen(shares.at / "replicas")),
+        )
+    )
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------

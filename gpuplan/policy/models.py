@@ -930,6 +930,25 @@ class RetainedObject(Model):
     """The object, such as a ClusterQueue with `stopPolicy: Hold`."""
 
 
+class RetainedNodes(Model):
+    """Nodes that a pool has let go: they keep what its rule gave them, until the rule of another pool says more."""
+
+    pool: Annotated[str, Judged("GPU745")]
+    """The pool that had the nodes; what they keep is applied with its folder."""
+    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = None
+    """The nodes' names, where they were fixed."""
+    name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
+    """The regular expression (RE2) that the whole node name matched."""
+    except_names: Annotated[list[str], Judged("GPU147")] = Field(default_factory=list)
+    """Names that the pattern matches and that are not meant."""
+    labels: Annotated[dict[str, str], Judged("GPU148")]
+    """The labels that the pool's rule gave its nodes."""
+    taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
+    """The taints that the pool's rule gave its nodes."""
+
+    _one_choice = _exactly_one("names", "name_pattern", "which nodes are meant")
+
+
 class RetainedSpec(Model):
     """What no policy defines any more, but nodes or controllers still need; exactly one thing."""
 
@@ -939,12 +958,14 @@ class RetainedSpec(Model):
         RetainedDevicePluginConfig | None, ESSENTIAL, Words("configuration of the device plugin")
     ] = None
     """A file of the device plugin."""
+    nodes: Annotated[RetainedNodes | None, ESSENTIAL] = None
+    """Nodes that a pool has let go, with what they keep."""
     object: Annotated[RetainedObject | None, ESSENTIAL] = None
     """A Kubernetes object."""
     until: texts.Lines = Field(min_length=1)
     """When this document may be deleted, as a command to type and what it must print."""
 
-    _one_thing = _exactly_one("mig_layout", "device_plugin_config", "object", "what is retained")
+    _one_thing = _exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
 
 
 # --- Documents ---------------------------------------------------------------------------------------------------

@@ -195,6 +195,8 @@ def _defined(item: parts.Retained) -> Mapping[str, object]:
             return {"kind": "migLayout", "defines": layout.spec.config_name}
         case parts.RetainedDevicePluginConfig() as config:
             return {"kind": "devicePluginConfig", "defines": config.spec.key}
+        case parts.RetainedNodes() as kept:
+            return {"kind": "nodes", "defines": kept.spec.pool}
         case retained:
             manifest = retained.spec.manifest
             metadata = manifest.get("metadata")
@@ -209,7 +211,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     ),
     parts.Scheduler: Published(left_out=("version", "runai")),
     parts.Pool: Published(
-        left_out=("node_labels", "sharing", "units"),
+        left_out=("node_labels", "sharing", "units", "keys"),
         renamed={"memory_per_unit": "memory_per_unit_mib"},
         more=_of_pool,
     ),

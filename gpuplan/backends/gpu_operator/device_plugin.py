@@ -15,11 +15,11 @@ from typing import Any
 
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
+from gpuplan.planning.plugin_configs import configuration, shared_resources
 from gpuplan.planning.sources import because_of, instances_of, sharing_of
-from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
+from gpuplan.policy.models import ClusterMigStrategy
 
-_SMALLEST_REPLICAS = 2
 _SHARED = ".shared"
 
 
@@ -29,7 +29,7 @@ def data(plan: Plan) -> dict[str, str]:
 
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
-    """A file for each pool, by its name, one for what a rollout moved, and what is retained."""
+    """A file for each pool, by its key, one for what a rollout moved, and what is retained."""
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
     pools: dict[str, Mapping[str, Any]] = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy)
@@ -37,52 +37,6 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
         for part in reversed(pool.parts)
     }
     return pools | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
-
-
-def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
-    """A pool's file. Sharing is switched off by leaving it out: one replica would be an error.
-
-    `flags.migStrategy` is for `perPool` alone: any other strategy reaches the plugin as the environment variable
-    MIG_STRATEGY, which overrides the file (`applyMIGConfiguration` in the operator's `controllers/object_controls.go`).
-    """
-    config: dict[str, Any] = {"version": "v1"}
-    if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
-        config["flags"] = {"migStrategy": pool.sharing.spec.strategy.value}
-    if sharing := _sharing(pool):
-        config["sharing"] = sharing
-    return config
-
-
-def _sharing(pool: Pool) -> dict[str, Any]:
-    sharing = pool.sharing
-    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-    if not isinstance(slicing, TimeSlicing | Mps) or slicing.spec.replicas < _SMALLEST_REPLICAS:
-        return {}
-    resources = [{"name": resource, "replicas": slicing.spec.replicas} for resource in _shared_resources(pool)]
-    if not resources:
-        return {}
-    if isinstance(slicing, Mps):
-        # MPS refuses requests for more than one share unless told otherwise.
-        return {"mps": {"renameByDefault": slicing.spec.rename, "resources": resources}}
-    return {
-        "timeSlicing": {
-            "renameByDefault": slicing.spec.rename,
-            "failRequestsGreaterThanOne": slicing.spec.fail_requests_greater_than_one,
-            "resources": resources,
-        }
-    }
-
-
-def _shared_resources(pool: Pool) -> list[str]:
-    """The resources to divide, by the names they have before they are renamed.
-
-    The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
-    own, and the GPUs that stay whole are not divided.
-    """
-    if not isinstance(pool.sharing, Mig) or pool.sharing.spec.strategy is MigStrategy.SINGLE:
-        return [GPU_RESOURCE]
-    divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
-    return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -117,7 +71,7 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
     route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
     yield (*route, "renameByDefault"), copied(slicing.at / "rename")
     yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
-    for index, resource in enumerate(_shared_resources(pool)):
+    for index, resource in enumerate(shared_resources(pool)):
         yield (*route, "resources", index, "replicas"), copied(slicing.at / "replicas")
         yield (*route, "resources", index, "name"), _resource(pool, resource)
 

@@ -1,0 +1,84 @@
+"""What the device plugin reads on the nodes of a pool, and the key of its file, which nodes name in a label.
+
+A key means one thing for as long as something may name it: nodes get a file's new content as soon as it is synced, and
+labels as late as somebody approves it. So a pool that is shared otherwise than its own name says has another key, which
+its nodes get with their other labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuplan.planning.plan import GPU_RESOURCE, Mig, Mps, Pool, TimeSlicing
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
+
+_SMALLEST_REPLICAS = 2
+_SHARED = ".shared"
+_DIGITS: Final = 7
+
+
+def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
+    """A pool's file. Sharing is switched off by leaving it out: one replica would be an error.
+
+    `flags.migStrategy` is for `perPool` alone: any other strategy reaches the plugin as the environment variable
+    MIG_STRATEGY, which overrides the file (`applyMIGConfiguration` in the operator's `controllers/object_controls.go`).
+    """
+    config: dict[str, Any] = {"version": "v1"}
+    if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
+        config["flags"] = {"migStrategy": pool.sharing.spec.strategy.value}
+    if sharing := _sharing(pool):
+        config["sharing"] = sharing
+    return config
+
+
+def _sharing(pool: Pool) -> dict[str, Any]:
+    sharing = pool.sharing
+    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
+    if not isinstance(slicing, TimeSlicing | Mps) or slicing.spec.replicas < _SMALLEST_REPLICAS:
+        return {}
+    resources = [{"name": resource, "replicas": slicing.spec.replicas} for resource in shared_resources(pool)]
+    if not resources:
+        return {}
+    if isinstance(slicing, Mps):
+        # MPS refuses requests for more than one share unless told otherwise.
+        return {"mps": {"renameByDefault": slicing.spec.rename, "resources": resources}}
+    return {
+        "timeSlicing": {
+            "renameByDefault": slicing.spec.rename,
+            "failRequestsGreaterThanOne": slicing.spec.fail_requests_greater_than_one,
+            "resources": resources,
+        }
+    }
+
+
+def shared_resources(pool: Pool) -> list[str]:
+    """The resources to divide, by the names they have before they are renamed.
+
+    The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
+    own, and the GPUs that stay whole are not divided.
+    """
+    if not isinstance(pool.sharing, Mig) or pool.sharing.spec.strategy is MigStrategy.SINGLE:
+        return [GPU_RESOURCE]
+    divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
+    return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))
+
+
+# --- Keys --------------------------------------------------------------------------------------------------------
+
+
+def key_of(pool: Pool) -> str:
+    """The key of a pool's file, or of that of a part of it: the pool's name, unless that is retained for another file.
+
+    No pool's name has a dot, so no other pool has such a key.
+    """
+    config, meaning = configuration(pool, pool.keys.strategy), pool.keys.meaning
+    return pool.name if meaning is None or config == meaning else f"{pool.name}.{content_hash(config)}"
+
+
+def content_hash(config: Mapping[str, object]) -> str:
+    """As many hex digits as fit into a label's value beside the longest name of a pool that may have a rollout."""
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import gpuplan
+from gpuplan.changes.node_list import Node
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline import compare
@@ -60,10 +61,11 @@ def written(*platforms: Platform) -> Iterator[list[Path]]:
         yield roots
 
 
-def ask(before: Path, after: Path) -> Said:
-    """`gpuplan validate --against` and `gpuplan diff --against`."""
-    report = gpuplan.validate(after, against=str(before), kustomize="off")
-    diff = compare(after, against=str(before))
+def ask(before: Path, after: Path, *, listed: Mapping[str, Mapping[str, str]] | None = None) -> Said:
+    """`gpuplan validate --against` and `gpuplan diff --against`; ``listed`` are nodes with their labels."""
+    nodes = None if listed is None else tuple(Node(name, labels) for name, labels in sorted(listed.items()))
+    report = gpuplan.validate(after, against=str(before), kustomize="off", nodes=nodes)
+    diff = compare(after, against=str(before), nodes=nodes)
     findings = [*report.diagnostics, *(item for item in diff.findings if item not in report.diagnostics)]
     errors = tuple(map(told, (item for item in findings if item.is_error)))
     return Said(tuple(map(told, findings)), errors, tuple(_changes(diff)), diff.worst)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuplan.disturbance import ChangeClass, worst
-from tests.orders.asking import Built, Said, ask, build, written
+from tests.orders.asking import Said, ask, build, written
 from tests.orders.edits import TEXT_ONLY, Edit
 from tests.orders.oracle import UNSAFE, Judgement, Kind, Verdict, judge
 from tests.orders.platforms import Platform, gpus_of
@@ -22,6 +22,8 @@ class Examined:
 
     judgement: Judgement
     said: Said
+    seen: Said
+    """The same beside a list of the nodes."""
     unsaid: tuple[Verdict, ...]
     """What is unsafe, and no error or class of two steps or worse names its node or pool."""
     alarms: tuple[str, ...]
@@ -38,21 +40,26 @@ def examine(before: Platform, after: Platform, *edits: Edit) -> Examined | None:
         built = [build(root) for root in roots]
         if any(one.errors for one in built):
             return None
-        return _examine(before, after, built, ask(*roots), edits)
-
-
-def _examine(
-    before: Platform, after: Platform, built: list[Built], said: Said, edits: tuple[Edit, ...]
-) -> Examined:
-    trees = [one.tree for one in built]
-    judgement = judge(trees, dict(gpus_of(before, after)))
-    unsaid = tuple(found for found in judgement.of(*UNSAFE) if not said.warns_of([*_names(found)]))
-    step = Step(*trees, judgement, before, after)
-    alarms = () if judgement.of(*UNSAFE, Kind.UNCOVERED) else tuple(_alarms(step, said))
-    if set(edits) <= set(TEXT_ONLY) and edits:
+        trees = [one.tree for one in built]
+        judgement = judge(trees, dict(gpus_of(before, after)))
+        listed = {way.name: dict(way.ends[0].labels) for way in judgement.ways}
+        said, seen = (ask(*roots, listed=nodes) for nodes in (None, listed))
+    step = Step(trees[0], trees[1], judgement, before, after)
+    unsaid = {found for known in (said, seen) for found in judgement.of(*UNSAFE) if not _is_said(known, found)}
+    alarms = () if judgement.of(*UNSAFE, Kind.UNCOVERED) else tuple(_alarms(step, seen))
+    if edits and set(edits) <= set(TEXT_ONLY):
         is_same = built[0].files == built[1].files and said.worst is ChangeClass.NONE
         alarms = (*alarms, *(() if is_same else ("text only",)))
-    return Examined(judgement, said, unsaid, alarms)
+    return Examined(judgement, said, seen, tuple(sorted(unsaid, key=repr)), alarms)
+
+
+def _is_said(said: Said, verdict: Verdict) -> bool:
+    """With its node or one of its pools; what takes all labels away names none, for it means all nodes."""
+    return said.warns_of([*_names(verdict), "nodes lose their labels with what puts them there"])
+
+
+def _spec(body: Body) -> object:
+    return body.get("spec", body.get("value"))
 
 
 def _names(verdict: Verdict) -> Iterator[str]:
@@ -95,10 +102,20 @@ def _alarms(step: Step, said: Said) -> Iterator[str]:
             yield f"error {error}"
 
 
-_FIXED: Final = frozenset({"ResourceFlavor", "Topology", "Job", "PersistentVolumeClaim", "PriorityClass", "ClusterQueue"})
+_FIXED: Final = frozenset(
+    {"ResourceFlavor", "Topology", "Job", "PersistentVolumeClaim", "PriorityClass", "ClusterQueue", "LocalQueue"}
+)
 _QUEUES: Final = frozenset({"ClusterQueue", "LocalQueue", "Queue", "Cohort", "ResourceFlavor"})
 _READ: Final = frozenset(
-    {"PrometheusRule", "ServiceMonitor", "AppProject", "Application", "ApplicationSet", "Kustomization", "HelmRepository"}
+    {
+        "PrometheusRule",
+        "ServiceMonitor",
+        "AppProject",
+        "Application",
+        "ApplicationSet",
+        "Kustomization",
+        "HelmRepository",
+    }
 )
 _REMOVED: Final[Mapping[str, ChangeClass]] = {
     "Namespace": ChangeClass.DESTRUCTIVE,
@@ -113,17 +130,15 @@ def _classes(step: Step) -> Iterator[ChangeClass]:
     """The worst that each object may be called, by what is applied alone."""
     if step.judgement.repartitioned or _is_driver_touched(step) or _is_mps_restarted(step):
         yield ChangeClass.REPARTITION
-    for (kind, namespace, name), old, new in step.changed:
+    for (kind, _, _), old, new in step.changed:
         if new is None:
             yield ChangeClass.TWO_STEP if kind in _QUEUES else _REMOVED.get(kind, ChangeClass.ADMISSION)
-        elif old is not None and kind in _FIXED and old.get("spec", old.get("value")) != new.get("spec", new.get("value")):
+        elif old is not None and kind in _FIXED and _spec(old) != _spec(new):
             yield ChangeClass.RECREATE
         elif kind in _READ:
             yield ChangeClass.METADATA
         elif kind == "NodeFeatureRule" and _evicts(new):
             yield ChangeClass.REPARTITION
-        elif kind == "File" or namespace == "gpu-operator":
-            yield ChangeClass.PLUGIN_RESTART
         else:
             yield ChangeClass.PREEMPTION_ORDER
     if _is_handed_over(step):
@@ -133,14 +148,15 @@ def _classes(step: Step) -> Iterator[ChangeClass]:
 
 
 def _is_driver_touched(step: Step) -> bool:
-    return step.old.cluster["gpuOperator"].get("version") != step.new.cluster["gpuOperator"].get("version")
+    old, new = (platform.cluster["gpuOperator"]["version"] for platform in (step.old, step.new))
+    return bool(old != new)
 
 
 def _is_mps_restarted(step: Step) -> bool:
     """Each change of the plugin's file restarts the daemons."""
     one, other = step.before.operator, step.after.operator
     has_mps = any("mps" in (config.get("sharing") or {}) for found in (one, other) for config in found.configs.values())
-    return has_mps and one.configs != other.configs
+    return has_mps and bool(one.configs != other.configs)
 
 
 def _evicts(rule: Body) -> bool:
@@ -148,9 +164,7 @@ def _evicts(rule: Body) -> bool:
 
 
 def _is_evicting(step: Step) -> bool:
-    return any(
-        taint["effect"] == "NoExecute" for spec in step.new.pools.values() for taint in spec.get("taints", ())
-    )
+    return any(taint["effect"] == "NoExecute" for spec in step.new.pools.values() for taint in spec.get("taints", ()))
 
 
 def _is_handed_over(step: Step) -> bool:

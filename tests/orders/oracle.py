@@ -117,9 +117,7 @@ def judge(trees: Sequence[Tree], nodes: Mapping[str, int]) -> Judgement:
 def _uncovered(trees: Sequence[Tree], ways: Sequence[Way]) -> Iterator[Verdict]:
     """Only what every commit grants and has by itself can be lost on the way."""
     least = sum((Counter(way.fewest) for way in ways), Counter[str]())
-    ends = [
-        sum((Counter(counts(way.published[index])) for way in ways), Counter[str]()) for index in range(len(trees))
-    ]
+    ends = [sum((Counter(counts(way.published[index])) for way in ways), Counter[str]()) for index in range(len(trees))]
     for resource in sorted(set.intersection(*(set(tree.guarantees) for tree in trees))):
         needed = min(tree.guarantees[resource] for tree in trees)
         if least[resource] < needed <= min(end[resource] for end in ends):
@@ -305,8 +303,11 @@ def _verdicts(
 
 
 def _lacking(node: _Node, operator: int, labels: Labels) -> Iterator[tuple[Kind, str]]:
-    known = [(MIG, [found.entries for found in node.operators]), (PLUGIN, [found.configs for found in node.operators])]
-    for label, files in known:
+    known: Mapping[str, Sequence[Mapping[str, object]]] = {
+        MIG: [found.entries for found in node.operators],
+        PLUGIN: [found.configs for found in node.operators],
+    }
+    for label, files in known.items():
         name = labels.get(label)
         if name is not None and name not in files[operator]:
             kind = Kind.DANGLES if any(name in file for file in files[:operator]) else Kind.EARLY
@@ -336,7 +337,9 @@ def _fewest(node: _Node, walked: Mapping[State, set[Condition]], ends: Sequence[
         for condition in conditions
         if (published := _published(node, state.operator, condition)) is not None
     ]
-    return {resource: min(one.get(resource, 0) for one in found) for resource in {name for one in found for name in one}}
+    return {
+        resource: min(one.get(resource, 0) for one in found) for resource in {name for one in found for name in one}
+    }
 
 
 def _said(published: Published) -> str:

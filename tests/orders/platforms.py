@@ -108,11 +108,12 @@ def units_of(platform: Platform, sharing: Spec, gpus: int) -> dict[str, int]:
             return {"shared": slicing["replicas"] * gpus}
         case {"fraction": _}:
             return {}
-    return {"gpu": gpus}
+        case _:
+            return {"gpu": gpus}
 
 
 def instances_of(platform: Platform, mig: Spec) -> Mapping[str, int]:
-    found: Mapping[str, int] = (platform.of("MigLayout").get(mig["layout"]) if "layout" in mig else mig)["instances"]
+    found: Mapping[str, int] = (platform.of("MigLayout")[mig["layout"]] if "layout" in mig else mig)["instances"]
     return found
 
 
@@ -189,7 +190,8 @@ def random_sharing(rng: random.Random, platform: Platform) -> Spec:
             return {"fraction": {}}
         case "timeSlicing":
             return {"timeSlicing": {"replicas": rng.randint(2, 6)}}
-    return {"exclusive": {}}
+        case _:
+            return {"exclusive": {}}
 
 
 def add_tenant(rng: random.Random, platform: Platform, name: str) -> Spec:

@@ -84,7 +84,6 @@ def _count(pair: Pair, counts: Counter[str]) -> None:
     if examined.judgement.repartitioned:
         counts["repartitions"] += 1
         counts["repartitions, called less"] += examined.said.worst.rank < 6
-    counts["crash"] += 0
 
 
 def _print(title: str, found: dict[str, list[Pair]], show: int) -> None:
@@ -94,7 +93,8 @@ def _print(title: str, found: dict[str, list[Pair]], show: int) -> None:
         for pair in items[:show]:
             for text in [*map(str, pair.examined.unsaid), *pair.examined.alarms][:3]:
                 print(f"       {text[:400]}")
-            print(f"       said {pair.examined.said.worst}: {[text[:120] for text in pair.examined.said.errors]}")
+            for how, said in (("without nodes", pair.examined.said), ("beside nodes", pair.examined.seen)):
+                print(f"       {how} {said.worst}: {sorted({text[:120] for text in said.errors})}")
 
 
 def _options() -> argparse.Namespace:

@@ -81,7 +81,8 @@ def _resource(profile: str) -> str:
 
 def _shared(found: Counter[Resource], sharing: Body) -> Published:
     result: Counter[Resource] = Counter()
-    method, spec = next(iter(sharing.items()), ("", {}))
+    methods: Mapping[str, Body] = sharing
+    method, spec = next(iter(methods.items()), ("", {}))
     shares = {item["name"]: item for item in spec.get("resources", ())}
     for resource, count in found.items():
         item = shares.get(resource.name)

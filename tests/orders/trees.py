@@ -100,7 +100,9 @@ def read_tree(files: Mapping[str, bytes], cluster: str) -> Tree:
     if not any(folder.rules or folder.nodes for folder in folders.values()):
         folders |= {f"group {group['pool']}": _group(table, group["pool"]) for group in table}
     settings = _settings(files, cluster, objects)
-    return Tree(_operator(settings, [body for _, body in by_folder.get(f"{cluster}/gpu-operator", ())]), folders, objects)
+    return Tree(
+        _operator(settings, [body for _, body in by_folder.get(f"{cluster}/gpu-operator", ())]), folders, objects
+    )
 
 
 def _folder(bodies: Sequence[Body]) -> Folder:

@@ -1,6 +1,7 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
 From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing.
+`read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gpuplan.changes.node_list import Node, read_nodes
     from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
     from gpuplan.pipeline import Build, Report, build, validate
     from gpuplan.pipeline.tracing import Tracing, trace
@@ -17,12 +19,14 @@ __all__ = [
     "Build",
     "Diagnostic",
     "GpuplanError",
+    "Node",
     "Plan",
     "Report",
     "Severity",
     "Tracing",
     "__version__",
     "build",
+    "read_nodes",
     "trace",
     "validate",
 ]
@@ -30,6 +34,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "gpuplan.changes.node_list": ("Node", "read_nodes"),
     "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
     "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
     "gpuplan.pipeline.tracing": ("Tracing", "trace"),

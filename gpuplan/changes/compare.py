@@ -9,15 +9,18 @@ nothing written to tell of says nothing, and what no rule tells of is shown as i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from posixpath import basename, dirname
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
+from gpuplan.changes.evidence import names_by_rule, resolved
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.kinds import stage_of
 from gpuplan.changes.layouts import layout_changes
 from gpuplan.changes.model import Change, Comparison, ObjectChange
+from gpuplan.changes.node_list import Node
 from gpuplan.changes.nodes import count_by_rule
 from gpuplan.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.changes.operator import operator_changes
@@ -59,20 +62,42 @@ class ClusterState(NamedTuple):
         return cls(plan, Written(objects, about, count_by_rule(plan), traces))
 
 
-def compare(before: Iterable[ClusterState], after: Iterable[ClusterState]) -> Comparison:
-    """What differs in all clusters, which are known by name: by cluster, worst first."""
+def compare(
+    before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
+) -> Comparison:
+    """What differs in all clusters, which are known by name: by cluster, worst first.
+
+    ``nodes`` are those of the only cluster.
+    """
     old, new = ({state.plan.cluster.name: state for state in side} for side in (before, after))
     names = (name for name in {*old, *new} if old.get(name) is not new.get(name))
-    found = [_compare(name, old.get(name), new.get(name)) for name in names]
+    found = [_compare(name, *_known(old.get(name), new.get(name), nodes), nodes) for name in names]
     changes = sorted((change for item in found for change in item.changes), key=_order)
     return Comparison(tuple(changes), in_order(item for one in found for item in one.objects))
 
 
-def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None) -> Comparison:
+def _known(
+    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> tuple[ClusterState | None, ClusterState | None]:
+    """Both states, with the nodes that the rules of each are for."""
+    if before is None or after is None or nodes is None:
+        return before, after
+    plans = resolved(before.plan, after.plan, nodes)
+
+    def known(state: ClusterState, plan: Plan) -> ClusterState:
+        written = replace(state.written, counts=count_by_rule(plan), names=names_by_rule(plan))
+        return ClusterState(plan, written)
+
+    return known(before, plans[0]), known(after, plans[1])
+
+
+def _compare(
+    cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
     found = tuple(differing(cluster, old, new))
     parts = _parts(old.objects, new.objects)
-    changes = [change for told in _told(before, after, found) if (change := _placed(told, found, parts)).folders]
+    changes = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
     if before is None or after is None:
         return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
     edits = Edits(before.plan, after.plan)
@@ -89,13 +114,18 @@ def _compare(cluster: str, before: ClusterState | None, after: ClusterState | No
     return Comparison(tuple(map(cause, changes)), tuple(map(located, left)))
 
 
-def _told(before: ClusterState | None, after: ClusterState | None, found: Sequence[ObjectChange]) -> Iterator[Change]:
+def _told(
+    before: ClusterState | None,
+    after: ClusterState | None,
+    found: Sequence[ObjectChange],
+    nodes: Sequence[Node] | None,
+) -> Iterator[Change]:
     """What the rules tell of, whether or not an object shows it."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []
         yield from [clusters.removed(before.plan)] if before else []
         return
-    step = Step(before.plan, after.plan)
+    step = Step(before.plan, after.plan, nodes=nodes)
     for rule in (
         clusters.cluster_changes,
         operator_changes,

@@ -16,7 +16,11 @@ from gpuplan.values import NamedTuple
 Counts = Mapping[str, int]
 """How many nodes a rule is for, by its name, as far as anybody knows."""
 
+Names = Mapping[str, frozenset[str]]
+"""The nodes that a rule's pattern matches, by the rule's name, where anybody knows them."""
+
 _UNKNOWN: Final[Counts] = {}
+_UNNAMED: Final[Names] = {}
 
 
 class Rule(NamedTuple):
@@ -55,11 +59,17 @@ class Rule(NamedTuple):
         return pattern is None or (name not in self.exceptions and pattern.matches(name))
 
 
-def rules_of(body: Body | None, counts: Counts = _UNKNOWN) -> tuple[Rule, ...]:
+def rules_of(body: Body | None, counts: Counts = _UNKNOWN, names: Names = _UNNAMED) -> tuple[Rule, ...]:
     """The rules of a NodeFeatureRule, with the nodes by name, as the back end writes it."""
-    return tuple(
-        _rule(rule, counts.get(str(rule.get("name")))) for rule in mappings(section(body, "spec").get("rules"))
-    )
+    found = ((str(rule.get("name")), rule) for rule in mappings(section(body, "spec").get("rules")))
+    return tuple(_named(_rule(rule, counts.get(name)), names.get(name)) for name, rule in found)
+
+
+def _named(rule: Rule, names: frozenset[str] | None) -> Rule:
+    """The rule for the nodes that its pattern matches, where these are known."""
+    if not names or not rule.pattern:
+        return rule
+    return rule._replace(names=names, pattern="", exceptions=frozenset(), size=len(names))
 
 
 def _rule(rule: Body, count: int | None) -> Rule:
@@ -81,8 +91,12 @@ def _rule(rule: Body, count: int | None) -> Rule:
     )
 
 
-def rule_of_group(row: Body) -> Rule:
+def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
     """A row of the table of node groups, as the rule that it stands for."""
+    return _named(_rule_of_group(row), known.get(str(row.get("pool"))))
+
+
+def _rule_of_group(row: Body) -> Rule:
     names, exceptions = (frozenset(map(str, items(row.get(key)))) for key in ("names", "exceptNames"))
     count = row.get("nodes")
     return Rule(

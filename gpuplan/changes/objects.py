@@ -12,7 +12,7 @@ from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.bodies import Body, mappings, section, value_of
 from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
 from gpuplan.changes.model import ObjectChange
-from gpuplan.changes.node_rules import Counts, Rule, class_of_rules, rule_of_group, rules_of
+from gpuplan.changes.node_rules import Counts, Names, Rule, class_of_rules, rule_of_group, rules_of
 from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
@@ -37,17 +37,18 @@ FILE: Final = "File"
 class Written(Value, eq=False):
     """What is written of a cluster on one side.
 
-    As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule, and the
-    trace of each object.
+    As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule by number
+    and by name, and the trace of each object.
     """
 
     objects: Objects
     about: Mapping[Key, Sequence[Subject]] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
     traces: Mapping[Key, Trace] = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
 
     def rules(self, body: Body | None) -> tuple[Rule, ...]:
-        return rules_of(body, self.counts)
+        return rules_of(body, self.counts, self.names)
 
     @cached_property
     def all_rules(self) -> list[Rule]:
@@ -115,7 +116,7 @@ def _labels_of_nodes(key: Key, body: Body, side: Written) -> Iterator[tuple[str,
     """The configurations that nodes name: of mig-manager, and of the device plugin. A rule for no node names none."""
     folder, identity = key
     if identity.kind == FILE and folder == Stage.PARTITIONS:
-        found = [rule.labels for rule in _rules_of_table(_content(body))]
+        found = [rule.labels for rule in _rules_of_table(_content(body), side.names)]
     elif identity.kind == "Node":
         found = [section(body, "metadata", "labels")]
     else:
@@ -194,7 +195,7 @@ def _kept(key: Key, body: Body) -> object:
 
 def _class_of(pair: Pair, before: Written, after: Written) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
-        return _class_of_file(pair)
+        return _class_of_file(pair, before.names, after.names)
     if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
@@ -215,7 +216,7 @@ def _class_of_renamed(pair: Pair) -> ChangeClass:
     return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
 
 
-def _class_of_file(pair: Pair) -> ChangeClass:
+def _class_of_file(pair: Pair, names: Names, next_names: Names) -> ChangeClass:
     """Nobody applies a file, but people and Helm read it."""
     old, new = (_content(body) for body in (pair.before, pair.after))
     if old == new:
@@ -226,7 +227,7 @@ def _class_of_file(pair: Pair) -> ChangeClass:
     if stage == Stage.GPU_OPERATOR and isinstance(old, Mapping) and isinstance(new, Mapping):
         return class_of_settings(old, new)
     if stage == Stage.PARTITIONS:
-        return class_of_rules(_rules_of_table(old), _rules_of_table(new))
+        return class_of_rules(_rules_of_table(old, names), _rules_of_table(new, next_names))
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
     return class_of_stage(pair.folder)
@@ -241,9 +242,10 @@ def _content(body: Body | None) -> object:
     return documents[0].data if len(documents) == 1 and isinstance(documents[0].data, dict) else text
 
 
-def _rules_of_table(table: object) -> tuple[Rule, ...]:
+def _rules_of_table(table: object, names: Names) -> tuple[Rule, ...]:
     """The rows of the table of node groups, as the rules that they stand for."""
-    return tuple(map(rule_of_group, mappings(table.get("nodeGroups")))) if isinstance(table, Mapping) else ()
+    rows = mappings(table.get("nodeGroups")) if isinstance(table, Mapping) else ()
+    return tuple(rule_of_group(row, names) for row in rows)
 
 
 def _class_of_request(old: object, new: object) -> ChangeClass:

@@ -127,7 +127,7 @@ def _touched(change: Change, earlier: Plan) -> frozenset[str]:
 
 def _shares_nodes(pool: Pool, impact: NodeImpact) -> bool:
     same_pattern = impact.pattern is not None and impact.pattern == pool.nodes.name_pattern
-    return same_pattern or not set(impact.names).isdisjoint(pool.nodes.names)
+    return same_pattern or any(has_node(part.nodes, name) for name in impact.names for part in pool.parts)
 
 
 def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:

@@ -22,6 +22,7 @@ from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Allocation, Effect, Guard, Taint
 from gpuplan.values import NamedTuple
+from gpuplan.wording import count
 
 
 def pool_changes(step: Step) -> Iterator[Change]:
@@ -453,11 +454,12 @@ def _handed_over(step: Step, old: Pool | None, new: Pool, passage: Passage, text
 def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
     one, other = old.nodes, new.nodes
+    planned, now = old.spec.nodes.count, new.spec.nodes.count
     texts = []
     if old.gpu.id != new.gpu.id:
         texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
-    if one.count != other.count:
-        texts.append(f"the plan counts {nodes_of(impact(other))}, not {one.count}")
+    if planned != now:
+        texts.append(f"the plan counts {count(now, 'node')}, not {planned}")
     if one.gpus_per_node != other.gpus_per_node:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:

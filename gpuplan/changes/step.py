@@ -7,11 +7,13 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from gpuplan.changes.evidence import Evidence, resolved
 from gpuplan.changes.model import Change
 from gpuplan.planning.plan import Plan, Pool, Tenant
 from gpuplan.values import Value
 
 if TYPE_CHECKING:
+    from gpuplan.changes.node_list import Node
     from gpuplan.changes.pods import Pod
 
 
@@ -24,11 +26,30 @@ _Part = TypeVar("_Part", bound=_Named)
 
 
 class Step(Value):
-    """Two states of one cluster; ``pods`` are those that hold something in it, None where nobody says which."""
+    """Two states of one cluster, and what is known of it: None where nobody says.
+
+    ``pods`` are those that hold something in it, ``nodes`` all that it has. With these, pools have the names that their
+    patterns match: `of` sees to it.
+    """
 
     before: Plan
     after: Plan
     pods: Sequence[Pod] | None = None
+    nodes: Sequence[Node] | None = None
+
+    @classmethod
+    def of(
+        cls, before: Plan, after: Plan, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
+    ) -> Step:
+        return cls(*resolved(before, after, nodes), pods, nodes)
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        return None if self.nodes is None else Evidence(self.before, self.nodes)
+
+    def naming(self, label: str, value: str) -> tuple[str, ...] | None:
+        """The nodes that have this label now; None where nobody knows."""
+        return None if self.evidence is None else self.evidence.naming(label, value)
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
@@ -57,9 +78,11 @@ class Step(Value):
 
 def _has_same_nodes(one: Pool, other: Pool) -> bool:
     nodes, others = one.nodes, other.nodes
-    is_chosen = bool(nodes.names or nodes.name_pattern)
-    is_same = (set(nodes.names), nodes.name_pattern) == (set(others.names), others.name_pattern)
-    return is_chosen and is_same and one.gpu.id == other.gpu.id
+    if nodes.names or others.names:
+        is_same = set(nodes.names) == set(others.names)
+    else:
+        is_same = bool(nodes.name_pattern) and nodes.name_pattern == others.name_pattern
+    return is_same and one.gpu.id == other.gpu.id
 
 
 def _has_same_namespaces(one: Tenant, other: Tenant) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import option, verb
+from gpuplan.cli.lists import nodes_option, read_list, read_node_list
 from gpuplan.cli.options import Output, cluster_option, outputs_option, write_outputs
 from gpuplan.cli.terminal import Terminal
 from gpuplan.disturbance import ChangeClass
@@ -38,6 +39,7 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
     section="Input",
     help="The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes are named.",
 )
+@nodes_option
 @outputs_option(
     FORMATS,
     f"How it is written: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the terminal"
@@ -56,6 +58,7 @@ def command(
     against: str,
     clusters: tuple[str, ...],
     pods: str | None,
+    nodes: str | None,
     outputs: tuple[Output, ...],
     fail_on: str | None,
 ) -> int:
@@ -81,7 +84,10 @@ def command(
 
     if span and against:
         raise click.UsageError(f"{span!r} names both sides: leave --against out.")
-    diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods))
+    if pods == nodes == "-":
+        raise click.UsageError("--pods and --nodes both read stdin: write one of them to a file.")
+    listed = read_node_list(nodes)
+    diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods), nodes=listed)
     write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
@@ -92,7 +98,6 @@ def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
     if file is None:
         return None
     from gpuplan.changes.pods import LIST_PODS, read_pods
-    from gpuplan.cli.lists import read_list
 
     data = read_list(file, LIST_PODS)
     return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from gpuplan.cli.commands import option
+
+if TYPE_CHECKING:
+    from gpuplan.changes.node_list import Node
 
 LARGEST: Final = 2**30
 """Bytes: a hundred thousand pods."""
@@ -19,6 +24,25 @@ def read_list(file: str, way: str) -> bytes:
         return b"" if sys.stdin is None else _read(sys.stdin.buffer, "stdin", way)  # it may be closed
     with open(file, "rb") as stream:  # noqa: PTH123 - as the user typed it
         return _read(stream, file, way)
+
+
+nodes_option = option(
+    "--nodes",
+    metavar="FILE",
+    section="Input",
+    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml), or - for stdin: what they name, and which of"
+    " them patterns match, are facts then.",
+)
+
+
+def read_node_list(file: str | None) -> tuple[Node, ...] | None:
+    """The nodes in a file as kubectl writes it; None without a file."""
+    if file is None:
+        return None
+    from gpuplan.changes.node_list import LIST_NODES, read_nodes
+
+    name = "stdin" if file == "-" else file
+    return read_nodes(read_list(file, LIST_NODES).decode("utf-8-sig", errors="replace"), name)
 
 
 def _read(stream: BinaryIO, name: str, way: str) -> bytes:

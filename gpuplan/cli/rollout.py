@@ -37,7 +37,8 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
     "--nodes",
     metavar="FILE",
     section="Input",
-    help="Nodes as `kubectl get nodes -o json` lists them, or a name a line; - is stdin [default: the pool's names].",
+    help="Nodes as `kubectl get nodes -o json` (or yaml) lists them, or a name a line; - is stdin [default: the pool's"
+    " names].",
 )
 @option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="How many nodes go together at most.")
 @option(
@@ -94,9 +95,9 @@ def command(
 
 
 def _text(file: str | None) -> str | None:
+    from gpuplan.changes.node_list import LIST_NODES
     from gpuplan.cli.lists import read_list
     from gpuplan.diagnostics import GpuplanError
-    from gpuplan.pipeline.rollouts import LIST_NODES
 
     if file is None:
         return None

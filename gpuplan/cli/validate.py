@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import click
+
 from gpuplan.cli.commands import option, verb
+from gpuplan.cli.lists import nodes_option, read_node_list
 from gpuplan.cli.options import (
     Output,
     cluster_option,
@@ -25,6 +28,7 @@ from gpuplan.cli.terminal import Terminal
     help="Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
     " way, though both ends are right.",
 )
+@nodes_option
 @kustomize_option
 @findings_option
 @strictness_option
@@ -33,6 +37,7 @@ def command(
     terminal: Terminal,
     clusters: tuple[str, ...],
     against: str,
+    nodes: str | None,
     outputs: tuple[Output, ...],
     kustomize: str,
     *,
@@ -46,10 +51,14 @@ def command(
     \b
       gpuplan validate
       gpuplan validate --against origin/main    # for a branch that is to be merged
+      kubectl get nodes -o json | gpuplan validate -c prod --against HEAD~1 --nodes -
       gpuplan validate --output-format sarif=gpuplan.sarif
     """
     from gpuplan import pipeline
 
-    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against)
+    if nodes is not None and not against:
+        raise click.UsageError("--nodes is what a step is judged by: add --against.")
+    known = read_node_list(nodes)
+    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against, nodes=known)
     write_findings(terminal, report, outputs)
     return 0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1

@@ -19,6 +19,7 @@ from gpuplan.planning.plan import Plan
 from gpuplan.values import Value
 
 if TYPE_CHECKING:
+    from gpuplan.changes.node_list import Node
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline.comparing import Diff
 
@@ -58,13 +59,18 @@ class Build(Value):
 
 
 def validate(
-    root: str | PathLike[str], clusters: Sequence[str] = (), *, kustomize: str = "", against: str = ""
+    root: str | PathLike[str],
+    clusters: Sequence[str] = (),
+    *,
+    kustomize: str = "",
+    against: str = "",
+    nodes: Sequence[Node] | None = None,
 ) -> Report:
     """Judge the clusters named, or all: everything that one run can find.
 
     Where there are hand-written Components, what kustomize makes of them is judged, too. ``kustomize`` is the program,
     `off`, or empty for whichever is on the path. ``against`` is a revision, or a folder with a platform: the step from
-    there is judged as well.
+    there is judged as well, by the ``nodes`` of the one cluster where they are known.
     """
     root = Path(root)
     repository = load(root, clusters)
@@ -73,7 +79,7 @@ def validate(
     if against:
         from gpuplan.pipeline.comparing import judge_step_from
 
-        found += judge_step_from(root, against, clusters, report)
+        found += judge_step_from(root, against, clusters, report, nodes)
         report = _report(repository, found, is_step=True)
     patched = [plan for plan in report.plans if plan.components]
     if not patched or not report.is_valid:
@@ -130,16 +136,23 @@ def build(
 
 
 def compare(
-    root: Path, clusters: Sequence[str] = (), *, span: str = "", against: str = "", pods: Sequence[Pod] | None = None
+    root: Path,
+    clusters: Sequence[str] = (),
+    *,
+    span: str = "",
+    against: str = "",
+    pods: Sequence[Pod] | None = None,
+    nodes: Sequence[Node] | None = None,
 ) -> Diff:
     """What differs between the platform and how it was, in the clusters named, or in all of them.
 
     ``span`` is ``A..B`` or ``A...B`` as git reads them; ``against`` is a revision or a folder, which the files are
-    compared with as they lie there. With neither they are compared with `HEAD`. ``pods`` are those of the one cluster.
+    compared with as they lie there. With neither they are compared with `HEAD`. ``pods`` and ``nodes`` are those of the
+    one cluster.
     """
     from gpuplan.pipeline import comparing
 
-    return comparing.compare(*comparing.choose_sides(root, span, against), clusters, pods)
+    return comparing.compare(*comparing.choose_sides(root, span, against), clusters, pods, nodes)
 
 
 def report_on(repository: Repository) -> Report:

@@ -46,6 +46,7 @@ from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
+    from gpuplan.changes.node_list import Node
     from gpuplan.changes.pods import Holder, Pod
     from gpuplan.pipeline import Report
 
@@ -161,8 +162,10 @@ class Diff(Value):
         plans = [plan for side in (self.earlier, self.later) if (plan := side.plans.get(cluster))]
         pools = (pool.nodes for plan in plans for pool in plan.pools)
         there = _most((nodes.name_pattern or nodes.names, nodes.count) for nodes in pools)
-        changes = (impact.change.nodes for impact in self.of(cluster))
-        touched = _most((nodes.pattern or nodes.names, nodes.count) for nodes in changes if nodes is not None)
+        changes = [impact.change.nodes for impact in self.of(cluster) if impact.change.nodes is not None]
+        touched = _most((nodes.pattern or nodes.names, nodes.count) for nodes in changes)
+        if changes and all(len(nodes.names) == nodes.count for nodes in changes):
+            return len({name for nodes in changes for name in nodes.names})
         return min(touched, there or touched)
 
     def pods_of(self, cluster: str) -> int:
@@ -192,20 +195,30 @@ def work_tree(root: Path) -> Side:
     return Side(SideKind.WORK_TREE, WORK_TREE, root)
 
 
-def compare(earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequence[Pod] | None = None) -> Diff:
+def compare(
+    earlier: Side,
+    later: Side,
+    clusters: Sequence[str] = (),
+    pods: Sequence[Pod] | None = None,
+    nodes: Sequence[Node] | None = None,
+) -> Diff:
     """What differs between two sides in the clusters named, or in all of them.
 
-    ``pods`` are those of the one cluster that is compared.
+    ``pods`` and ``nodes`` are those of the one cluster that is compared.
     """
     before, after = read_side(earlier, clusters), read_side(later, clusters)
     _know(clusters, before, after)
     both = sorted({*before.clusters, *after.clusters})
-    if pods is not None and len(both) > 1:
-        raise GpuplanError(
-            f"pods are those of one cluster, and {len(both)} are compared",
-            f"choose with `--cluster` among {listing(both)}",
-        )
+    if pods is not None:
+        refuse_several(both, "pods")
+    if nodes is not None:
+        refuse_several(both, "nodes")
     if earlier.kind is SideKind.OUTPUT:
+        if nodes is not None:
+            raise GpuplanError(
+                f"`{earlier.name}` holds what `gpuplan build` wrote, and nodes are looked up in policies",
+                "leave `--nodes` out, or compare with a revision or with a folder of policies",
+            )
         return _compare_with_output(before, after, clusters)
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
@@ -219,14 +232,25 @@ def compare(earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Sequ
         rendered = _rendered(before), _rendered(after)
         before, after = _with_staleness(before, rendered[0].tree), _with_staleness(after, rendered[1].tree)
         states = [[ClusterState.of(item.plan, item.artifacts) for item in side.clusters] for side in rendered]
-    found = compare_states(*states)
+    found = compare_states(*states, nodes=nodes)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if is_broken else found.objects
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
-    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods))
+    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods, nodes))
 
 
-def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Report) -> Iterator[Diagnostic]:
+def refuse_several(clusters: Sequence[str], things: str) -> None:
+    """Trouble where things of one cluster are listed, and several clusters are meant."""
+    if len(clusters) > 1:
+        raise GpuplanError(
+            f"{things} are those of one cluster, and {len(clusters)} are compared",
+            f"choose with `--cluster` among {listing(clusters)}",
+        )
+
+
+def judge_step_from(
+    root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Sequence[Node] | None = None
+) -> Iterator[Diagnostic]:
     """What is wrong with the step to the files as they lie there, from a revision or from a folder with a platform."""
     side, _ = choose_sides(root, against=against)
     if side.kind is SideKind.OUTPUT:
@@ -234,19 +258,23 @@ def judge_step_from(root: Path, against: str, clusters: Sequence[str], later: Re
             f"`{against}` holds what `gpuplan build` wrote, and a step is judged between policies",
             f"name a revision, or run `gpuplan diff --against {against}`",
         )
+    if nodes is not None:
+        refuse_several(later.clusters, "nodes")
     earlier = read_side(side, clusters).report
     if earlier is not None:
-        yield from judge_step(earlier, later, against)
+        yield from judge_step(earlier, later, against, nodes=nodes)
         if not earlier.clusters:
             yield from (is_new(plan, against) for plan in later.plans)
 
 
-def _judge(before: Platform, after: Platform, pods: Sequence[Pod] | None) -> tuple[Diagnostic, ...]:
+def _judge(
+    before: Platform, after: Platform, pods: Sequence[Pod] | None, nodes: Sequence[Node] | None
+) -> tuple[Diagnostic, ...]:
     from gpuplan.pipeline.findings import tidy
 
     if before.report is None or after.report is None:
         return ()
-    return tidy(judge_step(before.report, after.report, before.side.name, pods), after.ignores)
+    return tidy(judge_step(before.report, after.report, before.side.name, pods, nodes), after.ignores)
 
 
 def _most(found: Iterable[tuple[object, int]]) -> int:
@@ -260,7 +288,13 @@ def _most(found: Iterable[tuple[object, int]]) -> int:
 # --- The step ----------------------------------------------------------------------------------------------------
 
 
-def judge_step(earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None) -> Iterator[Diagnostic]:
+def judge_step(
+    earlier: Report,
+    later: Report,
+    name: str,
+    pods: Sequence[Pod] | None = None,
+    nodes: Sequence[Node] | None = None,
+) -> Iterator[Diagnostic]:
     """What is wrong with the step; ``name`` is what the earlier side is called.
 
     Clusters with errors are left out: what could not be read looks as if it were removed.
@@ -273,7 +307,7 @@ def judge_step(earlier: Report, later: Report, name: str, pods: Sequence[Pod] | 
         if _has_errors(earlier, cluster):
             yield _not_judged(plan, name)
         elif cluster in before:
-            yield from step_checks.run(Step(before[cluster], plan, pods))
+            yield from step_checks.run(Step.of(before[cluster], plan, pods, nodes))
     yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
 
 

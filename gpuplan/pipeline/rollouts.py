@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from gpuplan import checks
 from gpuplan.changes.meanwhile import halves, may_labels_come_first
+from gpuplan.changes.node_list import LIST_NODES, is_list_of_objects, read_nodes
 from gpuplan.changes.nodes import Transition, impact
 from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutState, RolloutStep, StepKind, plan_rollout
 from gpuplan.changes.step import Step
@@ -195,8 +195,6 @@ def _limit(pool: Pool, wish: Wish) -> int:
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
-LIST_NODES: Final = "kubectl get nodes -o json"
-
 
 def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
     """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
@@ -246,19 +244,12 @@ def _checked(name: str) -> str:
     return name
 
 
-def _listed(text: str) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+def _listed(text: str) -> Iterator[tuple[str, Mapping[str, str] | None]]:
     """The nodes of a list as `kubectl` writes it, with their labels, or one name a line."""
-    if not text.lstrip().startswith("{"):
+    if is_list_of_objects(text):
+        yield from ((node.name, node.labels) for node in read_nodes(text))
+    else:
         yield from ((line.strip().removeprefix("node/"), None) for line in text.splitlines() if line.strip())
-        return
-    try:
-        body = json.loads(text)
-        for item in body.get("items", [body]):
-            yield str(item["metadata"]["name"]), dict(item["metadata"].get("labels") or {})
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise GpuplanError(
-            "the list of nodes is not what kubectl writes", f"pass what `{LIST_NODES}` prints"
-        ) from error
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:

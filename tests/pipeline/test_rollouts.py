@@ -352,7 +352,7 @@ def test_a_step_that_is_not_committed_is_known(root: Path) -> None:
 
 def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(root: Path) -> None:
     names = ["gpu-a100-shared-10", "gpu-a100-shared-9", "gpu-other-1", "gpu-a100-shared-2", "gpu-a100-shared-1"]
-    items = [{"metadata": {"name": name, "labels": {}}} for name in names]
+    items = [{"kind": "Node", "metadata": {"name": name, "labels": {}}} for name in names]
     wish = a_wish("seven-small", at_once=1)._replace(listed=json.dumps({"kind": "List", "items": items}))
     outcome = proposed(root, wish).outcome
     assert isinstance(outcome, RolloutPlan)
@@ -369,8 +369,8 @@ def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(r
     [
         ({"listed": None}, "pool `a100-shared` does not say which nodes it has"),
         ({"listed": "gpu-a100-shared-1\nother\n"}, "pool `a100-shared` counts 4 nodes, and 1 are listed"),
-        ({"listed": "{"}, "the list of nodes is not what kubectl writes"),
-        ({"listed": '{"items": [1]}'}, "the list of nodes is not what kubectl writes"),
+        ({"listed": "{"}, "this is no list of nodes: it is not JSON: "),
+        ({"listed": '{"items": [1]}'}, "this is no list of nodes: its `items` is no list of objects"),
         ({"to": "seven-smal"}, "`seven-smal` is no layout"),
         ({"to": "time-slicing=0"}, "`time-slicing=0` is no layout"),
         ({"to": ""}, "pool `a100-shared` has no rollout to go on with"),

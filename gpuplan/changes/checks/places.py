@@ -29,7 +29,7 @@ def sharing_of(pool: Pool) -> Origin:
 
 def chosen_by(pool: Pool) -> Origin:
     """Where a pool says which nodes it has."""
-    return pool.nodes.at / ("names" if pool.nodes.names else "namePattern")
+    return pool.nodes.at / ("namePattern" if pool.nodes.name_pattern else "names")
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------

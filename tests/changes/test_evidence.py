@@ -1,0 +1,143 @@
+"""What a list of nodes makes of a step: patterns are names, and what no node names is gone in peace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gpuplan.changes.checks import run
+from gpuplan.changes.compare import ClusterState, compare
+from gpuplan.changes.model import Comparison
+from gpuplan.changes.node_list import Node
+from gpuplan.changes.nodes import departures
+from gpuplan.changes.step import Step
+from gpuplan.disturbance import ChangeClass
+from gpuplan.pipeline.rendering import artifacts
+from gpuplan.planning.plan import Plan
+from tests.plans import CLUSTER, a_plan
+
+LAYOUTS = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {name: large}
+spec: {gpu: A100-80GB, instances: {3g.40gb: 2}}
+"""
+POOL = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {{name: {name}}}
+spec:
+  gpu: A100-80GB
+  nodes: {{count: {count}, gpusPerNode: 8, {chosen}}}
+  sharing: {sharing}
+"""
+MIG = "{mig: {layout: large}}"
+FOUR = ("pool0-1", "pool0-2", "pool0-3", "pool0-4")
+MODES = pytest.mark.parametrize("mode", ["nfd", "external"])
+
+
+def a_pool(name: str, pattern: str, count: int, sharing: str = MIG) -> str:
+    return POOL.format(name=name, count=count, chosen=f'namePattern: "{pattern}"', sharing=sharing)
+
+
+def a_cluster(*pools: str, layouts: str = LAYOUTS, mode: str = "nfd") -> Plan:
+    return a_plan(f"{CLUSTER}  nodeLabels: {mode}\n{layouts}{''.join(pools)}")
+
+
+def listed(plan: Plan, names: Sequence[str] = FOUR) -> tuple[Node, ...]:
+    """Nodes of the first pool, with its labels."""
+    return tuple(Node(name, plan.pools[0].labels) for name in names)
+
+
+def codes(before: Plan, after: Plan, nodes: Sequence[Node] | None) -> set[str]:
+    return {item.code for item in run(Step.of(before, after, nodes=nodes))}
+
+
+def compared(before: Plan, after: Plan, nodes: Sequence[Node] | None) -> Comparison:
+    sides = ([ClusterState.of(plan, artifacts(plan))] for plan in (before, after))
+    return compare(*sides, nodes=nodes)
+
+
+# --- Patterns ----------------------------------------------------------------------------------------------------
+
+
+@MODES
+@pytest.mark.parametrize("pattern", ["pool0-[0-9]", "pool0-[1-9][0-9]*"])
+def test_another_pattern_for_the_same_nodes_moves_none(pattern: str, mode: str) -> None:
+    before, after = (a_cluster(a_pool("x", text, 4), mode=mode) for text in ("pool0-[0-9]+", pattern))
+    nodes = listed(before)
+
+    assert "GPU704" in codes(before, after, None)
+    assert compared(before, after, None).worst is ChangeClass.DESTRUCTIVE
+    assert codes(before, after, nodes) == set()
+    found = compared(before, after, nodes)
+    assert found.worst is ChangeClass.QUOTA
+    assert found.objects == ()
+
+
+def test_a_pattern_that_leaves_a_node_out_names_it() -> None:
+    before, after = a_cluster(a_pool("x", "pool0-[0-9]+", 4)), a_cluster(a_pool("x", "pool0-[0-3]", 3))
+    nodes = listed(before)
+
+    (finding,) = (item.finding for item in run(Step.of(before, after, nodes=nodes)) if item.code == "GPU704")
+    assert finding.message.startswith("1 node loses the label")
+    found = compared(before, after, nodes)
+    assert found.worst is ChangeClass.DESTRUCTIVE
+    (left,) = (item.nodes for item in found.changes if "leaves the pool" in item.what)
+    assert left is not None
+    assert (left.count, left.names) == (1, ("pool0-4",))
+
+
+def test_a_split_whose_parts_have_all_nodes_loses_none() -> None:
+    before = a_cluster(a_pool("x", "pool0-[0-9]+", 4))
+    after = a_cluster(a_pool("x", "pool0-[1-2]", 2), a_pool("z", "pool0-[3-4]", 2))
+    nodes = listed(before)
+
+    assert "GPU704" in codes(before, after, None)
+    assert "GPU704" not in codes(before, after, nodes)
+    (leaving,) = departures(step := Step.of(before, after, nodes=nodes), step.before.pools[0], step.after.pools[0])
+    assert leaving.to is not None
+    assert (leaving.to.name, leaving.nodes.names) == ("z", ("pool0-3", "pool0-4"))
+    assert compared(before, after, nodes).worst is not ChangeClass.DESTRUCTIVE
+
+
+def test_a_split_that_forgets_a_node_loses_it() -> None:
+    before = a_cluster(a_pool("x", "pool0-[0-9]+", 4))
+    after = a_cluster(a_pool("x", "pool0-[1-2]", 2), a_pool("z", "pool0-3", 1))
+
+    assert "GPU704" in codes(before, after, listed(before))
+    assert compared(before, after, listed(before)).worst is ChangeClass.DESTRUCTIVE
+
+
+def test_nodes_are_counted_as_they_are_listed() -> None:
+    before, after = (a_cluster(a_pool("x", "pool0-[0-9]+", 2, text)) for text in ("{exclusive: {}}", MIG))
+    nodes = tuple(Node(name, before.pools[0].labels) for name in FOUR)
+
+    (finding,) = (item.finding for item in run(Step.of(before, after, nodes=nodes)) if item.code == "GPU708")
+    assert finding.message.startswith("4 nodes of pool `x` are repartitioned at once")
+
+
+def test_a_pool_that_is_renamed_with_its_pattern_is_known_by_its_nodes() -> None:
+    before, after = a_cluster(a_pool("x", "pool0-[0-9]+", 4)), a_cluster(a_pool("z", "pool0-[1-4]", 4))
+
+    assert Step.of(before, after, nodes=listed(before)).renamed_pools == {"x": "z"}
+    assert Step.of(before, after).renamed_pools == {}
+
+
+# --- Doubt -------------------------------------------------------------------------------------------------------
+
+
+def test_a_list_that_lacks_nodes_of_a_pool_proves_nothing_of_it() -> None:
+    before, after = a_cluster(a_pool("x", "pool0-[0-9]+", 4)), a_cluster(a_pool("x", "pool0-[0-9]", 4))
+
+    assert "GPU704" in codes(before, after, listed(before, FOUR[:3]))
+    assert "GPU704" not in codes(before, after, listed(before))
+
+
+def test_a_list_that_has_more_nodes_than_the_policies_count_is_whole() -> None:
+    before, after = a_cluster(a_pool("x", "pool0-[0-9]+", 3)), a_cluster(a_pool("x", "pool0-[0-9]", 3))
+
+    assert "GPU704" not in codes(before, after, listed(before))

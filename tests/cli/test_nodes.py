@@ -1,0 +1,127 @@
+"""`--nodes`: every command reads alike what kubectl lists, as JSON, as YAML, from a file and from standard input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.platforms import a_platform, write
+from tests.cli.runs import Run, run
+from tests.git import a_repository, commit
+
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: spare}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 8, namePattern: "spare-[0-9]+"}
+  sharing: {mig: {instances: {3g.40gb: 2}}}
+"""
+NODES = {
+    "apiVersion": "v1",
+    "items": [
+        {
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"gpuplan.dev/pool": pool, "nvidia.com/device-plugin.config": pool}},
+        }
+        for name, pool in [
+            *((f"spare-{number}", "spare") for number in (1, 2)),
+            *((f"research-{number}", "research") for number in (1, 2)),
+        ]
+    ],
+    "kind": "List",
+}
+COMMANDS = {
+    "diff": ("diff",),
+    "validate": ("validate", "--against", "HEAD"),
+}
+EACH = pytest.mark.parametrize("command", COMMANDS)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform whose pool has had another pattern since it was committed, which matches the same nodes."""
+    root = a_platform(a_repository(tmp_path))
+    write(root / "policies/spare.yaml", POOL)
+    commit(root)
+    write(root / "policies/spare.yaml", POOL.replace("[0-9]+", "[1-9]"))
+    write(root / "nodes.json", json.dumps(NODES))
+    write(root / "nodes.yaml", yaml.safe_dump(NODES))
+    return root
+
+
+def asked(root: Path, command: str, *options: str, stdin: str | None = None) -> Run:
+    return run(*COMMANDS[command], *options, cwd=root, stdin=stdin)
+
+
+@EACH
+def test_without_nodes_a_pattern_is_judged_by_what_it_may_match(root: Path, command: str) -> None:
+    done = asked(root, command)
+
+    assert "2 nodes lose the label `nvidia.com/mig.config`: pool `spare` no longer has them" in done.out
+    assert done.code == 1
+
+
+@EACH
+@pytest.mark.parametrize("file", ["nodes.json", "nodes.yaml"])
+def test_nodes_show_that_none_leaves(root: Path, command: str, file: str) -> None:
+    done = asked(root, command, "--nodes", file)
+
+    assert "GPU704" not in done.out
+    assert "lose" not in done.out
+
+
+@EACH
+def test_nodes_may_come_by_standard_input(root: Path, command: str) -> None:
+    done = asked(root, command, "--nodes", "-", stdin=(root / "nodes.yaml").read_text())
+
+    assert "GPU704" not in done.out
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("NAME   STATUS\nspare-1   Ready\n", "a table or names alone show no labels"),
+        ('{"kind": "List", "items": [{"kind": "Pod"}]}', "it lists Pod, and no Node"),
+        ("apiVersion: v1\nitems:\n- kind: Node\n  metadata: {name: 'spa", "is no YAML"),
+        ("\udcff", "a table or names alone show no labels"),
+    ],
+)
+def test_what_is_no_list_of_nodes_is_trouble(root: Path, command: str, text: str, message: str) -> None:
+    (root / "wrong").write_bytes(text.encode(errors="surrogateescape"))
+    done = asked(root, command, "--nodes", "wrong")
+
+    assert done.code == 2
+    assert "`wrong` is no list of nodes: " in done.err
+    assert message in done.err
+    assert "kubectl get nodes -o json" in done.err
+
+
+@EACH
+def test_nodes_are_of_one_cluster(root: Path, command: str) -> None:
+    a_platform(root, "dev", "prod")
+    commit(root)
+    done = asked(root, command, "--nodes", "nodes.json")
+
+    assert done.code == 2
+    assert "nodes are those of one cluster, and 2 are compared" in done.err
+    assert asked(root, command, "-c", "dev", "--nodes", "nodes.json").code == 0
+
+
+def test_nodes_judge_a_step_and_nothing_else(root: Path) -> None:
+    done = run("validate", "--nodes", "nodes.json", cwd=root)
+
+    assert done.code == 2
+    assert "--nodes is what a step is judged by: add --against." in done.err
+
+
+def test_one_list_comes_by_standard_input(root: Path) -> None:
+    done = run("diff", "--nodes", "-", "--pods", "-", cwd=root, stdin="{}")
+
+    assert done.code == 2
+    assert "--pods and --nodes both read stdin" in done.err

@@ -1,4 +1,4 @@
-"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-739, 749)."""
+"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-749)."""
 
 from __future__ import annotations
 

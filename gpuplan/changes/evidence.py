@@ -22,6 +22,7 @@ from gpuplan.planning.plan import (
     RetainedObject,
 )
 from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import count, listing
 
 _CONFIGS: Final = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 _WRITTEN: Final = (POOL_LABEL, *_CONFIGS)
@@ -37,6 +38,10 @@ class Lack(NamedTuple):
     pool: Pool
     nodes: int
     names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        named = f": {listing(self.names)}" if self.names else ""
+        return f"the list of nodes lacks {self.nodes} of pool `{self.pool.name}`{named}"
 
 
 class Evidence(Value):
@@ -55,9 +60,21 @@ class Evidence(Value):
         return tuple(lacks(self.plan, self.nodes))
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether no node has a label that we write, though pools give them some."""
+        return bool(self.plan.pools) and not self.shows_labels
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the list is no proof of what no node names; nothing where it is."""
+        if self.is_foreign:
+            return (f"none of {count(len(self.nodes), 'node')} in the list has a label that pools give",)
+        return tuple(map(str, self.lacks))
+
+    @property
     def is_whole(self) -> bool:
         """Whether what no node of the list names is named by none."""
-        return self.shows_labels and not self.lacks
+        return not self.doubts
 
     @cached_property
     def named(self) -> frozenset[tuple[str, str]]:

@@ -226,15 +226,15 @@ def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
             sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
     left = sizes.keys() - _entries_in_use(new)
     for name in sorted(layouts):
-        spec = {
-            "migLayout": {
-                "configName": name,
-                "gpu": layouts[name].gpu.id,
-                **_division(layouts[name], sizes.get(name, 0)),
-            },
-            "until": _no_node(MIG_CONFIG_LABEL, name),
-        }
+        spec = entry_spec(layouts[name], sizes.get(name, 0))
         yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
+
+
+def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
+    """What retains the entry of a layout; on nodes with so many GPUs, where it leaves some whole."""
+    name = layout.config_name
+    division = {"configName": name, "gpu": layout.gpu.id, **_division(layout, gpus_per_node)}
+    return {"migLayout": division, "until": _no_node(MIG_CONFIG_LABEL, name)}
 
 
 def _entries_in_use(plan: Plan) -> set[str]:
@@ -269,9 +269,19 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
     lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
     configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
     for key in sorted(configs.keys() - _keys_with(new, lost)):
-        spec = {"devicePluginConfig": {"key": key, "config": dict(configs[key])}, "until": _until_left(new, key)}
         is_left = made.get(key, configs[key]) != configs[key]
-        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec, is_left)
+        named = Named(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        yield _Needed(named, key_document(key), key_spec(new, key, configs[key]), is_left)
+
+
+def key_document(key: str) -> str:
+    """What the document is called that retains a key, if it can be."""
+    return f"device-plugin-{key}"
+
+
+def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
+    """What retains a key, in a plan that may have the pool whose name it is."""
+    return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
 
 
 def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -309,7 +319,7 @@ _LONGEST_NAME: Final = 63
 
 
 def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
-    name = _document_name(needed.document, taken)
+    name = document_name(needed.document, taken)
     taken.add(name)
     text = to_yaml(document("Retained", name, needed.spec))
     path = f"{_folder(cluster)}{name}.yaml"
@@ -320,7 +330,7 @@ def _folder(cluster: str) -> str:
     return f"{OVERLAYS}/{cluster}/retained/"
 
 
-def _document_name(name: str, taken: set[str]) -> str:
+def document_name(name: str, taken: set[str]) -> str:
     """A name for the document, with a digest where it is taken or no document can have it as it is."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if plain == name and len(name) <= _LONGEST_NAME and name not in taken:

@@ -12,7 +12,7 @@ from gpuplan.changes.meanwhile import is_label_gone_between
 from gpuplan.changes.nodes import Transition, departures, find_pattern, has_node, moves, transitions
 from gpuplan.changes.step import Step
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.planning.node_patterns import find_other_name
+from gpuplan.planning.node_patterns import find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Nodes, Plan, Pool, RetainedNodes
 from gpuplan.values import NamedTuple
 
@@ -23,7 +23,7 @@ _HELD = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 class LettingGo(NamedTuple):
     """Nodes of a pool, or of a part of one, that must keep its labels until those of the pools ``to`` are there.
 
-    ``names`` is empty where the pool has its nodes by a pattern, and nobody knows which of them go.
+    ``names`` is empty where the pool has its nodes by a pattern: all that it matches may be meant.
     """
 
     was: Pool
@@ -38,10 +38,10 @@ class LettingGo(NamedTuple):
 
 
 def letting_go(step: Step) -> Iterator[LettingGo]:
-    """All nodes that would have no labels for a while in one order of two syncs, and would not do without."""
+    """All nodes that one order of syncs leaves without labels, by the part of a pool that they leave."""
     found: dict[tuple[str, int], LettingGo] = {}
     for old, moved in handed_over(step):
-        if is_label_gone_between(step, moved.before, moved.after):
+        if hangs_on_order(step, moved):
             number = [part is moved.before for part in old.parts].index(True)
             known = found.get((old.name, number), LettingGo(moved.before, (), ()))
             names = () if moved.before.nodes.name_pattern else tuple(sorted({*known.names, *moved.nodes.names}))
@@ -67,6 +67,26 @@ def hangs_on_order(step: Step, moved: Transition) -> bool:
     """Whether nodes that another pool takes are without labels in one order of two syncs, and would not do without."""
     is_same = moved.before.name == moved.after.name
     return not is_same and is_label_gone_between(step, moved.before, moved.after) and not _is_kept(step.after, moved)
+
+
+def is_needed(step: Step, kept: RetainedNodes) -> bool:
+    """Whether a document keeps the labels of nodes that another pool takes in this very step."""
+    return any(
+        _keeps(kept, moved.before)
+        and is_label_gone_between(step, moved.before, moved.after)
+        and _has_some(kept.nodes, moved)
+        for _, moved in handed_over(step)
+    )
+
+
+def _has_some(nodes: Nodes, moved: Transition) -> bool:
+    """Whether some of the nodes are among these; of what only patterns say, one that may match both is enough."""
+    if moved.nodes.names:
+        return any(has_node(nodes, name) for name in moved.nodes.names)
+    if nodes.names:
+        return any(has_node(moved.before.nodes, name) for name in nodes.names)
+    one, other = find_pattern(nodes.name_pattern), find_pattern(moved.before.nodes.name_pattern)
+    return one is not None and other is not None and find_common_name(one, other) is not None
 
 
 # --- What keeps them ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from gpuplan.changes.bodies import mappings, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Mig, Plan, Pool
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple
 from gpuplan.wording import joined

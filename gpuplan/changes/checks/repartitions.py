@@ -210,7 +210,7 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
 
 
 _UNPARTITIONED: Final = f"no `{MIG_CONFIG_LABEL}` for a while, and the operator may write `all-disabled`"
-_UNCONFIGURED: Final = f"no `{DEVICE_PLUGIN_CONFIG_LABEL}` for a while, and GPUs are published whole, whoever holds them"
+_UNCONFIGURED: Final = f"no `{DEVICE_PLUGIN_CONFIG_LABEL}` for a while, and GPUs are published whole"
 
 
 def _syncers(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
+from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import (
     labels_of,
@@ -51,9 +51,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             for pool, part in _parts(plan):
                 for node in sorted(part.nodes.names):
                     trace = partial(_Traces(plan, pool).node, part, node)
-                    yield Manifest(
-                        _folder(pool.name), _node(part, node), is_partial=True, about=about(pool), trace=trace
-                    )
+                    body, folder = _node(part, node), _folder(pool.name)
+                    yield Manifest(folder, body, is_partial=True, about=about(pool), trace=trace)
             if any(pool.spec.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
@@ -138,6 +137,20 @@ _BEFORE_POOLS: Final = -1
 """A rule that keeps nodes is there before the pool's own, applied with it, lets them go."""
 
 
+_KEPT: Final = "gpuplan-kept-"
+_KEPT_ON_OPENSHIFT: Final = "gpuplan-openshift-kept-"
+
+
+def is_kept(name: str) -> bool:
+    """Whether the object of this name holds what nodes keep."""
+    return name.startswith((_KEPT, _KEPT_ON_OPENSHIFT))
+
+
+def kept_name(cluster: Cluster, document: str) -> str:
+    """What the object is called that a document makes."""
+    return f"{_KEPT if rules_group(cluster) == UPSTREAM_RULES else _KEPT_ON_OPENSHIFT}{document}"
+
+
 def _kept(plan: Plan, group: str) -> Iterator[Manifest]:
     """What nodes keep; and for a pool that has none any more an object without rules.
 
@@ -147,7 +160,7 @@ def _kept(plan: Plan, group: str) -> Iterator[Manifest]:
     there = {pool.name for pool, _ in _selectable(plan)}
     for retained, kept in plan.retained_nodes:
         trace = partial(_trace_kept, plan, retained, kept)
-        body = _kept_rules(retained.name, kept, group)
+        body = _kept_rules(kept_name(plan.cluster, retained.name), retained.name, kept, group)
         yield Manifest(kept.folder, body, order=_BEFORE_POOLS, about=about(retained), trace=trace)
     gone = {kept.spec.pool: (retained, kept) for retained, kept in plan.retained_nodes if kept.spec.pool not in there}
     for pool, (retained, kept) in gone.items():
@@ -155,13 +168,12 @@ def _kept(plan: Plan, group: str) -> Iterator[Manifest]:
         yield Manifest(kept.folder, _rules(pool, (), group), about=about(retained), trace=trace)
 
 
-def _kept_rules(name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
+def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
     """What nodes keep that a pool has let go, until another pool's rule says more.
 
     NFD goes through its rules by name, and of two values of a label the later one holds (`processNodeFeatureRule` in
     `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`.
     """
-    rules = f"gpuplan-kept-{name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-kept-{name}"
     rule = given(
         name=name,
         labels=dict(sorted(kept.spec.labels.items())),

@@ -23,6 +23,7 @@ from gpuplan.planning.plan import (
     Mig,
     Plan,
     Pool,
+    RetainedDevicePluginConfig,
     with_places,
 )
 from gpuplan.policy.models import Allocation, Effect, NodeLabels
@@ -141,15 +142,21 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): a node
     whose device plugin restarts before that hands out no GPUs. A change of the ConfigMap is what restarts it.
 
+    A key that is retained means one thing as long as it is there. A pool that is shared otherwise than its own name
+    says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
+    key again, with other content: for its own nodes, and for those whose label has not moved for several commits.
+
     ## Instead
-    Keep the old key until no node names it: run `gpuplan retain --write`.
+    Keep the old key until no node names it: run `gpuplan retain --write`. The document of a pool's own name stays for
+    as long as the pool does otherwise.
     """
     known = device_plugin.data(step.after)
     told: set[str] = set()
+    changed = {retained.spec.key: retained for retained in _told_otherwise(step)}
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
         claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
-        if key not in known and key not in told and not claims:
+        if key not in known and key not in told and not claims and part.name not in changed:
             told.add(key)
             yield Finding(
                 name_of(heir.at) if heir is not None else name_of_cluster(step),
@@ -158,6 +165,23 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 notes=(f"nodes have the label `{DEVICE_PLUGIN_CONFIG_LABEL}: {key}` until it is synced",),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
+    for key, retained in changed.items():
+        pool = step.after.find_pool(key)
+        yield Finding(
+            name_of_cluster(step) if pool is None else name_of(pool.at),
+            f"the configuration `{key}` becomes another one, and nodes may still name it",
+            label="retained as it was until now",
+            notes=(earlier(retained.at, "the document that retains it"),),
+            help=f"run `{RETAIN}` and commit what it writes; or write the document as it was",
+        )
+
+
+def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
+    """What was retained of a key is another file now. Nodes may name it whose label has not moved for many commits."""
+    files = device_plugin.configurations(step.after)
+    for retained in step.before.retained_plugin_configs:
+        if files.get(retained.spec.key, retained.config) != retained.config:
+            yield retained
 
 
 # --- Labels ------------------------------------------------------------------------------------------------------

@@ -134,8 +134,7 @@ def is_label_gone_between(step: Step, was: Pool, to: Pool) -> bool:
     manager dissolves the partitions. It does not look because that label went, but when a node comes or others of its
     labels change, when its ClusterPolicy does, and before 26.7 when any of its DaemonSets does
     (`controllers/nodelabeling_controller.go` there; before 26.7 `labelGPUNodes` in `controllers/state_manager.go`).
-    Without `nvidia.com/device-plugin.config` GPUs are published whole, whatever shares them; and without that of the
-    DRA driver the device plugin hands out what pods have claimed.
+    Without `nvidia.com/device-plugin.config` GPUs are published whole, whatever shares them.
     Where labels are parts of Node objects, or somebody else's, none is taken away.
     """
     if not step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NFD:
@@ -143,6 +142,6 @@ def is_label_gone_between(step: Step, was: Pool, to: Pool) -> bool:
     if isinstance(was.sharing, Mig):
         return True
     if Allocation.DRA in (was.spec.allocation, to.spec.allocation):
-        return was.spec.allocation is to.spec.allocation
+        return False
     unlabelled = Published({(GPU_RESOURCE, _WHOLE): was.nodes.gpus_per_node})
     return unlabelled not in (published(step.before, was, was), published(step.after, to, to))

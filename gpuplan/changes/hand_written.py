@@ -12,7 +12,7 @@ from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.node_rules import class_of_departure
 from gpuplan.changes.nodes import find_pattern, has_node, impact
 from gpuplan.changes.step import Step, successors
-from gpuplan.changes.wording import names
+from gpuplan.changes.wording import names, who_names
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject, identity_of
@@ -114,8 +114,16 @@ def retained_changes(step: Step) -> Iterator[Change]:
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
-                effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+                needing = step.needing(old)
+                effect = _left_by(old, needing)
+                found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
+
+
+def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
+    if needing is None:
+        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+    return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
 
 
 def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:

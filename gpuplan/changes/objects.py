@@ -77,11 +77,20 @@ def in_order(found: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
     return tuple(sorted(found, key=lambda item: (item.cluster, -item.change_class.rank, item.folder, item.identity)))
 
 
-def differing(cluster: str, before: Written, after: Written) -> Iterator[ObjectChange]:
-    """Every object that differs; one whose name changed with its content is one that changed."""
+Labels = frozenset[tuple[str, str]]
+"""Labels of nodes that name an entry or a file of the operator, each with the name."""
+
+
+def differing(cluster: str, before: Written, after: Written, labels: Labels | None = None) -> Iterator[ObjectChange]:
+    """Every object that differs; one whose name changed with its content is one that changed.
+
+    ``labels`` are all that nodes have, None where that is what the earlier rules say.
+    """
     old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
     if old or new:
-        yield from _differing(cluster, replace(before, objects=old), replace(after, objects=new), before, after)
+        named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
+        sides = replace(before, objects=old), replace(after, objects=new)
+        yield from _differing(cluster, *sides, before, after, frozenset(named) if labels is None else labels)
 
 
 def _but_same(objects: Objects, others: Objects) -> Objects:
@@ -89,12 +98,11 @@ def _but_same(objects: Objects, others: Objects) -> Objects:
 
 
 def _differing(
-    cluster: str, before: Written, after: Written, all_before: Written, all_after: Written
+    cluster: str, before: Written, after: Written, all_before: Written, all_after: Written, named: Labels
 ) -> Iterator[ObjectChange]:
     """``before`` and ``after`` hold what differs, the others all there is."""
     new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before.objects}
     gone = {key[0] for key in before.objects if key not in after.objects}
-    named = {label for key, body in before.objects.items() for label in _labels_of_nodes(key, body, before)}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
     for was, pair in _pairs(before.objects, after.objects):
         found = _class_of(pair, before, after)

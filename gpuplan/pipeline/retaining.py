@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +30,8 @@ from gpuplan.planning.plan import (
     RetainedNodes,
     RetainedObject,
 )
-from gpuplan.planning.plugin_configs import configuration
+from gpuplan.planning.plugin_configs import configuration, key_of
+from gpuplan.planning.pools import hangs_on_retained
 from gpuplan.values import NamedTuple, Value
 
 if TYPE_CHECKING:
@@ -81,21 +82,21 @@ def retain(root: Path, clusters: Sequence[str] = (), against: str = HEAD) -> Ret
         return Retention(report, against)
     earlier = {plan.cluster.name: plan for plan in _plans(root, against, clusters)}
     missing: list[Keeper] = []
-    leftovers: list[Leftover] = []
+    left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
             missing += keepers(old, plan)
-            leftovers += _leftovers(old, plan)
-    return Retention(report, against, tuple(missing), tuple(leftovers))
+            left += leftovers(old, plan)
+    return Retention(report, against, tuple(missing), tuple(left))
 
 
 def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
-    """A document for each thing that the earlier plan names and the later one neither defines nor retains."""
-    known = {found.named for found in _defined(new, with_objects=True)}
-    known |= {_definition(item.what).named for item in new.retained}
+    """A document for each thing that the earlier plan names and the later one neither defines so nor retains."""
+    made = {found.named for found in _defined(new, with_objects=True)}
+    retained = {_definition(item.what).named for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
-        if needed.named not in known:
+        if needed.named not in retained and (needed.is_left or needed.named not in made):
             yield _keeper(new.cluster.name, needed, taken)
 
 
@@ -190,17 +191,22 @@ def _definition(
 
 
 class _Needed(NamedTuple):
-    """Something that the cluster needs: the spec of a document that retains it, and that one's name if it can be."""
+    """Something that the cluster needs: the spec of a document that retains it, and that one's name if it can be.
+
+    ``is_left`` says that it is retained whatever the policies still define: another meaning of the name, or what its
+    last pool has left, so that whoever removes it later finds it retained.
+    """
 
     named: Named
     document: str
     spec: Mapping[str, Any]
+    is_left: bool = False
 
 
 def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
     """What nodes name and what Kueue holds on to. Queues of namespaces that are no tenant's any more go with those."""
-    yield from _layouts(old)
-    yield from _configs(old)
+    yield from _layouts(old, new)
+    yield from _configs(old, new)
     namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
     manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
     for manifest in manifests:
@@ -210,14 +216,15 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
             yield _object(manifest, kind)
 
 
-def _layouts(plan: Plan) -> Iterator[_Needed]:
+def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
     """All entries, for nodes may still name one that no pool uses any more."""
     sizes: dict[str, int] = {}
-    layouts = {layout.config_name: layout for layout in plan.mig_layouts if plan.may_be_divided_by(layout)}
-    for part in plan.parts:
+    layouts = {layout.config_name: layout for layout in old.mig_layouts if old.may_be_divided_by(layout)}
+    for part in old.parts:
         if isinstance(part.sharing, Mig):
             layout = part.sharing.layout
             sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
+    left = sizes.keys() - _entries_in_use(new)
     for name in sorted(layouts):
         spec = {
             "migLayout": {
@@ -227,7 +234,11 @@ def _layouts(plan: Plan) -> Iterator[_Needed]:
             },
             "until": _no_node(MIG_CONFIG_LABEL, name),
         }
-        yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec)
+        yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
+
+
+def _entries_in_use(plan: Plan) -> set[str]:
+    return {part.sharing.layout.config_name for part in plan.parts if isinstance(part.sharing, Mig)}
 
 
 def _division(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
@@ -249,15 +260,32 @@ def _devices(entry: LayoutEntry) -> dict[str, Any]:
     return devices
 
 
-def _configs(plan: Plan) -> Iterator[_Needed]:
-    strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    parts = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: part for pool in plan.pools for part in reversed(pool.parts)}
-    for key in sorted(parts):
-        spec = {
-            "devicePluginConfig": {"key": key, "config": configuration(parts[key], strategy)},
-            "until": _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key),
-        }
-        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec)
+def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
+    """All keys, as the later plan says what each means: the strategy of the whole cluster arrives with the file."""
+    strategy = new.cluster.gpu_operator.spec.mig_strategy
+    made = device_plugin.configurations(replace(new, retained=()))
+    parts = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: part for pool in old.pools for part in reversed(pool.parts)}
+    kept = {item.spec.key: item.config for item in old.retained_plugin_configs}
+    lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
+    configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
+    for key in sorted(configs.keys() - _keys_with(new, lost)):
+        spec = {"devicePluginConfig": {"key": key, "config": dict(configs[key])}, "until": _until_left(new, key)}
+        is_left = made.get(key, configs[key]) != configs[key]
+        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec, is_left)
+
+
+def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
+    """The keys that pools have once these are retained again which say what the pools' own names mean."""
+    parts = [part for part in plan.parts if part.name in meanings]
+    found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.name]))) for part in parts}
+    return found - meanings.keys()
+
+
+def _until_left(plan: Plan, key: str) -> str:
+    """A pool's own name means what is retained as long as the pool does otherwise: without it, labels would move."""
+    pool = plan.find_pool(key)
+    again = f"pool `{key}` is removed or shares its GPUs so again, and " if pool is not None else ""
+    return again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)
 
 
 def _no_node(label: str, value: str) -> str:
@@ -313,17 +341,32 @@ def _is_ours(text: str) -> bool:
 # --- What is left over -------------------------------------------------------------------------------------------
 
 
-def _leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
-    """What was not made by the policies of the revision, or is made by those of now."""
-    before = {needed.named for needed in (*_layouts(old), *_configs(old))}
+def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
+    """What was not made by the policies of the revision, or is made by those of now; what keys hang on stays."""
+    now = _needless(new, _defined(new, with_objects=True))
+    before = {needed.named for needed in _configs(old, new)}
     before |= {found.named for found in _defined(old, with_objects=True) if not found.named.label}
-    now = {found.named for found in _defined(new, with_objects=True)}
+    gone = {layout.config_name for layout in old.mig_layouts} - {layout.config_name for layout in new.mig_layouts}
+    before |= {Named(MIG_CONFIG_LABEL, name) for name in gone | _entries_in_use(old)}
     for item in new.retained:
         named = _definition(item.what).named
-        if named not in before or named in now:
+        if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
             yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours)
+
+
+def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:
+    """What need not be retained as well. A layout that no pool uses may be removed any day, so it may be retained."""
+    unused = {layout.config_name for layout in plan.mig_layouts} - _entries_in_use(plan)
+    found = {item.named: item for item in defined}
+    return {named: item for named, item in found.items() if named.label != MIG_CONFIG_LABEL or named.name not in unused}
+
+
+def _decides_keys(plan: Plan, what: object) -> bool:
+    """Whether a document says what a pool's own name means, so that without it nodes of the pool get other labels."""
+    pool = plan.find_pool(what.spec.key) if isinstance(what, RetainedDevicePluginConfig) else None
+    return pool is not None and hangs_on_retained(pool)
 
 
 # --- What is retained and made as well ---------------------------------------------------------------------------
@@ -333,11 +376,15 @@ def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
     """What is retained beside another definition of the same name; for plans without errors, since it renders them."""
     has_objects = any(isinstance(item.what, RetainedObject) for item in plan.retained)
     known = {found.named: found for found in _defined(plan, with_objects=has_objects)}
+    needless, retained = _needless(plan, known.values()), dict[Named, _Definition]()
     for item in plan.retained:
         found = _definition(item.what)
-        other = known.setdefault(found.named, found)
-        if other is not found:
-            yield _report(plan, found, other)
+        twin, made = retained.setdefault(found.named, found), known.get(found.named)
+        is_needed = _decides_keys(plan, item.what) or found.named not in needless
+        if twin is not found:
+            yield _report(plan, found, twin)
+        elif made is not None and (found.content != made.content or not is_needed):
+            yield _report(plan, found, made)
 
 
 def _report(plan: Plan, found: _Definition, other: _Definition) -> Diagnostic:

@@ -191,6 +191,19 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
     return moved
 
 
+def hangs_on_retained(pool: Pool) -> bool:
+    """Whether nodes of a pool would have other labels without the document that says what its own name means."""
+    if pool.keys.meaning is None:
+        return False
+    own, *moved = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts)
+    return own != pool.name or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])
+
+
+def _key_without_meaning(pool: Pool, rollout: Rollout) -> str:
+    is_same = is_configured_alike(pool.sharing, rollout.moved.sharing)
+    return pool.name if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"
+
+
 ROLLOUT_SUFFIX: Final = ".rollout"
 """Ends the key of the file of nodes that were moved, where nothing says what the pool's own name means.
 

@@ -12,7 +12,7 @@ from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_p
 from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
-from gpuplan.pipeline.retaining import Keeper, keepers
+from gpuplan.pipeline.retaining import Keeper, judge_retained, keepers, leftovers
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_cluster, a_plan
 
@@ -180,6 +180,35 @@ def test_a_layout_that_no_pool_uses_any_more_is_kept_for_nodes_that_lag() -> Non
     assert tuple(keepers(kept, a_mig_plan("instances: {3g.40gb: 2}"))) == ()
 
 
+def test_a_layout_is_kept_as_its_last_pool_leaves_it_though_the_policies_still_have_it() -> None:
+    """So that whoever deletes or edits it a commit later does no harm to nodes whose labels lag."""
+    old = a_mig_plan("devices: [{gpus: [0, 1], instances: {3g.40gb: 2}}]", SPARE)
+    moved = MIG_POOL.replace("layout: mixed", "layout: spare")
+    layout = LAYOUT.replace("NAME", "mixed").replace("DIVISION", "devices: [{gpus: [0, 1], instances: {3g.40gb: 2}}]")
+    [name] = [item.config_name for item in old.mig_layouts if item.name == "mixed"]
+
+    (keeper,) = keepers(old, a_plan("---\n".join((CLUSTER, moved, layout, SPARE))))
+    left = a_plan("---\n".join((CLUSTER, moved, layout, SPARE, keeper.text)))
+    removed = a_plan("---\n".join((CLUSTER, moved, SPARE, keeper.text)))
+
+    assert entry(left, name) == entry(removed, name) == entry(old, name)
+    assert tuple(judge_retained(left)) == tuple(keepers(left, removed)) == ()
+    assert tuple(leftovers(old, left)) == ()
+    assert [item.until for item in leftovers(left, left)] == [
+        f"`kubectl get nodes -l nvidia.com/mig.config={name}` lists no node"
+    ]
+
+
+def test_a_layout_of_a_removed_pool_is_kept_though_no_other_pool_has_its_gpus() -> None:
+    old = a_mig_plan("instances: {3g.40gb: 2}")
+    layout = LAYOUT.replace("NAME", "mixed").replace("DIVISION", "instances: {3g.40gb: 2}")
+    kept = texts(tuple(keepers(old, a_plan(f"{CLUSTER}---\n{layout}"))))
+
+    removed = a_plan("---\n".join((CLUSTER, *kept)))
+
+    assert entry(removed, "mixed-d9c2814c") == entry(old, "mixed-d9c2814c")
+
+
 def test_a_layout_of_a_model_that_no_pool_has_may_go() -> None:
     other = SPARE.replace("A100-80GB", "H100-80GB")
 
@@ -226,10 +255,74 @@ def test_a_key_with_a_dot_makes_a_name_that_a_document_can_have() -> None:
     pool = SHARED_POOL.replace("NAME", "shared").replace("SHARING", "timeSlicing: {replicas: 4}")
     old, done = a_plan(f"{CLUSTER}---\n{pool}{rollout}"), a_shared_plan(sharing="exclusive: {}")
 
-    [keeper] = keepers(old, done)
+    assert [(keeper.path, keeper.title) for keeper in keepers(old, done)] == [
+        ("overlays/test/retained/device-plugin-shared.yaml", "`nvidia.com/device-plugin.config: shared`"),
+        (
+            "overlays/test/retained/device-plugin-shared-rollout-a9bbfe55.yaml",
+            "`nvidia.com/device-plugin.config: shared.rollout`",
+        ),
+    ]
 
-    assert "key: shared.rollout" in keeper.text
-    assert keeper.path == "overlays/test/retained/device-plugin-shared-rollout-a9bbfe55.yaml"
+
+def key_of_nodes(plan: Plan) -> str:
+    [pool] = plan.pools
+    return pool.labels["nvidia.com/device-plugin.config"]
+
+
+def test_a_pools_name_goes_on_to_mean_what_it_meant_and_the_pool_gets_another_key() -> None:
+    old, edited = a_shared_plan(), a_shared_plan(sharing="exclusive: {}")
+
+    [keeper] = keepers(old, edited)
+    new = a_shared_plan(keeper.text, sharing="exclusive: {}")
+
+    assert key_of_nodes(new) == "shared.c0fcc87"
+    assert device_plugin.data(new) == {
+        "shared": device_plugin.data(old)["shared"],
+        "shared.c0fcc87": device_plugin.data(edited)["shared"],
+    }
+    assert tuple(keepers(old, new)) == ()
+    assert "until: pool `shared` is removed or shares its GPUs so again, and `kubectl get nodes" in keeper.text
+
+
+def test_what_a_pool_did_in_between_is_kept_as_well() -> None:
+    first, second = a_shared_plan(), a_shared_plan(sharing="exclusive: {}")
+    name = texts(tuple(keepers(first, second)))
+    second = a_shared_plan(*name, sharing="exclusive: {}")
+    third = a_shared_plan(*name, sharing="timeSlicing: {replicas: 2}")
+
+    [between] = keepers(second, third)
+
+    assert "key: shared.c0fcc87" in between.text
+    assert key_of_nodes(a_shared_plan(*name, between.text)) == "shared"
+
+
+def test_a_meaning_that_somebody_deletes_is_written_again() -> None:
+    first, second = a_shared_plan(), a_shared_plan(sharing="exclusive: {}")
+    [name] = keepers(first, second)
+    retained = a_shared_plan(name.text, sharing="exclusive: {}")
+
+    assert texts(tuple(keepers(retained, second))) == (name.text,)
+
+
+def test_a_meaning_that_labels_hang_on_is_not_left_over() -> None:
+    first, second = a_shared_plan(), a_shared_plan(sharing="exclusive: {}")
+    [name] = keepers(first, second)
+    retained, again = a_shared_plan(name.text, sharing="exclusive: {}"), a_shared_plan(name.text)
+
+    assert tuple(leftovers(retained, retained)) == ()
+    assert [(item.title, item.until) for item in leftovers(retained, again)] == [
+        ("`nvidia.com/device-plugin.config: shared`", "")
+    ]
+
+
+def test_the_strategy_of_the_cluster_arrives_with_the_file_and_changes_no_keys() -> None:
+    """Kept as it was, `{version: v1}` would mean no MIG at all once each pool says its own strategy."""
+    mixed = CLUSTER.replace("version: v26.7.0", "version: v26.7.0, migStrategy: mixed")
+    documents = MIG_POOL, LAYOUT.replace("NAME", "mixed").replace("DIVISION", "instances: {3g.40gb: 2}")
+    one, other = (a_plan("---\n".join((cluster, *documents))) for cluster in (mixed, CLUSTER))
+
+    assert device_plugin.data(one) != device_plugin.data(other)
+    assert tuple(keepers(one, other)) == tuple(keepers(other, one)) == ()
 
 
 def test_configurations_are_kept_where_no_pool_is_left() -> None:

@@ -15,7 +15,7 @@ from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.provenance import Routes, below, choosing, chosen, copied, facts, summed
-from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan
+from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, RetainedLayout
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sources import config_name, gpus_of, instances_of
 
@@ -42,8 +42,9 @@ def configuration(plan: Plan) -> dict[str, Any]:
 
 
 def _gpus_per_node(plan: Plan) -> dict[str, int]:
-    """How many GPUs the largest node has that a layout is for; a layout without nodes is not here."""
-    found: dict[str, int] = {}
+    """How many GPUs the largest node has that a layout is for, or had that is retained; else it is not here."""
+    retained = (item.what.spec for item in plan.retained if isinstance(item.what, RetainedLayout))
+    found = {spec.config_name: spec.gpus_per_node or 0 for spec in retained}
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             name = pool.sharing.layout.config_name
@@ -116,6 +117,9 @@ def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
             yield pool.nodes.at / "gpusPerNode"
             if not layout.is_inline:
                 yield pool.sharing.layout_at
+    for item in plan.retained:
+        if isinstance(item.what, RetainedLayout) and item.what.spec.config_name == layout.config_name:
+            yield item.what.at / "gpusPerNode"
 
 
 def _trace(layout: Layout, sizes: tuple[Origin, ...]) -> Routes:

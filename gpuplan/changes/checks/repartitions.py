@@ -11,7 +11,7 @@ from gpuplan.changes.meanwhile import halves, is_label_gone_between, may_labels_
 from gpuplan.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.changes.pools import is_partitioned_anew
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import amount, verb
+from gpuplan.changes.wording import amount, verb, who_names
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Family, Finding, Label, Severity
@@ -232,19 +232,20 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
 
     ## Why
     What a node's labels name is in files of the GPU Operator, and these are synced by themselves. The device plugin's
-    file of a pool is called as the pool, so it gets another content under the label that nodes have already, as soon as
-    the change is merged; the partitions follow with the label, as late as somebody approves it. In between a new file
-    holds for old partitions. From time-slicing to MIG, whole GPUs are handed out beside pods that share them; from MIG
-    to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
+    file of a pool is called as the pool. With another content under that name nodes find it by the label that they have
+    already, as soon as the change is merged; the partitions follow with another label, as late as somebody approves it.
+    In between a new file holds for old partitions. From time-slicing to MIG, whole GPUs are handed out beside pods that
+    share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
     `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
 
     The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`): a rule is applied in
-    seconds, a new file in minutes. So it is at the end of a rollout, whose configuration becomes the pool's own.
+    seconds, a new file in minutes.
 
     ## Instead
-    Take the change back, and let `gpuplan rollout POOL --to SHARING` make steps of it: nodes that have moved use a
-    file of another name. Where labels may come first, write `approval: manual` in a commit before, and sync the GPU
-    Operator first. Nodes that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
+    Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,
+    `POOL.HASH`. Then file and partitions switch with the node's labels, in one sync and in any order. Or take the
+    change back, and let `gpuplan rollout POOL --to SHARING` make steps of it, which do the same node by node. Nodes
+    that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
     """
     for _, moved in _moved(step):
         files_first, labels_first = halves(step, moved)
@@ -255,8 +256,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
                 f"until labels follow the operator's files, each node of pool `{pool.name}` publishes {files_first}",
                 label="what it neither did nor will",
                 notes=("files are synced by themselves, labels as late as somebody approves it",),
-                help=f"take it back, {by_rollout(step, pool)}; or drain the nodes, uncordon them when both are synced, "
-                "and say so: `# gpuplan: ignore[GPU729] REASON`",
+                help=_keep_meaning(step, pool),
             )
         elif labels_first is not None and may_labels_come_first(step, pool.name):
             yield Finding(
@@ -265,9 +265,15 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
                 f"{labels_first}",
                 label="what it neither did nor will",
                 notes=("with `approval: automatic` Argo CD syncs both at once, and nothing orders them",),
-                help="have `approval: manual` on the pool in a commit before, then sync the GPU Operator first; or "
-                "drain the nodes, uncordon them when both are synced, and say so: `# gpuplan: ignore[GPU729] REASON`",
+                help=_keep_meaning(step, pool),
             )
+
+
+def _keep_meaning(step: Step, pool: Pool) -> str:
+    return (
+        f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take it back, "
+        f"{by_rollout(step, pool)}"
+    )
 
 
 # --- Entries that nodes may still name ---------------------------------------------------------------------------
@@ -283,18 +289,26 @@ def entry_removed_unseen(step: Step) -> Iterator[Finding]:
     restarts, as it does with each change of its file, and comes back from a reboot without partitions.
 
     ## Instead
-    Keep the entry until no node names it: `gpuplan retain --write` writes it down, and until when. Where `kubectl get
-    nodes -l nvidia.com/mig.config=ENTRY` lists no node, say so in a comment.
+    Keep the entry until no node names it: `gpuplan retain --write` writes it down, and until when. With `--nodes` there
+    is no finding where no node names it, and an error that says which do. Where `kubectl get nodes -l
+    nvidia.com/mig.config=ENTRY` lists none, you can also say so in a comment.
     """
     known = mig_parted.configuration(step.after)["mig-configs"]
     used = {part.labels.get(MIG_CONFIG_LABEL) for part in step.before.parts}
     for layout in step.before.layouts:
         name = layout.config_name
-        if name not in known and name not in used and step.before.may_be_divided_by(layout):
+        by = step.naming(MIG_CONFIG_LABEL, name)
+        if name not in known and name not in used and by != () and step.before.may_be_divided_by(layout):
             yield Finding(
                 name_of_cluster(step),
-                f"the entry `{name}` vanishes, and nodes may still name it",
+                f"the entry `{name}` vanishes, and " + ("nodes may still name it" if by is None else who_names(by)),
                 label="no pool uses it, but nodes follow later",
-                help=f"run `{RETAIN}` and commit what it writes; or, where `kubectl get nodes -l "
-                f"{MIG_CONFIG_LABEL}={name}` lists no node, say so: `# gpuplan: ignore[GPU736] REASON`",
+                help=f"run `{RETAIN}` and commit what it writes"
+                + (
+                    f"; or pass `--nodes FILE`, or, where `kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` lists no "
+                    "node, say so: `# gpuplan: ignore[GPU736] REASON`"
+                    if by is None
+                    else ""
+                ),
+                severity=Severity.ERROR if by else None,
             )

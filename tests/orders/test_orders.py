@@ -1,0 +1,33 @@
+"""Steps by chance: what is unsafe in some order is said. `make test-orders` tries many more than the sample here."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cache
+from typing import Final
+
+from tests.orders.edits import EDITS, TEXT_ONLY
+from tests.orders.probe import Pair, pairs
+
+IS_WHOLE: Final = bool(os.environ.get("GPUPLAN_TEST_ORDERS"))
+PAIRS: Final = 2000 if IS_WHOLE else 60
+
+
+@cache
+def tried() -> tuple[Pair, ...]:
+    return tuple(pairs(range(PAIRS), EDITS, Counter()))
+
+
+def test_nodes_that_are_partitioned_anew_are_said_to_be() -> None:
+    assert [
+        pair.seed
+        for pair in tried()
+        if pair.examined.judgement.repartitioned
+        and pair.examined.said.worst.rank < pair.examined.said.worst.REPARTITION.rank
+    ] == []
+
+
+def test_text_alone_changes_nothing() -> None:
+    found = tuple(pairs(range(PAIRS, PAIRS + max(PAIRS // 6, 10)), TEXT_ONLY, Counter()))
+    assert [(pair.seed, pair.examined.alarms) for pair in found if pair.examined.alarms] == []

@@ -17,7 +17,7 @@ Counts = Mapping[str, int]
 """How many nodes a rule is for, by its name, as far as anybody knows."""
 
 Names = Mapping[str, frozenset[str]]
-"""The nodes that a rule's pattern matches, by the rule's name, where anybody knows them."""
+"""The nodes that a pattern matches, by its text, where anybody knows them."""
 
 _UNKNOWN: Final[Counts] = {}
 _UNNAMED: Final[Names] = {}
@@ -61,14 +61,15 @@ class Rule(NamedTuple):
 
 def rules_of(body: Body | None, counts: Counts = _UNKNOWN, names: Names = _UNNAMED) -> tuple[Rule, ...]:
     """The rules of a NodeFeatureRule, with the nodes by name, as the back end writes it."""
-    found = ((str(rule.get("name")), rule) for rule in mappings(section(body, "spec").get("rules")))
-    return tuple(_named(_rule(rule, counts.get(name)), names.get(name)) for name, rule in found)
+    found = mappings(section(body, "spec").get("rules"))
+    return tuple(_named(_rule(rule, counts.get(str(rule.get("name")))), names) for rule in found)
 
 
-def _named(rule: Rule, names: frozenset[str] | None) -> Rule:
+def _named(rule: Rule, known: Names) -> Rule:
     """The rule for the nodes that its pattern matches, where these are known."""
-    if not names or not rule.pattern:
-        return rule
+    names = known.get(rule.pattern, frozenset()) - rule.exceptions
+    if not names:
+        return rule._replace(size=0) if rule.pattern in known else rule
     return rule._replace(names=names, pattern="", exceptions=frozenset(), size=len(names))
 
 
@@ -93,7 +94,7 @@ def _rule(rule: Body, count: int | None) -> Rule:
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
     """A row of the table of node groups, as the rule that it stands for."""
-    return _named(_rule_of_group(row), known.get(str(row.get("pool"))))
+    return _named(_rule_of_group(row), known)
 
 
 def _rule_of_group(row: Body) -> Rule:
@@ -122,10 +123,16 @@ def class_of_rules(
     """How far a change of rules disturbs, node by node.
 
     Nodes that one rule leaves to another get what that one says. ``all_before`` and ``all_after`` are the rules of all
-    objects, where more than these are known. A node is in one rule at most.
+    objects, where more than these are known, in their order: of two for a node, the later one holds.
     """
     everywhere = before if all_before is None else all_before, after if all_after is None else all_after
     return worst((ChangeClass.METADATA, *_classes(before, after, *everywhere)))
+
+
+def class_of_kept_rules(gone: Sequence[Rule], after: Sequence[Rule]) -> ChangeClass:
+    """Of rules that go, which held nodes until those of another pool did: they lose what only these say."""
+    lost = (ChangeClass.ADMISSION if _are_covered(rule, after) else class_of_departure(rule.labels) for rule in gone)
+    return worst((ChangeClass.METADATA, *lost))
 
 
 def _classes(

@@ -108,10 +108,18 @@ class Judgement:
         return tuple(way for way in self.ways if way.is_repartitioned)
 
 
-def judge(trees: Sequence[Tree], nodes: Mapping[str, int]) -> Judgement:
-    """``trees`` are commits, oldest first; ``nodes`` are how many GPUs each node has, by its name."""
-    ways = tuple(_way(trees, name, gpus) for name, gpus in nodes.items())
+def judge(trees: Sequence[Tree], nodes: Mapping[str, int], start: Mapping[str, int] | None = None) -> Judgement:
+    """``trees`` are commits, oldest first; ``nodes`` are how many GPUs each node has, by its name.
+
+    ``start`` says which commit a folder, or `gpu-operator`, is at already; the others are at the first.
+    """
+    ways = tuple(_way(trees, name, gpus, start or {}) for name, gpus in nodes.items())
     return Judgement(ways, tuple(_uncovered(trees, ways)))
+
+
+def labels_at(trees: Sequence[Tree], nodes: Mapping[str, int], at: Mapping[str, int]) -> dict[str, Labels]:
+    """The labels of each node when folders are at these commits."""
+    return {name: dict(_begin(_node(trees, name, gpus), at)[1].labels) for name, gpus in nodes.items()}
 
 
 def _uncovered(trees: Sequence[Tree], ways: Sequence[Way]) -> Iterator[Verdict]:
@@ -139,15 +147,19 @@ class _Node:
     """Of each folder, what it is at each commit."""
 
 
-def _way(trees: Sequence[Tree], name: str, gpus: int) -> Way:
+def _node(trees: Sequence[Tree], name: str, gpus: int) -> _Node:
     paths = sorted({path for tree in trees for path in tree.folders})
     folders = {path: tuple(_about(tree.folders.get(path, Folder()), name) for tree in trees) for path in paths}
     kept = {path: found for path, found in folders.items() if found != (Folder(),) * len(trees)}
-    node = _Node(name, gpus, tuple(tree.operator for tree in trees), tuple(kept), tuple(kept.values()))
+    return _Node(name, gpus, tuple(tree.operator for tree in trees), tuple(kept), tuple(kept.values()))
+
+
+def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int]) -> Way:
+    node = _node(trees, name, gpus)
     last = len(trees) - 1
     ends = tuple(_ends(node, last))
     published = tuple(_published(node, index, end) or {} for index, end in enumerate(ends))
-    walked = _walk(node, last, ends[0])
+    walked = _walk(node, last, *_begin(node, start))
     verdicts = {
         (found.kind, found.what): found
         for state, conditions in walked.items()
@@ -220,8 +232,18 @@ def _divide(node: _Node, operator: int, labels: Labels, geometry: Geometry) -> C
     return Condition(tuple(sorted(labels.items())), done)
 
 
-def _walk(node: _Node, last: int, first: Condition) -> dict[State, set[Condition]]:
-    start = State(0, tuple((0, False) for _ in node.folders))
+def _begin(node: _Node, at: Mapping[str, int]) -> tuple[State, Condition]:
+    """The node when folders are at these commits, to which they came from the first; what is old was pruned."""
+    state = State(at.get(OPERATOR, 0), tuple((at.get(name, 0), False) for name in node.names))
+    first = State(0, ((0, False),) * len(node.folders))
+    condition = next(_ends(node, 0))
+    labels = {key: value for key, value in condition.labels if key not in _ruled(node, first)}
+    for found, (version, _) in zip(node.folders, state.folders, strict=True):
+        labels = _owned(node, labels, _set(found[version], node.name) if version else None)
+    return state, _divide(node, state.operator, labels | _ruled(node, state), condition.geometry)
+
+
+def _walk(node: _Node, last: int, start: State, first: Condition) -> dict[State, set[Condition]]:
     found: dict[State, set[Condition]] = {start: {first}}
     # Each transition makes a state greater, so that one that comes up is complete.
     pending = [start]

@@ -119,7 +119,7 @@ def instances_of(platform: Platform, mig: Spec) -> Mapping[str, int]:
 
 def random_platform(rng: random.Random, **fixed: str) -> Platform:
     """``fixed`` may say the scheduler, the mode and the delivery."""
-    mode = fixed.get("mode") or rng.choice((*MODES, "nfd"))
+    mode = fixed.pop("mode", "") or rng.choice((*MODES, "nfd"))
     platform = Platform(random_cluster(rng, mode, **fixed))
     for index, division in enumerate(rng.sample(DIVISIONS, rng.randint(2, 4))):
         platform.documents["MigLayout", f"lay{index}"] = {"gpu": GPU, "instances": dict(division)}

@@ -100,11 +100,14 @@ class Evidence(Value):
                 assert_never(what)
 
     def _keeping(self, kept: RetainedNodes) -> tuple[str, ...] | None:
-        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule."""
+        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule.
+
+        Those that are still the pool's own have it by that one's.
+        """
         has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        pattern = _pattern(kept.nodes)
-        matching = kept.nodes.names or tuple(name for name in has if pattern is not None and pattern.matches(name))
-        mine = [name for name in matching if name not in kept.nodes.moved]
+        pool = self.plan.find_pool(kept.spec.pool)
+        meant = kept.nodes.names or tuple(name for name in has if _matches(kept.nodes, name))
+        mine = [name for name in meant if pool is None or not any(_matches(part.nodes, name) for part in pool.parts)]
         if any(name not in has for name in mine):
             return None
         return self._proven(tuple(name for name in mine if has[name] in (None, kept.spec.pool)))
@@ -162,6 +165,11 @@ def _named(nodes: Nodes, listed: Sequence[str]) -> Nodes:
     matching = tuple(name for name in listed if pattern is not None and pattern.matches(name))
     names = tuple(name for name in matching if name not in nodes.moved)
     return replace(nodes, names=names, count=len(names)) if matching else nodes
+
+
+def _matches(nodes: Nodes, name: str) -> bool:
+    pattern = None if nodes.names else _pattern(nodes)
+    return name in nodes.names or (pattern is not None and name not in nodes.moved and pattern.matches(name))
 
 
 def _pattern(nodes: Nodes) -> NodePattern | None:

@@ -45,12 +45,18 @@ def examine(before: Platform, after: Platform, *edits: Edit) -> Examined | None:
         listed = {way.name: dict(way.ends[0].labels) for way in judgement.ways}
         said, seen = (ask(*roots, listed=nodes) for nodes in (None, listed))
     step = Step(trees[0], trees[1], judgement, before, after)
-    unsaid = {found for known in (said, seen) for found in judgement.of(*UNSAFE) if not _is_said(known, found)}
+    possible = [found for found in judgement.of(*UNSAFE) if not (found.is_ahead and _waits(before, after))]
+    unsaid = {found for known in (said, seen) for found in possible if not _is_said(known, found)}
     alarms = () if judgement.of(*UNSAFE, Kind.UNCOVERED) else tuple(_alarms(step, seen))
     if edits and set(edits) <= set(TEXT_ONLY):
         is_same = built[0].files == built[1].files and said.worst is ChangeClass.NONE
         alarms = (*alarms, *(() if is_same else ("text only",)))
     return Examined(judgement, said, seen, tuple(sorted(unsaid, key=repr)), alarms)
+
+
+def _waits(*platforms: Platform) -> bool:
+    """Flux applies a pool's labels when the GPU Operator is ready by its new files (`dependsOn`)."""
+    return all("flux" in platform.cluster for platform in platforms)
 
 
 def _is_said(said: Said, verdict: Verdict) -> bool:

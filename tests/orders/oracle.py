@@ -52,6 +52,8 @@ class Verdict(NamedTuple):
     what: str
     pools: frozenset[str] = frozenset()
     """Those that the node is in at some commit."""
+    is_ahead: bool = False
+    """Whether labels have come before the operator's files, which an order between the two prevents."""
 
 
 class State(NamedTuple):
@@ -312,16 +314,17 @@ def _verdicts(
     node: _Node, state: State, condition: Condition, ends: Sequence[Condition], published: Sequence[Published]
 ) -> Iterator[Verdict]:
     labels, order, pools = dict(condition.labels), _order(node, state), _pools(ends)
+    is_ahead = any(version > state.operator for version, _ in state.folders)
     if _is_mig(node, ends) and MIG not in labels:
         yield Verdict(Kind.STRIPPED, node.name, order, f"no {MIG}", pools)
         return
     lacking = [*_lacking(node, state.operator, labels)]
     for kind, what in lacking:
-        yield Verdict(kind, node.name, order, what, pools)
+        yield Verdict(kind, node.name, order, what, pools, is_ahead)
     if not lacking and all(POOL in dict(end.labels) for end in ends):
         found = _published(node, state.operator, condition)
         if found not in published:
-            yield Verdict(Kind.THIRD, node.name, order, f"publishes {_said(found or {})}", pools)
+            yield Verdict(Kind.THIRD, node.name, order, f"publishes {_said(found or {})}", pools, is_ahead)
 
 
 def _lacking(node: _Node, operator: int, labels: Labels) -> Iterator[tuple[Kind, str]]:

@@ -15,7 +15,7 @@ from posixpath import basename, dirname
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
-from gpuplan.changes.evidence import names_by_rule, resolved
+from gpuplan.changes.evidence import Evidence, names_by_pattern, resolved
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.kinds import stage_of
 from gpuplan.changes.layouts import layout_changes
@@ -85,17 +85,23 @@ def _known(
     plans = resolved(before.plan, after.plan, nodes)
 
     def known(state: ClusterState, plan: Plan) -> ClusterState:
-        written = replace(state.written, counts=count_by_rule(plan), names=names_by_rule(plan))
+        written = replace(state.written, counts=count_by_rule(plan), names=names_by_pattern(plan))
         return ClusterState(plan, written)
 
     return known(before, plans[0]), known(after, plans[1])
+
+
+def _proof(before: ClusterState | None, nodes: Sequence[Node] | None) -> frozenset[tuple[str, str]] | None:
+    """All that nodes name; None where nobody knows all of it."""
+    evidence = Evidence(before.plan, nodes) if before is not None and nodes is not None else None
+    return evidence.named if evidence is not None and evidence.is_whole else None
 
 
 def _compare(
     cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
 ) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
-    found = tuple(differing(cluster, old, new))
+    found = tuple(differing(cluster, old, new, _proof(before, nodes)))
     parts = _parts(old.objects, new.objects)
     changes = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
     if before is None or after is None:

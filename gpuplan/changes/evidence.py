@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Final, assert_never
 
 from gpuplan.changes.node_list import Node
 from gpuplan.planning.node_patterns import NodePattern, parse
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Nodes, Plan, Pool
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Nodes,
+    Plan,
+    Pool,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedNodes,
+    RetainedObject,
+)
 from gpuplan.values import NamedTuple, Value
 
-_WRITTEN = (POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+_CONFIGS: Final = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+_WRITTEN: Final = (POOL_LABEL, *_CONFIGS)
 """Labels that nodes of every pool have: whoever has none of them is no node of ours, or was not labelled yet."""
+
+
+RetainedPart = RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject
 
 
 class Lack(NamedTuple):
@@ -28,12 +45,12 @@ class Evidence(Value):
     plan: Plan
     nodes: Sequence[Node]
 
-    @property
+    @cached_property
     def shows_labels(self) -> bool:
         """Whether any node has a label that we write; otherwise the list may be of another cluster."""
         return any(not node.labels.keys().isdisjoint(_WRITTEN) for node in self.nodes)
 
-    @property
+    @cached_property
     def lacks(self) -> tuple[Lack, ...]:
         return tuple(lacks(self.plan, self.nodes))
 
@@ -42,9 +59,40 @@ class Evidence(Value):
         """Whether what no node of the list names is named by none."""
         return self.shows_labels and not self.lacks
 
+    @cached_property
+    def named(self) -> frozenset[tuple[str, str]]:
+        """The entries and files that nodes name, each with the label that does."""
+        return frozenset((key, value) for node in self.nodes for key, value in node.labels.items() if key in _CONFIGS)
+
     def naming(self, label: str, value: str) -> tuple[str, ...] | None:
         """The nodes with this label; None where the list names none, and is no proof that there is none."""
-        found = tuple(node.name for node in self.nodes if node.labels.get(label) == value)
+        return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
+
+    def needing(self, what: RetainedPart) -> tuple[str, ...] | None:
+        """The nodes that still need what is retained; None where the list does not show it, as of objects."""
+        match what:
+            case RetainedLayout():
+                return self.naming(MIG_CONFIG_LABEL, what.spec.config_name)
+            case RetainedDevicePluginConfig():
+                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key)
+            case RetainedNodes():
+                return self._keeping(what)
+            case RetainedObject():
+                return None
+            case _:
+                assert_never(what)
+
+    def _keeping(self, kept: RetainedNodes) -> tuple[str, ...] | None:
+        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule."""
+        has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
+        pattern = _pattern(kept.nodes)
+        matching = kept.nodes.names or tuple(name for name in has if pattern is not None and pattern.matches(name))
+        mine = [name for name in matching if name not in kept.nodes.moved]
+        if any(name not in has for name in mine):
+            return None
+        return self._proven(tuple(name for name in mine if has[name] in (None, kept.spec.pool)))
+
+    def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
         return found if found or self.is_whole else None
 
 
@@ -104,7 +152,7 @@ def _pattern(nodes: Nodes) -> NodePattern | None:
     return found if isinstance(found, NodePattern) else None
 
 
-def names_by_rule(plan: Plan) -> Mapping[str, frozenset[str]]:
-    """The names that patterns stand for, where they are known, by the pool whose rule has the pattern."""
-    parts = ((pool.name, pool.parts[0].nodes) for pool in plan.pools)
-    return {name: frozenset(nodes.names) for name, nodes in parts if nodes.name_pattern and nodes.names}
+def names_by_pattern(plan: Plan) -> Mapping[str, frozenset[str]]:
+    """The names that patterns of pools match, where they are known."""
+    pools = (pool.nodes for pool in plan.pools)
+    return {nodes.name_pattern: frozenset(nodes.names) for nodes in pools if nodes.name_pattern and nodes.names}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.step import Step, successors
+from gpuplan.changes.wording import who_names
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject, identity_of
@@ -106,8 +107,16 @@ def retained_changes(step: Step) -> Iterator[Change]:
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
-                effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+                needing = step.needing(old)
+                effect = _left_by(old, needing)
+                found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
+
+
+def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
+    if needing is None:
+        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+    return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
 
 
 def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClass:

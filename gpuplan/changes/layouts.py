@@ -12,7 +12,7 @@ from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.step import Step, successors, told
-from gpuplan.changes.wording import division, from_to
+from gpuplan.changes.wording import division, from_to, who_names
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 
@@ -54,10 +54,14 @@ def _is_used(plan: Plan, layout: Layout) -> bool:
 def _judged(step: Step, was: Layout, what: str) -> tuple[ChangeClass, str, str]:
     """The class, and what comes of it that the entry of a layout may go."""
     name = was.config_name
-    if not step.before.may_be_divided_by(was) or name in mig_parted.configuration(step.after)["mig-configs"]:
+    by = step.naming(MIG_CONFIG_LABEL, name)
+    is_kept = name in mig_parted.configuration(step.after)["mig-configs"]
+    if by == () or is_kept or not step.before.may_be_divided_by(was):
         return ChangeClass.PLUGIN_RESTART, what, _RESTARTS
-    effect = (
-        f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: `kubectl get nodes -l "
-        f"{MIG_CONFIG_LABEL}={name}` must list none"
+    found = (
+        f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` must list none (`--nodes FILE` shows it)"
+        if by is None
+        else who_names(by)
     )
+    effect = f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: {found}"
     return ChangeClass.TWO_STEP, what, effect

@@ -17,7 +17,7 @@ Counts = Mapping[str, int]
 """How many nodes a rule is for, by its name, as far as anybody knows."""
 
 Names = Mapping[str, frozenset[str]]
-"""The nodes that a rule's pattern matches, by the rule's name, where anybody knows them."""
+"""The nodes that a pattern matches, by its text, where anybody knows them."""
 
 _UNKNOWN: Final[Counts] = {}
 _UNNAMED: Final[Names] = {}
@@ -61,14 +61,15 @@ class Rule(NamedTuple):
 
 def rules_of(body: Body | None, counts: Counts = _UNKNOWN, names: Names = _UNNAMED) -> tuple[Rule, ...]:
     """The rules of a NodeFeatureRule, with the nodes by name, as the back end writes it."""
-    found = ((str(rule.get("name")), rule) for rule in mappings(section(body, "spec").get("rules")))
-    return tuple(_named(_rule(rule, counts.get(name)), names.get(name)) for name, rule in found)
+    found = mappings(section(body, "spec").get("rules"))
+    return tuple(_named(_rule(rule, counts.get(str(rule.get("name")))), names) for rule in found)
 
 
-def _named(rule: Rule, names: frozenset[str] | None) -> Rule:
+def _named(rule: Rule, known: Names) -> Rule:
     """The rule for the nodes that its pattern matches, where these are known."""
-    if not names or not rule.pattern:
-        return rule
+    names = known.get(rule.pattern, frozenset()) - rule.exceptions
+    if not names:
+        return rule._replace(size=0) if rule.pattern in known else rule
     return rule._replace(names=names, pattern="", exceptions=frozenset(), size=len(names))
 
 
@@ -93,7 +94,7 @@ def _rule(rule: Body, count: int | None) -> Rule:
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
     """A row of the table of node groups, as the rule that it stands for."""
-    return _named(_rule_of_group(row), known.get(str(row.get("pool"))))
+    return _named(_rule_of_group(row), known)
 
 
 def _rule_of_group(row: Body) -> Rule:

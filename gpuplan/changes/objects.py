@@ -66,21 +66,31 @@ def in_order(found: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
     return tuple(sorted(found, key=lambda item: (item.cluster, -item.change_class.rank, item.folder, item.identity)))
 
 
-def differing(cluster: str, before: Written, after: Written) -> Iterator[ObjectChange]:
-    """Every object that differs; one whose name changed with its content is one that changed."""
+Labels = frozenset[tuple[str, str]]
+"""Labels of nodes that name an entry or a file of the operator, each with the name."""
+
+
+def differing(cluster: str, before: Written, after: Written, labels: Labels | None = None) -> Iterator[ObjectChange]:
+    """Every object that differs; one whose name changed with its content is one that changed.
+
+    ``labels`` are all that nodes have, None where that is what the earlier rules say.
+    """
     old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
     if old or new:
-        yield from _differing(cluster, replace(before, objects=old), replace(after, objects=new), before.objects)
+        named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
+        sides = replace(before, objects=old), replace(after, objects=new)
+        yield from _differing(cluster, *sides, before.objects, frozenset(named) if labels is None else labels)
 
 
 def _but_same(objects: Objects, others: Objects) -> Objects:
     return {key: body for key, body in objects.items() if others.get(key) != body}
 
 
-def _differing(cluster: str, before: Written, after: Written, all_before: Objects) -> Iterator[ObjectChange]:
+def _differing(
+    cluster: str, before: Written, after: Written, all_before: Objects, named: Labels
+) -> Iterator[ObjectChange]:
     new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before}
     gone = {key[0] for key in before.objects if key not in after.objects}
-    named = {label for key, body in before.objects.items() for label in _labels_of_nodes(key, body, before)}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
     for was, pair in _pairs(before.objects, after.objects):
         found = _class_of(pair, before, after)

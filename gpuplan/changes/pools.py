@@ -12,11 +12,21 @@ from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
 from gpuplan.changes.step import Step, told
-from gpuplan.changes.wording import division, fate_of_queues, from_to, listed, names, nodes_of, shared_as, verb
+from gpuplan.changes.wording import (
+    division,
+    fate_of_queues,
+    from_to,
+    listed,
+    names,
+    nodes_of,
+    shared_as,
+    verb,
+    who_names,
+)
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Mps, Pool
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mig, Mps, Pool
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
@@ -170,16 +180,17 @@ def _renamed(step: Step, old: Pool, new: Pool) -> Change:
     Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
     of it (`pkg/controller/core` there).
     """
-    vanishes = (
-        old.name not in device_plugin.configurations(step.after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
-    )
+    key = old.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+    by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+    is_gone = key not in device_plugin.configurations(step.after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
+    vanishes = is_gone and by != ()
     is_held = step.after.scheduler.has_queues
     passage = _passage(step, old, new)
     takes_turns = passage.takes_turns
     effects = [
         *([_ordered(passage)] if takes_turns else []),
         "pods that choose the pool by its old name find no node",
-        *(["until the nodes' label moves, their device plugin finds no configuration"] if vanishes else []),
+        *([f"until the nodes' label moves, their device plugin finds no configuration: {who_names(by)}"] * vanishes),
         *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
     ]
     return Change(
@@ -243,11 +254,12 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
     try again until the label changes.
     """
     old_config = _mig_config(moved.before)
-    vanishes = old_config is not None and old_config not in mig_parted.configuration(step.after)["mig-configs"]
+    by = step.naming(MIG_CONFIG_LABEL, old_config) if old_config is not None else ()
+    vanishes = by != () and old_config not in mig_parted.configuration(step.after)["mig-configs"]
     is_same = _division(moved.before) == _division(moved.after)
     may_reboot = _reboots(step, is_partitioned=_modes(moved.before) != _modes(moved.after))
     effects = [
-        f"`{old_config}` vanishes while nodes still name it: one that restarts before its label moves fails"
+        f"`{old_config}` vanishes while {who_names(by)}: one that restarts before its label moves fails"
         if vanishes
         else "",
         "the GPUs are divided as before"

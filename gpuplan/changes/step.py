@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from gpuplan.changes.evidence import Evidence, resolved
 from gpuplan.changes.model import Change
-from gpuplan.planning.plan import Plan, Pool, Tenant
+from gpuplan.planning.plan import Plan, Pool, Retained, Tenant
 from gpuplan.values import Value
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ class Step(Value):
     def naming(self, label: str, value: str) -> tuple[str, ...] | None:
         """The nodes that have this label now; None where nobody knows."""
         return None if self.evidence is None else self.evidence.naming(label, value)
+
+    def needing(self, retained: Retained) -> tuple[str, ...] | None:
+        """The nodes that still need what a document retains; None where nobody knows."""
+        return None if self.evidence is None else self.evidence.needing(retained.what)
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

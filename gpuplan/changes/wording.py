@@ -46,6 +46,13 @@ def nodes_of(nodes: NodeImpact) -> str:
     return count(nodes.count, "node")
 
 
+def who_names(found: Sequence[str] | None) -> str:
+    """The nodes that still name something, as far as that is known."""
+    if found is None:
+        return "nodes still name it, as policies say (`--nodes FILE` shows which)"
+    return f"{listing(found)} still {'names' if len(found) == 1 else 'name'} it"
+
+
 def verb(nodes: NodeImpact, one: str, several: str) -> str:
     """``2 nodes leave``, but ``1 node leaves``."""
     return f"{nodes_of(nodes)} {one if nodes.count == 1 else several}"

@@ -141,3 +141,75 @@ def test_a_list_that_has_more_nodes_than_the_policies_count_is_whole() -> None:
     before, after = a_cluster(a_pool("x", "pool0-[0-9]+", 3)), a_cluster(a_pool("x", "pool0-[0-9]", 3))
 
     assert "GPU704" not in codes(before, after, listed(before))
+
+
+def test_a_list_of_nodes_without_our_labels_proves_nothing() -> None:
+    before, after = (
+        a_cluster(a_pool("x", "pool0-[0-9]+", 4), layouts=LAYOUTS),
+        a_cluster(a_pool("x", "pool0-[0-9]+", 4), layouts=LAYOUTS.replace("3g.40gb: 2", "1g.10gb: 7")),
+    )
+    bare = tuple(Node(name, {}) for name in FOUR)
+
+    assert codes(before, after, bare) >= {"GPU700", "GPU749"}
+
+
+# --- Entries -----------------------------------------------------------------------------------------------------
+
+
+def edited() -> tuple[Plan, Plan]:
+    pool = a_pool("x", "pool0-[0-9]+", 4)
+    return a_cluster(pool), a_cluster(pool, layouts=LAYOUTS.replace("3g.40gb: 2", "1g.10gb: 7"))
+
+
+def test_an_entry_that_no_node_names_goes_in_one_step() -> None:
+    """The label of all nodes lags at another one."""
+    before, after = edited()
+    elsewhere = {**before.pools[0].labels, "nvidia.com/mig.config": "other-01234567"}
+    nodes = tuple(Node(name, elsewhere) for name in FOUR)
+
+    assert "GPU700" not in codes(before, after, nodes)
+    assert compared(before, after, None).worst is ChangeClass.TWO_STEP
+    assert compared(before, after, nodes).worst is ChangeClass.REPARTITION
+
+
+def test_an_entry_that_one_node_names_is_told_with_it() -> None:
+    before, after = edited()
+    elsewhere = {**before.pools[0].labels, "nvidia.com/mig.config": "other-01234567"}
+    nodes = (*(Node(name, elsewhere) for name in FOUR[1:]), Node(FOUR[0], before.pools[0].labels))
+
+    (finding,) = (item.finding for item in run(Step.of(before, after, nodes=nodes)) if item.code == "GPU700")
+    assert finding.notes[0].startswith("`pool0-1` has the label `nvidia.com/mig.config: large-")
+    found = compared(before, after, nodes)
+    assert found.worst is ChangeClass.TWO_STEP
+    (change,) = (change for change in found.changes if "is edited" in change.what)
+    assert "vanishes while `pool0-1` still names it" in change.effect
+
+
+def test_an_unused_layout_that_no_node_names_restarts_the_mig_manager_alone() -> None:
+    pool = a_pool("x", "pool0-[0-9]+", 4, "{exclusive: {}}")
+    before, after = a_cluster(pool), a_cluster(pool, layouts="")
+
+    assert compared(before, after, None).worst is ChangeClass.TWO_STEP
+    assert compared(before, after, listed(before)).worst is ChangeClass.PLUGIN_RESTART
+
+
+RETAINED = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: old}
+spec:
+  migLayout: {configName: large-d9c2814c, gpu: A100-80GB, instances: {3g.40gb: 2}}
+  until: no node names it
+"""
+
+
+def test_what_is_retained_goes_quietly_where_no_node_names_it() -> None:
+    pool = a_pool("x", "pool0-[0-9]+", 4, "{exclusive: {}}")
+    before, after = a_cluster(pool, layouts=RETAINED), a_cluster(pool, layouts="")
+    naming = (*listed(before, FOUR[1:]), Node(FOUR[0], {"nvidia.com/mig.config": "large-d9c2814c"}))
+
+    assert compared(before, after, listed(before)).worst is ChangeClass.PLUGIN_RESTART
+    found = compared(before, after, naming)
+    assert found.worst is ChangeClass.TWO_STEP
+    assert any(change.effect == "it is gone while `pool0-1` still names it" for change in found.changes)

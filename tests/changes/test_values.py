@@ -24,7 +24,8 @@ def test_a_layout_edited_in_place_says_who_must_end_and_what_vanishes() -> None:
     assert found.change_class is ChangeClass.TWO_STEP
     assert found.what == "layout `seven-small` is edited: from 7x 1g.10gb to 5x 1g.10gb and 1x 2g.20gb"
     assert found.effect == (
-        "`seven-small-2d7d978e` vanishes while nodes still name it: one that restarts before its label moves fails; "
+        "`seven-small-2d7d978e` vanishes while nodes still name it, as policies say (`--nodes FILE` shows which): one "
+        "that restarts before its label moves fails; "
         "mig-manager sets up the GPUs of 1 node at once and drains none: pods that hold them must end first"
     )
     assert found.nodes == NodeImpact(1, (), "gpu-a100-small-[0-9]+")

@@ -4,7 +4,7 @@ A case is a YAML file that is put as `overlays/test/case.yaml`, or a folder that
 how it states what is found.
 
 A case of a rule on steps is a folder with two of these, `earlier` and `later`, and may have the pods that run meanwhile
-as `pods.json`; the later one is marked.
+as `pods.json`, or the nodes that there are as `nodes.yaml`; the later one is marked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pytest
 import gpuplan
 from gpuplan import checks, documents, manifests, outtree, planning, policy
 from gpuplan.changes import checks as step_checks
+from gpuplan.changes.node_list import read_nodes
 from gpuplan.changes.pods import read_pods
 from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.registry import checks_in
@@ -144,11 +145,12 @@ def test_every_rule_is_documented(rule: Rule) -> None:
 
 def judged(case: Path, later: Path) -> tuple[Diagnostic, ...]:
     """What is wrong with a repository, or with the step to it where there is an earlier one."""
-    earlier, pods = later.parent / "earlier", case / "pods.json"
+    earlier, pods, nodes = later.parent / "earlier", case / "pods.json", case / "nodes.yaml"
     if later.name != "later":
         return tuple(item for item in validate(later).diagnostics if item.code != "GPU680")
     if not pods.is_file():
-        return validate(later, against=str(earlier), kustomize="off").diagnostics
+        listed = read_nodes(nodes.read_text(), nodes.name) if nodes.is_file() else None
+        return validate(later, against=str(earlier), kustomize="off", nodes=listed).diagnostics
     before, after = (validate(root, kustomize="off") for root in (earlier, later))
     step = judge_step(before, after, "earlier", read_pods(pods.read_text(), pods.name))
     return (*after.diagnostics, *step)

@@ -1,13 +1,13 @@
-"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-739)."""
+"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-749)."""
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import fixed, nodes, repartitions, tenants
+from gpuplan.changes.checks import evidence, fixed, nodes, repartitions, tenants
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[Check[Step], ...] = checks_in(fixed, nodes, repartitions, tenants)
+CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, tenants)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
-from gpuplan.changes.checks.places import chosen_by, earlier, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.changes.checks.places import chosen_by, earlier, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.pools import taint_key
 from gpuplan.changes.step import Step
@@ -45,17 +45,20 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
     more before the label changes; a node that reboots meanwhile comes back without its partitions.
 
+    That nodes name it is said of policies. With `--nodes` it is a fact: the finding says which, and where no node does
+    there is none.
+
     ## Instead
     Keep the old entry until no node names it: `gpuplan retain --write` writes it down. Or leave the layout as it is,
     write another one, and move the pool to it with `gpuplan rollout POOL --to LAYOUT`.
     """
     for gone in _gone_layouts(step):
-        if (edited := _find_edited(gone.layout, step.after)) is not None:
+        if (edited := _find_edited(gone.layout, step.after)) is not None and gone.nodes != ():
             yield Finding(
                 edited.at if edited.is_inline else name_of(edited.at),
                 f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
                 label=from_to(division(gone.layout), division(edited)),
-                notes=(f"their nodes have the label `{MIG_CONFIG_LABEL}: {gone.layout.config_name}`",),
+                notes=(labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),),
                 help=f"run `{RETAIN}` and commit what it writes; or leave the layout, write another one, and run "
                 f"`gpuplan rollout {gone.pools[0]} --to LAYOUT`",
             )
@@ -68,30 +71,38 @@ def layout_removed_in_use(step: Step) -> Iterator[Finding]:
     ## Why
     The MIG manager's file and the labels of nodes are synced one after the other, and labels as late as somebody
     approves it. A node whose label names an entry that is gone fails as soon as its MIG manager restarts, and a change
-    of the file is what restarts it.
+    of the file is what restarts it. With `--nodes` the finding says which nodes name it, and where none does there is
+    none.
 
     ## Instead
     Keep the old entry until no node names it: run `gpuplan retain --write`. Or leave the layout where it is, and remove
-    it when `kubectl get nodes -l nvidia.com/mig.config=ENTRY` lists no node; a later commit alone is not late enough.
+    it when `--nodes` shows that no node names it; a later commit alone is not late enough.
     """
     for gone in _gone_layouts(step):
-        if _find_edited(gone.layout, step.after) is None:
+        if _find_edited(gone.layout, step.after) is None and gone.nodes != ():
             yield Finding(
                 sharing_of(gone.heir) if gone.heir is not None else name_of_cluster(step),
                 f"the entry `{gone.layout.config_name}` vanishes while {_users(gone.pools)} it",
                 label=f"was layout `{gone.layout.name}`",
-                notes=(earlier(gone.layout.at, f"layout `{gone.layout.name}`"),),
+                notes=(
+                    labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
+                    earlier(gone.layout.at, f"layout `{gone.layout.name}`"),
+                ),
                 help=f"run `{RETAIN}` and commit what it writes; or keep the layout until `kubectl get nodes -l "
                 f"{MIG_CONFIG_LABEL}={gone.layout.config_name}` lists no node",
             )
 
 
 class _Gone(NamedTuple):
-    """A layout whose entry is no more, the pools that use it, and one that has their nodes afterwards."""
+    """A layout whose entry is no more, the pools that use it, and one that has their nodes afterwards.
+
+    ``nodes`` name the entry now; None where nobody knows.
+    """
 
     layout: Layout
     pools: tuple[str, ...]
     heir: Pool | None
+    nodes: tuple[str, ...] | None
 
 
 def _gone_layouts(step: Step) -> Iterator[_Gone]:
@@ -99,7 +110,7 @@ def _gone_layouts(step: Step) -> Iterator[_Gone]:
     found: dict[str, _Gone] = {}
     for part, heir in _heirs(step):
         if isinstance(part.sharing, Mig) and (name := part.sharing.layout.config_name) not in entries:
-            known = found.get(name, _Gone(part.sharing.layout, (), heir))
+            known = found.get(name, _Gone(part.sharing.layout, (), heir, step.naming(MIG_CONFIG_LABEL, name)))
             found[name] = known._replace(pools=tuple(sorted({*known.pools, part.name})))
     yield from found.values()
 
@@ -140,7 +151,8 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     The device plugin's configuration of a pool is a key of a ConfigMap, called as the pool. A pool that is renamed has
     another key, and its nodes name the old one until their label moves. What reads the configuration on a node stops at
     a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): a node
-    whose device plugin restarts before that hands out no GPUs. A change of the ConfigMap is what restarts it.
+    whose device plugin restarts before that hands out no GPUs. A change of the ConfigMap is what restarts it. With
+    `--nodes` the finding says which nodes name the key, and where none does there is none.
 
     A key that is retained means one thing as long as it is there. A pool that is shared otherwise than its own name
     says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
@@ -156,13 +168,15 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
         claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
-        if key not in known and key not in told and not claims and part.name not in changed:
+        by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        is_gone = key not in known and part.name not in changed and by != ()
+        if is_gone and key not in told and not claims:
             told.add(key)
             yield Finding(
                 name_of(heir.at) if heir is not None else name_of_cluster(step),
                 f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
                 label="their pool from now on" if heir is not None else "none of its pools has them",
-                notes=(f"nodes have the label `{DEVICE_PLUGIN_CONFIG_LABEL}: {key}` until it is synced",),
+                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
     for key, retained in changed.items():

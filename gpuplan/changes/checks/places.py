@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.pods import held
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Mig, Pool, Tenant
-from gpuplan.wording import count
+from gpuplan.wording import count, listing
 
 
 def name_of_cluster(step: Step) -> Origin:
@@ -30,6 +32,16 @@ def sharing_of(pool: Pool) -> Origin:
 def chosen_by(pool: Pool) -> Origin:
     """Where a pool says which nodes it has."""
     return pool.nodes.at / ("namePattern" if pool.nodes.name_pattern else "names")
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def labelled(label: str, value: str, nodes: Sequence[str] | None) -> str:
+    """A note on which nodes name an entry, where that is known, or on what says that there are some."""
+    if nodes is None:
+        return f"their nodes have the label `{label}: {value}`, as policies say; `--nodes FILE` shows which"
+    return f"{listing(nodes)} {'has' if len(nodes) == 1 else 'have'} the label `{label}: {value}`"
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------

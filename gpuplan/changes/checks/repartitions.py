@@ -11,7 +11,7 @@ from gpuplan.changes.meanwhile import halves, is_label_gone_between, may_labels_
 from gpuplan.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.changes.pools import is_partitioned_anew
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import amount, verb
+from gpuplan.changes.wording import amount, verb, who_names
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Family, Finding, Label, Severity
@@ -289,18 +289,26 @@ def entry_removed_unseen(step: Step) -> Iterator[Finding]:
     restarts, as it does with each change of its file, and comes back from a reboot without partitions.
 
     ## Instead
-    Keep the entry until no node names it: `gpuplan retain --write` writes it down, and until when. Where `kubectl get
-    nodes -l nvidia.com/mig.config=ENTRY` lists no node, say so in a comment.
+    Keep the entry until no node names it: `gpuplan retain --write` writes it down, and until when. With `--nodes` there
+    is no finding where no node names it, and an error that says which do. Where `kubectl get nodes -l
+    nvidia.com/mig.config=ENTRY` lists none, you can also say so in a comment.
     """
     known = mig_parted.configuration(step.after)["mig-configs"]
     used = {part.labels.get(MIG_CONFIG_LABEL) for part in step.before.parts}
     for layout in step.before.layouts:
         name = layout.config_name
-        if name not in known and name not in used and step.before.may_be_divided_by(layout):
+        by = step.naming(MIG_CONFIG_LABEL, name)
+        if name not in known and name not in used and by != () and step.before.may_be_divided_by(layout):
             yield Finding(
                 name_of_cluster(step),
-                f"the entry `{name}` vanishes, and nodes may still name it",
+                f"the entry `{name}` vanishes, and " + ("nodes may still name it" if by is None else who_names(by)),
                 label="no pool uses it, but nodes follow later",
-                help=f"run `{RETAIN}` and commit what it writes; or, where `kubectl get nodes -l "
-                f"{MIG_CONFIG_LABEL}={name}` lists no node, say so: `# gpuplan: ignore[GPU736] REASON`",
+                help=f"run `{RETAIN}` and commit what it writes"
+                + (
+                    f"; or pass `--nodes FILE`, or, where `kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` lists no "
+                    "node, say so: `# gpuplan: ignore[GPU736] REASON`"
+                    if by is None
+                    else ""
+                ),
+                severity=Severity.ERROR if by else None,
             )

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     EARLY = "early"
     """A label names what the operator's file has not yet."""
     LEFT = "left"
-    """It has no labels at the end any more: its partitions are dissolved."""
+    """It has no labels at the end any more, and publishes something else: its partitions are dissolved."""
     UNCOVERED = "uncovered"
     """Of a resource there is less than is granted before and after."""
 
@@ -168,7 +168,7 @@ def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int]) 
         for condition in sorted(conditions, key=repr)
         for found in _verdicts(node, state, condition, ends, published)
     }
-    if _is_left(ends):
+    if _is_left(ends) and published[0] != published[-1]:
         pools = _pools(ends)
         verdicts[Kind.LEFT, ""] = Verdict(Kind.LEFT, name, "at the end", "no pool's labels any more", pools)
     return Way(name, ends, published, tuple(verdicts.values()), _fewest(node, walked, ends))

@@ -12,7 +12,7 @@ from gpuplan.changes.bodies import mappings, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Mig, Plan, Pool
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple
 from gpuplan.wording import joined
@@ -86,8 +86,14 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
     config = device_plugin.configurations(plan).get(named.labels[DEVICE_PLUGIN_CONFIG_LABEL])
     if config is None:
         return None
-    strategy = _strategy(plan, config)
-    found = list(_devices(divided, strategy))
+    layout = divided.sharing.layout if isinstance(divided.sharing, Mig) else None
+    return published_by(config, plan.cluster.gpu_operator.spec.mig_strategy, layout, divided.nodes.gpus_per_node)
+
+
+def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout: Layout | None, gpus: int) -> Published:
+    """By a file, under a cluster's strategy, on so many GPUs that are divided by a layout, or whole."""
+    strategy = _strategy(cluster, config)
+    found = list(_devices(layout, gpus, strategy))
     if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:
         return Published({})  # the plugin does not start
     methods = [section(config, "sharing", name) for name in ("timeSlicing", "mps")]
@@ -101,17 +107,16 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
     return Published(dict(units))
 
 
-def _strategy(plan: Plan, config: Mapping[str, Any]) -> str:
+def _strategy(cluster: ClusterMigStrategy, config: Mapping[str, Any]) -> str:
     """That of the whole cluster overrides a file's (`applyMIGConfiguration` in the GPU Operator)."""
-    cluster = plan.cluster.gpu_operator.spec.mig_strategy
     own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
     return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
 
 
-def _devices(divided: Pool, strategy: str) -> Iterator[tuple[str, str]]:
+def _devices(layout: Layout | None, gpus: int, strategy: str) -> Iterator[tuple[str, str]]:
     """The resource of each device of a node, and what it is. A strategy of `none` takes GPUs in MIG mode for whole."""
-    for index in range(divided.nodes.gpus_per_node):
-        entry = entry_of(divided.sharing.layout, index) if isinstance(divided.sharing, Mig) else None
+    for index in range(gpus):
+        entry = entry_of(layout, index) if layout is not None else None
         if entry is None or not entry.mig_enabled:
             yield GPU_RESOURCE, _WHOLE
         elif strategy == ClusterMigStrategy.NONE:

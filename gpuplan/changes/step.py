@@ -25,8 +25,8 @@ class _Named(Protocol):
 _Part = TypeVar("_Part", bound=_Named)
 
 
-class Step(Value):
-    """Two states of one cluster, and what is known of it: None where nobody says.
+class Step(Value, eq=False):
+    """Two states of one cluster, and what is known of it: None where nobody says. What is found of one is kept.
 
     ``pods`` are those that hold something in it, ``nodes`` all that it has. With these, pools have the names that their
     patterns match: `of` sees to it.

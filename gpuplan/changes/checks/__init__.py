@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import evidence, fixed, nodes, repartitions, tenants
+from gpuplan.changes.checks import evidence, fixed, nodes, orders, repartitions, tenants
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, tenants)
+CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, orders, tenants)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

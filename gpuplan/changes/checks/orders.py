@@ -1,0 +1,65 @@
+"""Checks on the orders in which the folders of a step are synced (GPU738)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.changes.checks.places import chosen_by, pods_on, sharing_of
+from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, names_of, told, told_safe
+from gpuplan.changes.step import Step
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Pool
+from gpuplan.wording import listing
+
+
+@check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
+def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
+    """In some order of syncs nodes name what the GPU Operator's files do not have yet.
+
+    ## Why
+    Labels of nodes and the files that they name are synced by themselves. With Argo CD and `approval: automatic` both
+    start at once: a rule needs seconds, a new file minutes, since a chart, a ClusterPolicy and DaemonSets follow one
+    another. Sync waves order the objects of one Application, not two of them. Until the file comes the MIG manager
+    calls a node `failed` whose label names an entry that it does not know, and the device plugin's config-manager ends
+    with an error (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): what is handed out
+    stays as it was, or is nothing where the plugin restarts.
+
+    `gpuplan validate --against` judges every order: the operator's files as one, each pool's labels as one, each of
+    them synced or not. What is wrong in some order is said by the rule that is about it (GPU700, GPU701, GPU702,
+    GPU728, GPU729), and by this one where there is none. Flux waits for the operator, and where a person approves a
+    pool's labels, the order is that person's: `gpuplan diff` says which one is safe.
+
+    ## Instead
+    Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have
+    `approval: manual` on the pool, and sync the GPU Operator first.
+    """
+    told_of: set[tuple[str, tuple[str, str] | None]] = set()
+    for bad in bad_orders(step):
+        pool = bad.to
+        if bad.hazard is not Hazard.EARLY or not bad.is_unasked or pool is None or bad.named is None:
+            continue
+        if (pool.name, bad.named) in told_of or _is_idle(step, bad):
+            continue
+        told_of.add((pool.name, bad.named))
+        label, value = bad.named
+        is_mig = label == MIG_CONFIG_LABEL
+        yield Finding(
+            _place(bad.was, pool),
+            f"nodes of pool `{pool.name}` may name the {'entry' if is_mig else 'configuration'} `{value}` before "
+            "it is there",
+            label="labels and files are synced by themselves, in any order",
+            notes=(told(step.after, bad), told_safe(step.after, bad)),
+            help=f"have `approval: manual` on the pool and sync {listing(names_of(step.after, (FILES,)))} first; or "
+            "make what they name known in a commit before",
+        )
+
+
+def _is_idle(step: Step, bad: BadOrder) -> bool:
+    """Whether it is known that nothing runs on the nodes."""
+    return bad.was is not None and pods_on(step, bad.was, bad.nodes) == 0
+
+
+def _place(was: Pool | None, pool: Pool) -> Origin:
+    is_moved = was is None or was.name != pool.name
+    return chosen_by(pool).key if is_moved else sharing_of(pool)

@@ -1,0 +1,346 @@
+"""What becomes of nodes in every order in which the folders of a step may be synced.
+
+What a node's labels name is in the GPU Operator's files, which are synced as one; its labels come from folders of their
+own, each synced by itself, and of each label the last rule's value holds. Where labels are no rules but parts of
+objects, or somebody else's, none is taken away. What is pruned stays until a person says so, which is as if it were not
+synced yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Any, Final
+
+from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.labelling import LabelRule, NodeClass, classes
+from gpuplan.changes.meanwhile import Published, may_labels_come_first, published_by
+from gpuplan.changes.model import NodeImpact
+from gpuplan.changes.step import Step
+from gpuplan.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Plan, Pool, Stage
+from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
+from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import count, joined, listing
+
+Synced = frozenset[str]
+"""The folders that are synced; all others wait."""
+
+FILES: Final = Stage.GPU_OPERATOR.value
+
+
+class Hazard(StrEnum):
+    """What is wrong with nodes while some folders are synced and others wait, worst first."""
+
+    UNLABELLED = "no-partition-label"
+    """They are divided by MIG before and after, and nothing says so: the operator has the partitions dissolved."""
+    UNSHARED = "no-sharing-label"
+    """Nothing says how their GPUs are shared, and they publish what they neither did before nor will afterwards."""
+    NEITHER = "third-state"
+    """They publish what they neither did before nor will afterwards."""
+    DANGLING = "dangling"
+    """A label names what the operator's files no longer have."""
+    EARLY = "early"
+    """A label names what the operator's files do not have yet; it ends when they come."""
+
+
+class BadOrder(NamedTuple):
+    """Nodes, what is wrong with them, and the first combination of folders in which it is.
+
+    ``synced`` and ``waiting`` are the folders without which it would not be so. ``what`` says it of one node or of
+    several; ``example`` is one, empty where none is known. ``named`` is the label that names what is not there.
+    ``is_unasked`` says that it may happen where nobody chooses the order. In the order of ``safe`` nothing happens;
+    None where no such order is found.
+    """
+
+    cluster: str
+    hazard: Hazard
+    nodes: NodeImpact
+    example: str
+    synced: tuple[str, ...]
+    waiting: tuple[str, ...]
+    what: str
+    named: tuple[str, str] | None
+    was: Pool | None
+    to: Pool | None
+    is_unasked: bool
+    safe: tuple[str, ...] | None
+
+
+@lru_cache(maxsize=64)
+def bad_orders(step: Step) -> tuple[BadOrder, ...]:
+    """Of alike nodes, the first combination of folders with each hazard, worst first; none of a safe step."""
+    if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
+        return ()  # other hands for all labels
+    files = Files.of(step.before), Files.of(step.after)
+    found = [bad for alike in classes(step) for bad in _judged(step, files, alike)]
+    ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
+    return tuple(sorted(found, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+# --- In words ----------------------------------------------------------------------------------------------------
+
+
+def told(plan: Plan, bad: BadOrder) -> str:
+    """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
+    synced, waiting = names_of(plan, bad.synced), names_of(plan, bad.waiting)
+    verb = "syncs" if len(synced) == 1 else "sync"
+    when = f"if {listing(synced, None)} {verb} before {listing(waiting, None)}" if waiting else "once all is synced"
+    return f"{when}: {_subject(bad)} {bad.what}"
+
+
+def told_safe(plan: Plan, bad: BadOrder) -> str:
+    """``safe: `gpu-partitions-c-y`, then `gpu-partitions-c-x` ``; or that no order is."""
+    if bad.safe is None:
+        return "no order of these is safe"
+    return f"safe: {joined([f'`{name}`' for name in names_of(plan, bad.safe)], 'then').replace(' then ', ', then ')}"
+
+
+def names_of(plan: Plan, folders: Iterable[str]) -> tuple[str, ...]:
+    """What syncs the folders; where nothing does, the folders."""
+    cluster = plan.cluster
+    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        known = {Stage.PARTITIONS.value: "whoever labels nodes"}
+        folders = [known.get(folder, folder) for folder in folders]
+    if cluster.flux is not None:
+        return tuple(folder_name(cluster.name, folder) if _is_folder(folder) else folder for folder in folders)
+    if cluster.argocd is not None:
+        return tuple(sync_name(cluster.name, folder) if _is_folder(folder) else folder for folder in folders)
+    return tuple(folders)
+
+
+def _is_folder(name: str) -> bool:
+    return name == FILES or name.startswith(f"{Stage.PARTITIONS}/")
+
+
+def _subject(bad: BadOrder) -> str:
+    names = bad.nodes.names
+    if len(names) > 1:
+        return f"each of the nodes {listing(names)}"
+    if names:
+        return f"node `{names[0]}`"
+    pool = bad.was or bad.to
+    such_as = f", such as `{bad.example}`," if bad.example else ""
+    return f"each of {count(bad.nodes.count, 'node')} of pool `{pool.name}`{such_as}" if pool else f"`{bad.example}`"
+
+
+# --- Files -------------------------------------------------------------------------------------------------------
+
+
+class Files(Value):
+    """What is in the GPU Operator's files: the division that each entry stands for, and the device plugin's files."""
+
+    layouts: Mapping[str, Layout | None]
+    configs: Mapping[str, Mapping[str, Any]]
+    strategy: ClusterMigStrategy
+
+    @classmethod
+    def of(cls, plan: Plan) -> Files:
+        layouts: dict[str, Layout | None] = {ALL_DISABLED: None}
+        layouts |= {kept.spec.config_name: kept.layout for kept in plan.retained_layouts}
+        layouts |= {layout.config_name: layout for layout in plan.mig_layouts}
+        return cls(layouts, device_plugin.configurations(plan), plan.cluster.gpu_operator.spec.mig_strategy)
+
+    def say_same_as(self, other: Files) -> bool:
+        """The name of an entry changes with what it says."""
+        return (self.layouts.keys(), self.configs, self.strategy) == (
+            other.layouts.keys(),
+            other.configs,
+            other.strategy,
+        )
+
+    def lacks(self, label: str, value: str) -> bool:
+        return value not in (self.layouts if label == MIG_CONFIG_LABEL else self.configs)
+
+
+_NAMES: Final = {MIG_CONFIG_LABEL: "the entry", DEVICE_PLUGIN_CONFIG_LABEL: "the configuration"}
+"""What is in the files that a label names."""
+
+
+# --- One kind of node --------------------------------------------------------------------------------------------
+
+
+class _Found(NamedTuple):
+    """What is wrong in one combination."""
+
+    what: str
+    named: tuple[str, str] | None = None
+
+
+class _Way(Value):
+    """Nodes that are alike, on their way."""
+
+    files: tuple[Files, Files]
+    alike: NodeClass
+    is_by_rule: bool
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that make a difference to these nodes, the operator's files first."""
+        before, after = (_by_folder(rules) for rules in (self.alike.before, self.alike.after))
+        differing = sorted(folder for folder in {*before, *after} if before.get(folder) != after.get(folder))
+        files = () if self.files[0].say_same_as(self.files[1]) else (FILES,)
+        return (*files, *differing) if differing else ()
+
+    def labels(self, synced: Synced) -> Mapping[str, str]:
+        if self.is_by_rule:
+            rules = [rule for rule in self.alike.before if rule.folder not in synced]
+            rules += (rule for rule in self.alike.after if rule.folder in synced)
+            return _merged(rules)
+        come = (rule for rule in self.alike.after if rule.folder in synced)
+        return {**_merged(self.alike.before), **_merged(come)}
+
+    @cached_property
+    def first(self) -> Mapping[str, str]:
+        return self.labels(frozenset())
+
+    @cached_property
+    def last(self) -> Mapping[str, str]:
+        return self.labels(frozenset(self.folders))
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Nodes that come from no pool have nothing to lose; those that go to none lose all, in any order."""
+        return DEVICE_PLUGIN_CONFIG_LABEL in self.first and DEVICE_PLUGIN_CONFIG_LABEL in self.last
+
+    @cached_property
+    def ends(self) -> tuple[Published | None, Published | None]:
+        return self.published(frozenset()), self.published(frozenset(self.folders))
+
+    @cached_property
+    def is_claimed(self) -> bool:
+        """Whether devices are claimed on a side, and not handed out by the device plugin."""
+        return DRA_PLUGIN_LABEL in self.first or DRA_PLUGIN_LABEL in self.last
+
+    @cached_property
+    def gpus(self) -> int:
+        return next((part.nodes.gpus_per_node for part in (self.alike.to, self.alike.was) if part is not None), 0)
+
+    def published(self, synced: Synced) -> Published | None:
+        """What the nodes hand out; None where the files lack what their label names, and nothing new is handed out.
+
+        Without a label config-manager takes an empty file (the operator sets `FALLBACK_STRATEGIES=empty`).
+        """
+        files, labels = self.at_hand(synced), self.labels(synced)
+        key = labels.get(DEVICE_PLUGIN_CONFIG_LABEL)
+        config = {} if key is None else files.configs.get(key)
+        return None if config is None else published_by(config, files.strategy, self._division(synced), self.gpus)
+
+    def _division(self, synced: Synced) -> Layout | None:
+        """As the entry says that is named; where the file lacks it, or there is no MIG manager's label, as before."""
+        entry = self.labels(synced).get(MIG_CONFIG_LABEL, ALL_DISABLED)
+        files = self.at_hand(synced)
+        return files.layouts[entry] if entry in files.layouts or not synced else self._division(frozenset())
+
+    def at_hand(self, synced: Synced) -> Files:
+        return self.files[FILES in synced]
+
+    def found(self, synced: Synced) -> Mapping[Hazard, _Found]:
+        """What is wrong in one combination; of what follows from a label that is not there, only that."""
+        labels = self.labels(synced)
+        was, will = (found.get(MIG_CONFIG_LABEL, ALL_DISABLED) for found in (self.first, self.last))
+        if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
+            return {Hazard.UNLABELLED: _Found("has no partition label")}
+        hazards = {}
+        lacking = [*self._lacking(synced, labels)]
+        if lacking:
+            hazard = Hazard.DANGLING if FILES in synced else Hazard.EARLY
+            label, value = lacking[0]
+            yet = "is gone" if FILES in synced else "is not there yet"
+            hazards[hazard] = _Found(f"names {_NAMES[label]} `{value}`, which {yet}", lacking[0])
+        published = None if self.is_claimed else self.published(synced)
+        if published is not None and None not in self.ends and published not in self.ends:
+            text = f"publishes {published}, neither as before nor as afterwards"
+            if DEVICE_PLUGIN_CONFIG_LABEL in labels:
+                hazards[Hazard.NEITHER] = _Found(text)
+            else:
+                hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and {text}")
+        return hazards
+
+    def _lacking(self, synced: Synced, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The labels that name what is not there; what was not there before is nothing of this step."""
+        for label in _NAMES if not self.is_claimed else (MIG_CONFIG_LABEL,):
+            value = labels.get(label)
+            if value is None or not self.at_hand(synced).lacks(label, value):
+                continue
+            if value != self.first.get(label) or not self.files[0].lacks(label, value):
+                yield label, value
+
+
+def _by_folder(rules: Iterable[LabelRule]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for rule in rules:
+        found.setdefault(rule.folder, {}).update(rule.labels)
+    return found
+
+
+def _merged(rules: Iterable[LabelRule]) -> dict[str, str]:
+    """The labels of a node: of two values of one, that of the later rule."""
+    return {key: value for rule in sorted(rules, key=lambda rule: rule.order) for key, value in rule.labels.items()}
+
+
+# --- All orders --------------------------------------------------------------------------------------------------
+
+_MOST_FOLDERS: Final = 6
+"""Of how many folders all combinations are tried: of more, those in which at most two are ahead, or behind."""
+
+
+def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterator[BadOrder]:
+    way = _Way(files, alike, is_by_rule=step.before.cluster.spec.node_labels is not NodeLabels.NODE)
+    if not way.folders or not way.is_judged:
+        return
+    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, synced)}
+    if not any(found.values()):
+        return
+    safe = _find_safe(way.folders, {synced for synced, hazards in found.items() if not hazards})
+    for hazard in Hazard:
+        first = min(
+            (_explained(step, way, synced, hazard) for synced, hazards in found.items() if hazard in hazards),
+            key=lambda item: (not item[2], len(item[0]) + len(item[1])),
+            default=None,
+        )
+        if first is not None:
+            ahead, behind, is_unasked, one = first
+            cluster = step.after.cluster.name
+            yield BadOrder(
+                cluster, hazard, alike.impact, alike.example, ahead, behind, *one, alike.was, alike.to, is_unasked, safe
+            )
+
+
+def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
+    """The fewest folders first."""
+    total = len(folders)
+    sizes = [size for size in range(total + 1) if total <= _MOST_FOLDERS or min(size, total - size) <= 2]
+    return (frozenset(chosen) for size in sizes for chosen in combinations(folders, size))
+
+
+def _is_possible(step: Step, synced: Synced) -> bool:
+    """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`)."""
+    is_flux = step.after.cluster.flux is not None and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
+    return not is_flux or not synced or FILES in synced
+
+
+def _explained(
+    step: Step, way: _Way, synced: Synced, hazard: Hazard
+) -> tuple[tuple[str, ...], tuple[str, ...], bool, _Found]:
+    """The folders without which it would not be so, those synced and those that wait; and whether nobody chooses it."""
+    matter = [folder for folder in way.folders if hazard not in way.found(synced ^ {folder})]
+    ahead = tuple(folder for folder in matter if folder in synced)
+    behind = tuple(folder for folder in matter if folder not in synced)
+    is_unasked = FILES not in behind or any(
+        may_labels_come_first(step, part.name) for part in (way.alike.was, way.alike.to) if part is not None
+    )
+    return ahead, behind, is_unasked, way.found(synced)[hazard]
+
+
+def _find_safe(folders: Sequence[str], good: set[Synced]) -> tuple[str, ...] | None:
+    """An order in which one folder after the other is synced and nothing happens in between."""
+    reached: dict[Synced, tuple[str, ...]] = {frozenset(): ()}
+    for _ in folders:
+        ways = ((way, synced | {folder}, folder) for synced, way in reached.items() for folder in folders)
+        reached = {after: (*way, folder) for way, after, folder in ways if after in good and folder not in way}
+    return reached.get(frozenset(folders))

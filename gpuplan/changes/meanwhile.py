@@ -60,14 +60,16 @@ def halves(step: Step, moved: Transition) -> Halves:
 def may_labels_come_first(step: Step, pool: str) -> bool:
     """Whether nothing orders the nodes' labels after the files: two Applications of Argo CD that sync by themselves.
 
-    Sync waves order the objects of one Application. Flux waits (`dependsOn`), and a person reads in which order.
+    Sync waves order the objects of one Application; a root, if there is one on both sides, syncs one Application after
+    the other. Flux waits (`dependsOn`), and a person reads in which order.
     """
     plans = step.before, step.after
-    pools = (found for plan in plans if (found := plan.find_pool(pool)) is not None)
+    pools = [(plan, found) for plan in plans if (found := plan.find_pool(pool)) is not None]
     return (
         all(plan.cluster.argocd is not None for plan in plans)
         and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
-        and any(found.spec.disruption.approval is Approval.AUTOMATIC for found in pools)
+        and any(found.spec.disruption.approval is Approval.AUTOMATIC for _, found in pools)
+        and not all(plan.cluster.argocd and plan.cluster.argocd.orders(found) for plan, found in pools)
     )
 
 

@@ -25,7 +25,7 @@ from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
-from gpuplan.wording import count, joined, listing
+from gpuplan.wording import count, listing
 
 Synced = frozenset[str]
 """The folders that are synced; all others wait."""
@@ -54,7 +54,7 @@ class BadOrder(NamedTuple):
     ``synced`` and ``waiting`` are the folders without which it would not be so. ``what`` says it of one node or of
     several; ``example`` is one, empty where none is known. ``named`` is the label that names what is not there.
     ``is_unasked`` says that it may happen where nobody chooses the order. In the order of ``safe`` nothing happens;
-    None where no such order is found.
+    None where no such order is found. ``text`` and ``advice`` say it with the names of what syncs the folders.
     """
 
     cluster: str
@@ -69,6 +69,8 @@ class BadOrder(NamedTuple):
     to: Pool | None
     is_unasked: bool
     safe: tuple[str, ...] | None
+    text: str = ""
+    advice: str = ""
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +79,7 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
-    found = [bad for alike in classes(step) for bad in _judged(step, files, alike)]
+    found = [_told(step.after, bad) for alike in classes(step) for bad in _judged(step, files, alike)]
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
     return tuple(sorted(found, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
 
@@ -85,36 +87,38 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
 # --- In words ----------------------------------------------------------------------------------------------------
 
 
-def told(plan: Plan, bad: BadOrder) -> str:
+def _told(plan: Plan, bad: BadOrder) -> BadOrder:
     """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
     synced, waiting = names_of(plan, bad.synced), names_of(plan, bad.waiting)
     verb = "syncs" if len(synced) == 1 else "sync"
     when = f"if {listing(synced, None)} {verb} before {listing(waiting, None)}" if waiting else "once all is synced"
-    return f"{when}: {_subject(bad)} {bad.what}"
+    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}", advice=_advice(plan, bad))
 
 
-def told_safe(plan: Plan, bad: BadOrder) -> str:
-    """``safe: `gpu-partitions-c-y`, then `gpu-partitions-c-x` ``; or that no order is."""
+def _advice(plan: Plan, bad: BadOrder) -> str:
     if bad.safe is None:
         return "no order of these is safe"
-    return f"safe: {joined([f'`{name}`' for name in names_of(plan, bad.safe)], 'then').replace(' then ', ', then ')}"
+    *first, last = names_of(plan, bad.safe)
+    return f"safe: {', '.join(f'`{name}`' for name in first)}, then `{last}`" if first else f"safe: `{last}`"
 
 
 def names_of(plan: Plan, folders: Iterable[str]) -> tuple[str, ...]:
     """What syncs the folders; where nothing does, the folders."""
+    return tuple(_name_of(plan, folder) for folder in folders)
+
+
+def _name_of(plan: Plan, folder: str) -> str:
     cluster = plan.cluster
-    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
-        known = {Stage.PARTITIONS.value: "whoever labels nodes"}
-        folders = [known.get(folder, folder) for folder in folders]
+    if folder == Stage.PARTITIONS:
+        return "whoever labels nodes"
     if cluster.flux is not None:
-        return tuple(folder_name(cluster.name, folder) if _is_folder(folder) else folder for folder in folders)
-    if cluster.argocd is not None:
-        return tuple(sync_name(cluster.name, folder) if _is_folder(folder) else folder for folder in folders)
-    return tuple(folders)
+        return folder_name(cluster.name, folder)
+    return sync_name(cluster.name, folder) if cluster.argocd is not None else folder
 
 
-def _is_folder(name: str) -> bool:
-    return name == FILES or name.startswith(f"{Stage.PARTITIONS}/")
+def concerns_nodes(folder: str) -> bool:
+    """Whether a folder holds the labels of nodes, or the files that they name."""
+    return folder == FILES or folder.partition("/")[0] == Stage.PARTITIONS
 
 
 def _subject(bad: BadOrder) -> str:

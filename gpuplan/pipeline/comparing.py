@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from posixpath import basename, dirname
@@ -15,6 +16,7 @@ from gpuplan.changes.compare import ClusterState
 from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
 from gpuplan.changes.objects import compare_objects
+from gpuplan.changes.orders import BadOrder, bad_orders, concerns_nodes
 from gpuplan.changes.places import is_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
@@ -112,7 +114,8 @@ class Diff(Value):
     """All that differs between two platforms, sorted by cluster, worst first.
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
-    the step itself.
+    the step itself. ``orders`` are the orders of syncs in which something is wrong with nodes, of each cluster that was
+    judged.
     """
 
     earlier: Platform
@@ -121,6 +124,7 @@ class Diff(Value):
     objects: tuple[ObjectChange, ...]
     skipped: tuple[str, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
+    orders: Mapping[str, tuple[BadOrder, ...]] = field(default_factory=dict)
 
     @property
     def worst(self) -> ChangeClass:
@@ -179,6 +183,12 @@ class Diff(Value):
         )
         return len(known) + most
 
+    def has_orders(self, cluster: str) -> bool:
+        """Whether several folders that nodes depend on are synced by themselves, and their order was judged."""
+        changed = {folder for impact in self.of(cluster) for folder in impact.change.folders}
+        changed |= {item.folder for item in self.objects if item.cluster == cluster}
+        return cluster in self.orders and sum(map(concerns_nodes, changed)) > 1
+
     def of(self, cluster: str) -> tuple[Impact, ...]:
         return tuple(impact for impact in self.impacts if impact.change.cluster == cluster)
 
@@ -236,7 +246,9 @@ def compare(
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if is_broken else found.objects
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
-    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, pods, nodes))
+    steps = _steps(before.report, after.report, pods, nodes)
+    orders = {step.after.cluster.name: bad_orders(step) for step in steps}
+    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, steps), orders)
 
 
 def refuse_several(clusters: Sequence[str], things: str) -> None:
@@ -267,14 +279,12 @@ def judge_step_from(
             yield from (is_new(plan, against) for plan in later.plans)
 
 
-def _judge(
-    before: Platform, after: Platform, pods: Sequence[Pod] | None, nodes: Sequence[Node] | None
-) -> tuple[Diagnostic, ...]:
+def _judge(before: Platform, after: Platform, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
     from gpuplan.pipeline.findings import tidy
 
     if before.report is None or after.report is None:
         return ()
-    return tidy(judge_step(before.report, after.report, before.side.name, pods, nodes), after.ignores)
+    return tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
 
 
 def _most(found: Iterable[tuple[object, int]]) -> int:
@@ -299,15 +309,33 @@ def judge_step(
 
     Clusters with errors are left out: what could not be read looks as if it were removed.
     """
+    return _judge_steps(earlier, later, name, _steps(earlier, later, pods, nodes))
+
+
+def _steps(
+    earlier: Report | None, later: Report | None, pods: Sequence[Pod] | None, nodes: Sequence[Node] | None
+) -> tuple[Step, ...]:
+    """The steps of the clusters that both sides have, without errors."""
+    if earlier is None or later is None:
+        return ()
     before = {plan.cluster.name: plan for plan in earlier.plans}
-    after = {plan.cluster.name: plan for plan in later.plans}
-    for cluster, plan in after.items():
-        if _has_errors(later, cluster):
-            continue
-        if _has_errors(earlier, cluster):
+    return tuple(
+        Step.of(before[cluster], plan, pods, nodes)
+        for plan in later.plans
+        if (cluster := plan.cluster.name) in before
+        and not _has_errors(later, cluster)
+        and not _has_errors(earlier, cluster)
+    )
+
+
+def _judge_steps(earlier: Report, later: Report, name: str, steps: Sequence[Step]) -> Iterator[Diagnostic]:
+    known = {step.after.cluster.name: step for step in steps}
+    for plan in later.plans:
+        cluster = plan.cluster.name
+        if not _has_errors(later, cluster) and _has_errors(earlier, cluster):
             yield _not_judged(plan, name)
-        elif cluster in before:
-            yield from step_checks.run(Step.of(before[cluster], plan, pods, nodes))
+        elif cluster in known:
+            yield from step_checks.run(known[cluster])
     yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
 
 

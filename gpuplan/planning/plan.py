@@ -111,6 +111,14 @@ class Argocd(NamedTuple):
     project: str
     operator_approval: Approval
 
+    def orders(self, pool: Pool) -> bool:
+        """Whether a root starts the pool's syncs, when the GPU Operator's files are there.
+
+        Not what a person starts, nor what waits for a window: it would hold up the rest for days.
+        """
+        is_automatic = Approval.AUTOMATIC is self.operator_approval is pool.spec.disruption.approval
+        return self.spec.root and is_automatic and not pool.windows
+
 
 class Flux(NamedTuple):
     """How Flux syncs the cluster. ``path`` is that of `out/`, without needless parts.

@@ -291,6 +291,11 @@ class Argocd(Model):
     """The cluster that the Applications sync to. Default: the one that Argo CD runs in."""
     labels: Annotated[dict[str, str], Judged("GPU656")] = Field(default_factory=dict)
     """Labels for every Argo CD object."""
+    root: bool = False
+    """Write a root Application, which syncs the others in order: labels of nodes change when the GPU Operator has its
+    files and is healthy. It holds for what is synced by itself and keeps no windows; a person who starts a sync chooses
+    the order.
+    """
     operator_approval: Annotated[Approval, Field(strict=False)] | None = Field(
         description=_OPERATOR_APPROVAL, default=None
     )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
+from gpuplan.changes.orders import BadOrder
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
@@ -244,6 +245,15 @@ def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
     return (*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more")
 
 
+def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """The first order of syncs that is not safe, and one that is; or that all are, where there are several."""
+    bad = diff.orders.get(cluster, ())
+    if not bad:
+        return ("safe in any order of syncs",) if diff.has_orders(cluster) else ()
+    more = (f"{count(len(bad) - 1, 'more order')} in JSON",) if len(bad) > 1 else ()
+    return (bad[0].text, bad[0].advice, *more)
+
+
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
@@ -269,6 +279,7 @@ def class_style(change_class: ChangeClass) -> Style:
 def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     parts = list(_impacts(diff.of(name), diff, theme))
     parts += _objects([item for item in diff.objects if item.cluster == name], diff, theme)
+    parts += _fact_lines(Fact("orders", orders), theme) if (orders := orders_of(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -331,7 +342,7 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join((*_head(diff), *_table(shown, len(rows)), *findings, *errors))
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *_orders(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
 
@@ -375,6 +386,14 @@ def _object_row(item: ObjectChange) -> str:
     return f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n"
 
 
+def _orders(diff: Diff) -> Iterator[str]:
+    told = {cluster: orders for cluster in diff.clusters if (orders := orders_of(diff, cluster))}
+    if told:
+        yield "\n### In which order\n\n"
+        lines = (f"- {code(cluster)}: {'; '.join(map(prose, orders))}\n" for cluster, orders in told.items())
+        yield from fitting(lines, _DETAILS_RESERVE // 3)
+
+
 def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
     change = impact.change
     title = (
@@ -404,7 +423,7 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -422,6 +441,7 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
             "pods_are_exact": diff.knows_pods,
         },
         "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
+        "orders": [_order(bad) for cluster in sorted(diff.orders) for bad in diff.orders[cluster]],
         "not_compared": list(diff.skipped),
         "findings": _findings_as_data(diff.findings, seen_from(diff.later.side, theme)),
     }
@@ -474,6 +494,19 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
         "windows": [as_data(window) for window in change.windows],
         "folders": list(change.folders),
         "applied_by": [as_data(applier, _CONTRACT) for applier in impact.appliers],
+    }
+
+
+def _order(bad: BadOrder) -> dict[str, Any]:
+    return {
+        "cluster": bad.cluster,
+        "hazard": bad.hazard.value,
+        "nodes": as_data(bad.nodes, _CONTRACT),
+        "synced": list(bad.synced),
+        "waiting": list(bad.waiting),
+        "text": bad.text,
+        "unasked": bad.is_unasked,
+        "safe": list(bad.safe or ()),
     }
 
 

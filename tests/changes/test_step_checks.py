@@ -21,6 +21,7 @@ FOUND: Mapping[str, set[str]] = {
     "cut_a_quota_under_use": {"GPU706"},
     "queue_by_kueue": {"GPU705"},
     "swap_a_layout": {"GPU709"},
+    "swap_a_layout_under_a_root": {"GPU709"},
     "edit_a_layout_and_retain_the_old_one": {"GPU709"},
     "change_the_value_of_a_class": {"GPU705"},
     "let_a_class_preempt": {"GPU705"},

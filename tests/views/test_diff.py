@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuplan.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange
+from gpuplan.changes.orders import BadOrder, Hazard
 from gpuplan.changes.pods import Holder
 from gpuplan.delivery.appliers import Applier
 from gpuplan.disturbance import ChangeClass
@@ -110,6 +111,66 @@ Cluster prod
   metadata  ConfigMap eye/board is changed in monitoring/  policies/pools.yaml:3
 """
     )
+
+
+BAD = BadOrder(
+    "prod",
+    Hazard.UNLABELLED,
+    NodeImpact(1, ("b",), None),
+    "b",
+    ("partitions/x",),
+    ("partitions/mixed",),
+    "has no partition label",
+    None,
+    None,
+    None,
+    is_unasked=True,
+    safe=("partitions/mixed", "partitions/x"),
+    text="if `gpu-partitions-prod-x` syncs before `gpu-partitions-prod-mixed`: node `b` has no partition label",
+    advice="safe: `gpu-partitions-prod-mixed`, then `gpu-partitions-prod-x`",
+)
+
+
+def test_a_page_names_the_first_bad_order_and_one_that_is_safe() -> None:
+    later = BAD._replace(hazard=Hazard.EARLY, safe=None)
+    assert page(a_diff(an_impact(QUOTA._replace(cluster="prod")), orders={"prod": (BAD, later)})).endswith(
+        """\
+  orders  if `gpu-partitions-prod-x` syncs before `gpu-partitions-prod-mixed`: node `b` has no partition label
+          safe: `gpu-partitions-prod-mixed`, then `gpu-partitions-prod-x`
+          1 more order in JSON
+"""
+    )
+
+
+def test_a_page_says_that_all_orders_are_safe_only_where_there_are_several() -> None:
+    folders = ("gpu-operator", "partitions/mixed")
+    several, one = (an_impact(CHANGE._replace(folders=found)) for found in (folders, folders[1:]))
+    assert page(a_diff(several, orders={"prod": ()})).endswith("  orders  safe in any order of syncs\n")
+    assert "orders" not in page(a_diff(one, orders={"prod": ()}))
+    assert "orders" not in page(a_diff(several)), "not judged"
+
+
+def test_markdown_names_the_first_bad_order() -> None:
+    start = "### In which order\n\n- <code>prod</code>: if <code>gpu-partitions-prod-x</code> syncs before "
+    assert start in markdown(a_diff(an_impact(), orders={"prod": (BAD,)}))
+    assert "### In which order" not in markdown(a_diff(an_impact()))
+
+
+def test_programs_get_every_bad_order() -> None:
+    found = json.loads(shown_diff(a_diff(an_impact(), orders={"prod": (BAD,)}), "json", PLAIN))
+    jsonschema.validate(found, schema("diff"))
+    assert found["orders"] == [
+        {
+            "cluster": "prod",
+            "hazard": "no-partition-label",
+            "nodes": {"count": 1, "names": ["b"], "pattern": None},
+            "synced": ["partitions/x"],
+            "waiting": ["partitions/mixed"],
+            "text": BAD.text,
+            "unasked": True,
+            "safe": ["partitions/mixed", "partitions/x"],
+        }
+    ]
 
 
 def test_nothing_is_said_in_two_lines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import chosen_by, pods_on, sharing_of
-from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, names_of, told, told_safe
+from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, names_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
@@ -49,7 +49,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
             f"nodes of pool `{pool.name}` may name the {'entry' if is_mig else 'configuration'} `{value}` before "
             "it is there",
             label="labels and files are synced by themselves, in any order",
-            notes=(told(step.after, bad), told_safe(step.after, bad)),
+            notes=(bad.text, bad.advice),
             help=f"have `approval: manual` on the pool and sync {listing(names_of(step.after, (FILES,)))} first; or "
             "make what they name known in a commit before",
         )

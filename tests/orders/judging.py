@@ -63,7 +63,7 @@ def _is_said(said: Said, verdict: Verdict) -> bool:
     """With its node or one of its pools; what takes all labels away names none, for it means all nodes."""
     names = [*names_in(verdict)]
     is_ordered = verdict.is_ahead and said.orders(names)
-    return is_ordered or said.warns_of([*names, "nodes lose their labels with what puts them there"])
+    return is_ordered or said.warns_of([*names, "nodes lose their labels with what put"])
 
 
 def _spec(body: Body) -> object:

@@ -663,10 +663,15 @@ class Plan(Value, eq=False):
 
     @property
     def retained_nodes(self) -> tuple[tuple[Retained, RetainedNodes], ...]:
-        """Nodes that pools have let go and that keep what they had, where rules label nodes; by the document's name."""
+        """Nodes that pools have let go and that keep what they had, where rules label nodes; by the document's name.
+
+        A pool's name is part of a path: what is no name (GPU120) leads nowhere.
+        """
         if self.cluster.spec.node_labels is not models.NodeLabels.NFD:
             return ()
-        return tuple((item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes))
+        return tuple(
+            (item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes) and item.what.folder
+        )
 
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:

@@ -938,9 +938,9 @@ class RetainedObject(Model):
 class RetainedNodes(Model):
     """Nodes that a pool has let go: they keep what its rule gave them, until the rule of another pool says more."""
 
-    pool: Annotated[str, Judged("GPU745")]
+    pool: Annotated[str, names.POOL]
     """The pool that had the nodes; what they keep is applied with its folder."""
-    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = None
+    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147"), Field(min_length=1)] = None
     """The nodes' names, where they were fixed."""
     name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
     """The regular expression (RE2) that the whole node name matched."""

@@ -83,17 +83,27 @@ class Evidence(Value):
                 assert_never(what)
 
     def _keeping(self, kept: RetainedNodes) -> tuple[str, ...] | None:
-        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule."""
+        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule.
+
+        Those that their pool has all the same, as some that a pattern matches, have it by the pool's own rule.
+        """
         has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        pattern = _pattern(kept.nodes)
+        pattern, pool = _pattern(kept.nodes), self.plan.find_pool(kept.spec.pool)
         matching = kept.nodes.names or tuple(name for name in has if pattern is not None and pattern.matches(name))
-        mine = [name for name in matching if name not in kept.nodes.moved]
-        if any(name not in has for name in mine):
-            return None
-        return self._proven(tuple(name for name in mine if has[name] in (None, kept.spec.pool)))
+        mine = [name for name in matching if name in has and name not in kept.nodes.moved]
+        left = [name for name in mine if not _has(pool, name)]
+        return self._proven(tuple(name for name in left if has[name] in (None, kept.spec.pool)))
 
     def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
         return found if found or self.is_whole else None
+
+
+def _has(pool: Pool | None, name: str) -> bool:
+    nodes = pool.nodes if pool is not None else None
+    pattern = _pattern(nodes) if nodes is not None and not nodes.names else None
+    if nodes is not None and nodes.names:
+        return name in nodes.names
+    return pattern is not None and pattern.matches(name)
 
 
 def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.backends import BACKENDS, kueue
 from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.evidence import Evidence
 from gpuplan.changes.keeping import is_needed, letting_go
+from gpuplan.changes.node_list import Node
 from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
 from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
@@ -55,53 +57,83 @@ class Leftover(NamedTuple):
     """A document that retains what nothing names any more, as far as policies say; ``until`` tells of the cluster.
 
     It is empty where the policies make the same themselves. ``is_ours`` says that the file holds what was written there
-    by `retain`, and nothing else.
+    by `retain`, and nothing else. ``needing`` are the nodes that need it, None where nobody knows.
     """
 
     path: str
     title: str
     until: str
     is_ours: bool
+    needing: tuple[str, ...] | None = None
+
+    @property
+    def may_go(self) -> bool:
+        """Whether nothing needs it for certain."""
+        return not self.until or self.needing == ()
 
 
 class Retention(Value):
     """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
-    Both are empty where ``report`` has errors.
+    Both are empty where ``report`` has errors. ``doubts`` are why a list of nodes is no proof of what none of them
+    names; None without a list.
     """
 
     report: Report
     revision: str
     missing: tuple[Keeper, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    doubts: tuple[str, ...] | None = None
 
 
-def retain(root: Path, clusters: Sequence[str] = (), against: str = HEAD) -> Retention:
-    """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined."""
+def retain(
+    root: Path, clusters: Sequence[str] = (), against: str = HEAD, nodes: Sequence[Node] | None = None
+) -> Retention:
+    """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined.
+
+    ``nodes`` are those of the one cluster.
+    """
     from gpuplan.pipeline import validate
+    from gpuplan.pipeline.comparing import refuse_several
 
     report = validate(root, clusters, kustomize="off")
     if not report.is_valid:
         return Retention(report, against)
+    if nodes is not None:
+        refuse_several(report.clusters, "nodes")
     earlier = {plan.cluster.name: plan for plan in _plans(root, against, clusters)}
+    doubts: tuple[str, ...] | None = None
     missing: list[Keeper] = []
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            missing += keepers(old, plan)
-            left += leftovers(old, plan)
-    return Retention(report, against, tuple(missing), tuple(left))
+            evidence = Evidence(old, nodes) if nodes is not None else None
+            doubts = evidence.doubts if evidence is not None else None
+            missing += keepers(old, plan, evidence)
+            left += leftovers(old, plan, evidence)
+    return Retention(report, against, tuple(missing), tuple(left), doubts)
 
 
-def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
-    """A document for each thing that the earlier plan names and the later one neither defines so nor retains."""
+def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Keeper]:
+    """A document for each thing that the earlier plan names and the later one neither defines so nor retains.
+
+    What pools give is named by nodes sooner or later, whatever these name now. Of what no pool gives, evidence decides.
+    """
     made = {found.named for found in _defined(new, with_objects=True)}
     retained = {_definition(item.what).named for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
         is_moved = needed.named.label == POOL_LABEL
-        if is_moved or (needed.named not in retained and (needed.is_left or needed.named not in made)):
+        is_lost = needed.named not in made and not _is_unnamed(needed, old, evidence)
+        if is_moved or (needed.named not in retained and (needed.is_left or is_lost)):
             yield _keeper(new.cluster.name, needed, taken)
+
+
+def _is_unnamed(needed: _Needed, old: Plan, evidence: Evidence | None) -> bool:
+    """Whether a list shows that no node names what no pool gives."""
+    label, name = needed.named
+    is_given = any(part.labels.get(label) == name for part in old.parts)
+    return bool(label) and not is_given and evidence is not None and evidence.naming(label, str(name)) == ()
 
 
 def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
@@ -231,15 +263,15 @@ def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
             sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
     left = sizes.keys() - _entries_in_use(new)
     for name in sorted(layouts):
-        spec = {
-            "migLayout": {
-                "configName": name,
-                "gpu": layouts[name].gpu.id,
-                **_division(layouts[name], sizes.get(name, 0)),
-            },
-            "until": _no_node(MIG_CONFIG_LABEL, name),
-        }
+        spec = entry_spec(layouts[name], sizes.get(name, 0))
         yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
+
+
+def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
+    """What retains the entry of a layout; on nodes with so many GPUs, where it leaves some whole."""
+    name = layout.config_name
+    division = {"configName": name, "gpu": layout.gpu.id, **_division(layout, gpus_per_node)}
+    return {"migLayout": division, "until": _no_node(MIG_CONFIG_LABEL, name)}
 
 
 def _entries_in_use(plan: Plan) -> set[str]:
@@ -274,9 +306,19 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
     lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
     configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
     for key in sorted(configs.keys() - _keys_with(new, lost)):
-        spec = {"devicePluginConfig": {"key": key, "config": dict(configs[key])}, "until": _until_left(new, key)}
         is_left = made.get(key, configs[key]) != configs[key]
-        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec, is_left)
+        named = Named(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        yield _Needed(named, key_document(key), key_spec(new, key, configs[key]), is_left)
+
+
+def key_document(key: str) -> str:
+    """What the document is called that retains a key, if it can be."""
+    return f"device-plugin-{key}"
+
+
+def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
+    """What retains a key, in a plan that may have the pool whose name it is."""
+    return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
 
 
 def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -337,7 +379,7 @@ _LONGEST_NAME: Final = 63
 
 
 def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
-    name = _document_name(needed.document, taken)
+    name = document_name(needed.document, taken)
     taken.add(name)
     text = to_yaml(document("Retained", name, needed.spec))
     path = f"{_folder(cluster)}{name}.yaml"
@@ -348,7 +390,7 @@ def _folder(cluster: str) -> str:
     return f"{OVERLAYS}/{cluster}/retained/"
 
 
-def _document_name(name: str, taken: set[str]) -> str:
+def document_name(name: str, taken: set[str]) -> str:
     """A name for the document, with a digest where it is taken or no document can have it as it is."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if plain == name and len(name) <= _LONGEST_NAME and name not in taken:
@@ -369,7 +411,7 @@ def _is_ours(text: str) -> bool:
 # --- What is left over -------------------------------------------------------------------------------------------
 
 
-def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
+def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Leftover]:
     """What was not made by the policies of the revision, or is made by those of now; what keys hang on stays."""
     now = _needless(new, _defined(new, with_objects=True))
     before = {needed.named for needed in _configs(old, new)}
@@ -385,7 +427,8 @@ def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
-            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours)
+            needing = evidence.needing(item.what) if evidence is not None else None
+            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours, needing)
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:

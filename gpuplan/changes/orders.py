@@ -25,7 +25,7 @@ from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
-from gpuplan.wording import count, listing
+from gpuplan.wording import count, joined, listing
 
 Synced = frozenset[str]
 """The folders that are synced; all others wait."""
@@ -79,7 +79,9 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
-    found = [_told(step.after, bad) for alike in classes(step) for bad in _judged(step, files, alike)]
+    found = [
+        _told(step.after, bad) for alike in classes(step, files[1].leave_out) for bad in _judged(step, files, alike)
+    ]
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
     return tuple(sorted(found, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
 
@@ -89,31 +91,32 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
 
 def _told(plan: Plan, bad: BadOrder) -> BadOrder:
     """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
-    synced, waiting = names_of(plan, bad.synced), names_of(plan, bad.waiting)
+    synced, waiting = syncers_of(plan, bad.synced), syncers_of(plan, bad.waiting)
     verb = "syncs" if len(synced) == 1 else "sync"
-    when = f"if {listing(synced, None)} {verb} before {listing(waiting, None)}" if waiting else "once all is synced"
+    once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
+    when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
     return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}", advice=_advice(plan, bad))
 
 
 def _advice(plan: Plan, bad: BadOrder) -> str:
     if bad.safe is None:
         return "no order of these is safe"
-    *first, last = names_of(plan, bad.safe)
-    return f"safe: {', '.join(f'`{name}`' for name in first)}, then `{last}`" if first else f"safe: `{last}`"
+    *first, last = syncers_of(plan, bad.safe)
+    return f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
 
 
-def names_of(plan: Plan, folders: Iterable[str]) -> tuple[str, ...]:
-    """What syncs the folders; where nothing does, the folders."""
-    return tuple(_name_of(plan, folder) for folder in folders)
+def syncers_of(plan: Plan, folders: Iterable[str]) -> list[str]:
+    """What syncs the folders, in words; where nothing does, the folders."""
+    return [_syncer_of(plan, folder) for folder in folders]
 
 
-def _name_of(plan: Plan, folder: str) -> str:
+def _syncer_of(plan: Plan, folder: str) -> str:
     cluster = plan.cluster
     if folder == Stage.PARTITIONS:
         return "whoever labels nodes"
     if cluster.flux is not None:
-        return folder_name(cluster.name, folder)
-    return sync_name(cluster.name, folder) if cluster.argocd is not None else folder
+        return f"`{folder_name(cluster.name, folder)}`"
+    return f"`{sync_name(cluster.name, folder) if cluster.argocd is not None else folder}`"
 
 
 def concerns_nodes(folder: str) -> bool:
@@ -157,6 +160,10 @@ class Files(Value):
             other.strategy,
         )
 
+    def leave_out(self, rule: LabelRule) -> bool:
+        """Whether a rule's labels name what is not there."""
+        return any(self.lacks(label, value) for label in _NAMES if (value := rule.labels.get(label)) is not None)
+
     def lacks(self, label: str, value: str) -> bool:
         return value not in (self.layouts if label == MIG_CONFIG_LABEL else self.configs)
 
@@ -188,7 +195,7 @@ class _Way(Value):
         before, after = (_by_folder(rules) for rules in (self.alike.before, self.alike.after))
         differing = sorted(folder for folder in {*before, *after} if before.get(folder) != after.get(folder))
         files = () if self.files[0].say_same_as(self.files[1]) else (FILES,)
-        return (*files, *differing) if differing else ()
+        return (*files, *differing)
 
     def labels(self, synced: Synced) -> Mapping[str, str]:
         if self.is_by_rule:
@@ -275,10 +282,11 @@ class _Way(Value):
                 yield label, value
 
 
-def _by_folder(rules: Iterable[LabelRule]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+def _by_folder(rules: Iterable[LabelRule]) -> dict[str, list[tuple[str, Mapping[str, str]]]]:
+    """What each folder says of a node, and at which place among all rules."""
+    found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for rule in rules:
-        found.setdefault(rule.folder, {}).update(rule.labels)
+        found.setdefault(rule.folder, []).append((rule.order, rule.labels))
     return found
 
 

@@ -7,7 +7,7 @@ own, which can be synced at its own time, and nothing in it disappears without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
+from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import (
     labels_of,
@@ -38,19 +38,21 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
-            for pool in plan.pools:
-                if selectable := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
-                    trace = partial(_Traces(plan, pool).rules, selectable)
-                    yield Manifest(_folder(pool), _rules(pool, selectable, group), about=about(pool), trace=trace)
-            for retained, kept in plan.retained_nodes:
-                trace = partial(_trace_kept, plan, retained, kept)
-                body = _kept_rules(retained.name, kept, group)
-                yield Manifest(kept.folder, body, order=_BEFORE_POOLS, about=about(retained), trace=trace)
+            for pool, parts in _selectable(plan):
+                trace = partial(_Traces(plan, pool).rules, parts)
+                yield Manifest(
+                    _folder(pool.name),
+                    _rules(pool.name, (_rule(pool, part) for part in parts), group),
+                    about=about(pool),
+                    trace=trace,
+                )
+            yield from _kept(plan, group)
         case NodeLabels.NODE:
             for pool, part in _parts(plan):
                 for node in sorted(part.nodes.names):
                     trace = partial(_Traces(plan, pool).node, part, node)
-                    yield Manifest(_folder(pool), _node(part, node), is_partial=True, about=about(pool), trace=trace)
+                    body, folder = _node(part, node), _folder(pool.name)
+                    yield Manifest(folder, body, is_partial=True, about=about(pool), trace=trace)
             if any(pool.spec.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
@@ -62,8 +64,8 @@ def _parts(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
     return ((pool, part) for pool in plan.pools for part in pool.parts)
 
 
-def _folder(pool: Pool) -> str:
-    return f"{Stage.PARTITIONS}/{pool.name}"
+def _folder(pool: str) -> str:
+    return f"{Stage.PARTITIONS}/{pool}"
 
 
 # --- Node Feature Discovery --------------------------------------------------------------------------------------
@@ -77,16 +79,24 @@ _HAS_NVIDIA_GPU = {
 }
 
 
-def _rules(pool: Pool, parts: Iterable[Pool], group: str) -> dict[str, Any]:
+def _selectable(plan: Plan) -> Iterator[tuple[Pool, list[Pool]]]:
+    """The pools whose nodes can be told, with the parts for which there is a rule each.
+
+    Without names a rule would match every node that has an NVIDIA GPU.
+    """
+    for pool in plan.pools:
+        if parts := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
+            yield pool, parts
+
+
+def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[str, Any]:
     """One object for a pool: a node that a rollout moves goes from one of its rules to the other in one step.
 
-    A rule is for the parts that have names: without, it would match every node that has an NVIDIA GPU. OpenShift's
-    rules have names of their own: its operator copies them to the other group, and owns the copies. A rule that took
-    over a copy's name there would be collected with its owner, and the nodes' labels with it.
+    OpenShift's rules have names of their own: its operator copies them to the other group, and owns the copies. A rule
+    that took over a copy's name there would be collected with its owner, and the nodes' labels with it.
     """
-    name = f"gpuplan-pool-{pool.name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool.name}"
-    spec = {"rules": [_rule(pool, part) for part in parts]}
-    return new_object(f"{group}/v1alpha1", "NodeFeatureRule", name, spec=spec)
+    name = f"gpuplan-pool-{pool}" if group == UPSTREAM_RULES else f"gpuplan-openshift-pool-{pool}"
+    return new_object(f"{group}/v1alpha1", "NodeFeatureRule", name, spec={"rules": [*rules]})
 
 
 def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
@@ -127,13 +137,43 @@ _BEFORE_POOLS: Final = -1
 """A rule that keeps nodes is there before the pool's own, applied with it, lets them go."""
 
 
-def _kept_rules(name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
+_KEPT: Final = "gpuplan-kept-"
+_KEPT_ON_OPENSHIFT: Final = "gpuplan-openshift-kept-"
+
+
+def is_kept(name: str) -> bool:
+    """Whether the object of this name holds what nodes keep."""
+    return name.startswith((_KEPT, _KEPT_ON_OPENSHIFT))
+
+
+def kept_name(cluster: Cluster, document: str) -> str:
+    """What the object is called that a document makes."""
+    return f"{_KEPT if rules_group(cluster) == UPSTREAM_RULES else _KEPT_ON_OPENSHIFT}{document}"
+
+
+def _kept(plan: Plan, group: str) -> Iterator[Manifest]:
+    """What nodes keep; and for a pool that has none any more an object without rules.
+
+    Neither Flux nor `kubectl apply` deletes the rule of a pool that is gone, and Argo CD waits for a person. As long as
+    it is there it holds nodes, the more so if its name comes after that of the pool that they go to.
+    """
+    there = {pool.name for pool, _ in _selectable(plan)}
+    for retained, kept in plan.retained_nodes:
+        trace = partial(_trace_kept, plan, retained, kept)
+        body = _kept_rules(kept_name(plan.cluster, retained.name), retained.name, kept, group)
+        yield Manifest(kept.folder, body, order=_BEFORE_POOLS, about=about(retained), trace=trace)
+    gone = {kept.spec.pool: (retained, kept) for retained, kept in plan.retained_nodes if kept.spec.pool not in there}
+    for pool, (retained, kept) in gone.items():
+        trace = partial(_trace_emptied, plan, kept)
+        yield Manifest(kept.folder, _rules(pool, (), group), about=about(retained), trace=trace)
+
+
+def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
     """What nodes keep that a pool has let go, until another pool's rule says more.
 
     NFD goes through its rules by name, and of two values of a label the later one holds (`processNodeFeatureRule` in
     `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`.
     """
-    rules = f"gpuplan-kept-{name}" if group == UPSTREAM_RULES else f"gpuplan-openshift-kept-{name}"
     rule = given(
         name=name,
         labels=dict(sorted(kept.spec.labels.items())),
@@ -314,6 +354,12 @@ def _trace_table(plan: Plan) -> Routes:
 
 _MACHINE: Final = ("spec", "template", "spec")
 """Where a MachineSet says what its nodes have."""
+
+
+def _trace_emptied(plan: Plan, kept: RetainedNodes) -> Routes:
+    """That the pool is gone leaves no place: it is the document that says that there was one."""
+    yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
+    yield ("metadata", "name"), (*copied(kept.at / "pool"), *rules_group_of(plan.cluster))
 
 
 def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:

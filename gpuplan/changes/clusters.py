@@ -181,12 +181,32 @@ def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[Chang
         undo = "reverting takes it away again, which is destructive"
         return ChangeClass.METADATA, "syncs the cluster", effect, undo
     if home(old) == home(new):
+        if _has_root(new) and not _has_root(old):
+            return ChangeClass.TWO_STEP, *_ROOT_COMES
+        if _has_root(old) and not _has_root(new):
+            return ChangeClass.METADATA, *_ROOT_GOES
         return ChangeClass.METADATA, "syncs in another way", "the same folders are synced", REVERT
     effect = (
         "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
         "says no"
     )
     return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, _OTHER_WAY_ROUND
+
+
+def _has_root(tool: Argocd | Flux) -> bool:
+    return isinstance(tool, Argocd) and tool.spec.root
+
+
+_ROOT_COMES: Final = (
+    "syncs through a root",
+    "what applied the Applications applies the root, which takes them over; if that prunes, switch it off before",
+    "reverting lets each of them sync by itself again; a person deletes the root",
+)
+_ROOT_GOES: Final = (
+    "no longer syncs through a root",
+    "each Application syncs by itself again, in any order; what applied the root applies them, and a person deletes it",
+    REVERT,
+)
 
 
 def _monitoring(step: Step) -> Iterator[Change]:

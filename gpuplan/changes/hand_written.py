@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+from gpuplan.backends.partitions import kept_name
 from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.changes.node_rules import class_of_departure
+from gpuplan.changes.nodes import find_pattern, has_node, impact
 from gpuplan.changes.step import Step, successors
-from gpuplan.changes.wording import who_names
+from gpuplan.changes.wording import names, who_names
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject, identity_of
-from gpuplan.planning.plan import HandWritten, Retained, RetainedObject
+from gpuplan.planning.node_patterns import find_other_name
+from gpuplan.planning.plan import HandWritten, Nodes, Pool, Retained, RetainedNodes, RetainedObject
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 
@@ -104,6 +108,9 @@ def retained_changes(step: Step) -> Iterator[Change]:
         if place is not None and not means_same(old and old.what, new and new.what):
             found = _class_of_retained(old, new)
             verb = "is retained" if old is None else "is retained otherwise" if new else "is no longer retained"
+            if isinstance(place.what, RetainedNodes):
+                yield _kept_nodes(step, old, new, place, place.what)
+                continue
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
@@ -117,6 +124,33 @@ def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
     if needing is None:
         return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
     return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
+
+
+def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:
+    """Nodes on their way to another pool; neither Flux nor `kubectl apply` deletes a rule."""
+    nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
+    who = names(nodes.names) if nodes.names else f"nodes that match `{nodes.name_pattern}`"
+    what = f"{who} {'keeps' if len(nodes.names) == 1 else 'keep'} labels and taints of pool `{pool}`"
+    if new is None:
+        rules = kept_name(step.before.cluster, place.name)
+        what += " no longer"
+        effect = f"where no other pool's rule labels them yet, they lose their labels: {until}; Argo CD deletes the "
+        effect += f"rule when somebody confirms it, with Flux or kubectl run `kubectl delete nodefeaturerule {rules}`"
+    else:
+        what += "" if old is None else " otherwise"
+        effect = f"they have these until the rule of another pool says more, and its taints beside these; {until}"
+    is_lost = new is None and not _are_in_pools(kept.nodes, step.after.pools)
+    found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
+    return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
+
+
+def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:
+    if nodes.names:
+        return all(any(has_node(pool.nodes, name) for pool in pools) for name in nodes.names)
+    pattern = find_pattern(nodes.name_pattern)
+    found = (find_pattern(pool.nodes.name_pattern) for pool in pools)
+    patterns = tuple(one for one in found if one is not None)
+    return pattern is None or find_other_name(pattern, patterns) is None
 
 
 def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClass:

@@ -12,7 +12,7 @@ from gpuplan.changes.bodies import mappings, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.changes.step import Step
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Layout, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple
 from gpuplan.wording import joined
@@ -60,14 +60,16 @@ def halves(step: Step, moved: Transition) -> Halves:
 def may_labels_come_first(step: Step, pool: str) -> bool:
     """Whether nothing orders the nodes' labels after the files: two Applications of Argo CD that sync by themselves.
 
-    Sync waves order the objects of one Application. Flux waits (`dependsOn`), and a person reads in which order.
+    Sync waves order the objects of one Application; a root, if there is one on both sides, syncs one Application after
+    the other. Flux waits (`dependsOn`), and a person reads in which order.
     """
     plans = step.before, step.after
-    pools = (found for plan in plans if (found := plan.find_pool(pool)) is not None)
+    pools = [(plan, found) for plan in plans if (found := plan.find_pool(pool)) is not None]
     return (
         all(plan.cluster.argocd is not None for plan in plans)
         and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
-        and any(found.spec.disruption.approval is Approval.AUTOMATIC for found in pools)
+        and any(found.spec.disruption.approval is Approval.AUTOMATIC for _, found in pools)
+        and not all(plan.cluster.argocd and plan.cluster.argocd.orders(found) for plan, found in pools)
     )
 
 
@@ -132,15 +134,21 @@ def _devices(layout: Layout | None, gpus: int, strategy: str) -> Iterator[tuple[
 
 
 def is_label_gone_between(step: Step, was: Pool, to: Pool) -> bool:
-    """Whether nodes that go from one pool to another keep their partitions in one order of the two only.
+    """Whether nodes that go from one pool to another are harmed where the one lets go before the other takes them.
 
     Each pool's rule is a folder of its own. Where the one that lets nodes go is synced first, Node Feature Discovery
-    takes `nvidia.com/mig.config` from them, the GPU Operator writes `all-disabled` where it then finds none, and the
-    MIG manager dissolves the partitions. It does not look because that label went, but when a node comes or others of
-    its labels change, when its ClusterPolicy does, and before 26.7 when any of its DaemonSets does
+    takes the labels from them. Without `nvidia.com/mig.config` the GPU Operator writes `all-disabled`, and the MIG
+    manager dissolves the partitions. It does not look because that label went, but when a node comes or others of its
+    labels change, when its ClusterPolicy does, and before 26.7 when any of its DaemonSets does
     (`controllers/nodelabeling_controller.go` there; before 26.7 `labelGPUNodes` in `controllers/state_manager.go`).
+    Without `nvidia.com/device-plugin.config` GPUs are published whole, whatever shares them.
     Where labels are parts of Node objects, or somebody else's, none is taken away.
     """
-    is_by_rule = step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NFD
-    config = was.labels.get(MIG_CONFIG_LABEL)
-    return is_by_rule and isinstance(was.sharing, Mig) and config == to.labels.get(MIG_CONFIG_LABEL)
+    if not step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NFD:
+        return False
+    if isinstance(was.sharing, Mig):
+        return True
+    if Allocation.DRA in (was.spec.allocation, to.spec.allocation):
+        return False
+    unlabelled = Published({(GPU_RESOURCE, _WHOLE): was.nodes.gpus_per_node})
+    return unlabelled not in (published(step.before, was, was), published(step.after, to, to))

@@ -123,10 +123,16 @@ def class_of_rules(
     """How far a change of rules disturbs, node by node.
 
     Nodes that one rule leaves to another get what that one says. ``all_before`` and ``all_after`` are the rules of all
-    objects, where more than these are known. A node is in one rule at most.
+    objects, where more than these are known, in their order: of two for a node, the later one holds.
     """
     everywhere = before if all_before is None else all_before, after if all_after is None else all_after
     return worst((ChangeClass.METADATA, *_classes(before, after, *everywhere)))
+
+
+def class_of_kept_rules(gone: Sequence[Rule], after: Sequence[Rule]) -> ChangeClass:
+    """Of rules that go, which held nodes until those of another pool did: they lose what only these say."""
+    lost = (ChangeClass.ADMISSION if _are_covered(rule, after) else class_of_departure(rule.labels) for rule in gone)
+    return worst((ChangeClass.METADATA, *lost))
 
 
 def _classes(

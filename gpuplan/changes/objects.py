@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from gpuplan.backends import runai
 from gpuplan.backends.gpu_operator import mig_parted
+from gpuplan.backends.partitions import is_kept
 from gpuplan.changes.bodies import Body, mappings, section, value_of
 from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
 from gpuplan.changes.model import ObjectChange
-from gpuplan.changes.node_rules import Counts, Names, Rule, class_of_rules, rule_of_group, rules_of
+from gpuplan.changes.node_rules import (
+    Counts,
+    Names,
+    Rule,
+    class_of_kept_rules,
+    class_of_rules,
+    rule_of_group,
+    rules_of,
+)
 from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import read_text
 from gpuplan.manifests import Identity, Subject
@@ -52,8 +62,9 @@ class Written(Value, eq=False):
 
     @cached_property
     def all_rules(self) -> list[Rule]:
-        bodies = (body for (_, identity), body in self.objects.items() if identity.kind == _RULE)
-        return [rule for body in bodies for rule in self.rules(body)]
+        """In the order in which Node Feature Discovery goes through them: of two that match, the later one holds."""
+        bodies = [(identity.name, body) for (_, identity), body in self.objects.items() if identity.kind == _RULE]
+        return [rule for _, body in sorted(bodies, key=itemgetter(0)) for rule in self.rules(body)]
 
 
 def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects]) -> tuple[ObjectChange, ...]:
@@ -79,7 +90,7 @@ def differing(cluster: str, before: Written, after: Written, labels: Labels | No
     if old or new:
         named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
         sides = replace(before, objects=old), replace(after, objects=new)
-        yield from _differing(cluster, *sides, before.objects, frozenset(named) if labels is None else labels)
+        yield from _differing(cluster, *sides, before, after, frozenset(named) if labels is None else labels)
 
 
 def _but_same(objects: Objects, others: Objects) -> Objects:
@@ -87,13 +98,18 @@ def _but_same(objects: Objects, others: Objects) -> Objects:
 
 
 def _differing(
-    cluster: str, before: Written, after: Written, all_before: Objects, named: Labels
+    cluster: str, before: Written, after: Written, all_before: Written, all_after: Written, named: Labels
 ) -> Iterator[ObjectChange]:
-    new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before}
+    """``before`` and ``after`` hold what differs, the others all there is."""
+    new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before.objects}
     gone = {key[0] for key in before.objects if key not in after.objects}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
     for was, pair in _pairs(before.objects, after.objects):
         found = _class_of(pair, before, after)
+        if pair.identity.kind == _RULE and pair.after is None:
+            rules = all_before.rules(pair.before)
+            if is_kept(pair.identity.name) or not rules:
+                found = class_of_kept_rules(rules, all_after.all_rules)
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
         if pair.after is None and pair.identity.kind == "Queue" and pair.identity.name in parents:

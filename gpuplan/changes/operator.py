@@ -18,6 +18,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
+from gpuplan.planning.plugin_configs import pool_of
 from gpuplan.policy.models import Install
 from gpuplan.values import NamedTuple
 
@@ -165,7 +166,7 @@ def _causes_in_files(step: Step) -> Iterator[_Cause]:
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
     if keys := _whole(_differing(*files), step):
-        pools = {key.partition(".")[0] for key in keys}
+        pools = {pool_of(key) for key in keys}
         places = (pool.at / "sharing" for plan in plans for pool in plan.pools if pool.name in pools)
         is_read = not uses_claims(step.after)
         text = f"the device plugin's configuration of {names(keys)} changes"
@@ -184,7 +185,7 @@ def _causes_in_files(step: Step) -> Iterator[_Cause]:
 def _whole(keys: Sequence[str], step: Step) -> list[str]:
     """The keys and entries, without those of pools and layouts with errors: these are missing in a plan alone."""
     broken = {name for plan in (step.before, step.after) for name in (*plan.broken.pools, *plan.broken.layouts)}
-    named = {key: {key, key.partition(".")[0], key.rpartition("-")[0]} for key in keys}
+    named = {key: {key, pool_of(key), key.rpartition("-")[0]} for key in keys}
     return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 

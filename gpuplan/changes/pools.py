@@ -8,9 +8,10 @@ from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
-from gpuplan.changes.meanwhile import Halves, halves, is_label_gone_between, may_labels_come_first
+from gpuplan.changes.keeping import hangs_on_order
+from gpuplan.changes.meanwhile import Halves, halves, may_labels_come_first
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
-from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, transitions
+from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, moves, transitions
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import (
     division,
@@ -46,7 +47,7 @@ def pool_changes(step: Step) -> Iterator[Change]:
 class Passage(NamedTuple):
     """What nodes go through that come from one pool, or from none that is known, to another, or to none.
 
-    ``takes_turns`` says that they keep their partitions in one order of two syncs only.
+    ``takes_turns`` says that they are without labels in one order of two syncs.
     """
 
     was: Pool | None
@@ -100,18 +101,17 @@ class Passage(NamedTuple):
         return text + order + (on_partitions if self.is_partitioned else "") + mps + evicted
 
 
-def _passage(step: Step, was: Pool | None, to: Pool | None) -> Passage:
-    parts = ((one, other) for one in (was.parts if was else ()) for other in (to.parts if to else ()))
-    return Passage(was, to, any(is_label_gone_between(step, one, other) for one, other in parts))
+def _passage(step: Step, was: Pool | None, to: Pool | None, moved: Iterable[Transition]) -> Passage:
+    return Passage(was, to, any(hangs_on_order(step, found) for found in moved))
 
 
 def _ordered(passage: Passage) -> str:
-    """The order in which nodes keep `nvidia.com/mig.config` (`gpuplan.changes.meanwhile`)."""
+    """What comes of the wrong order, and what does away with it (`gpuplan.changes.keeping`)."""
     was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
-        f"sync the labels of pool `{to}` first, then those of `{was}`: the other way round the nodes have no "
-        "`nvidia.com/mig.config` for a while, in which the operator may write `all-disabled`: that dissolves their "
-        "partitions, or fails halfway where pods hold some"
+        f"where the labels of pool `{was}` are synced before those of `{to}`, the nodes have none for a while: the "
+        "operator may write `all-disabled` then, which dissolves partitions or fails halfway, and GPUs are published "
+        f"whole; `gpuplan retain --write` has them keep the labels of `{was}` until then"
     )
 
 
@@ -185,7 +185,7 @@ def _renamed(step: Step, old: Pool, new: Pool) -> Change:
     is_gone = key not in device_plugin.configurations(step.after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
     vanishes = is_gone and by != ()
     is_held = step.after.scheduler.has_queues
-    passage = _passage(step, old, new)
+    passage = _passage(step, old, new, transitions(old, new))
     takes_turns = passage.takes_turns
     effects = [
         *([_ordered(passage)] if takes_turns else []),
@@ -419,7 +419,7 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
-    nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to)
+    nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to, moves(old, leaving))
     is_partitioned = passage.is_partitioned
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
@@ -438,7 +438,9 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
 
 
 def _arrived(step: Step, old: Pool | None, new: Pool, coming: Arrival) -> Change:
-    nodes, was, passage = coming.nodes, coming.was, _passage(step, coming.was, coming.to)
+    nodes, was = coming.nodes, coming.was
+    moved = () if was is None else (Transition(was, coming.to, nodes),)
+    passage = _passage(step, was, coming.to, moved)
     come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
     what = f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else "")
     effect = passage.effect(

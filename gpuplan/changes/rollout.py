@@ -7,8 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import ceil
 
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Amount, Pool, Sharing, Total, Unit
-from gpuplan.planning.pools import clashes, is_alike, moved_to
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Amount,
+    Mig,
+    Pool,
+    Sharing,
+    Total,
+    Unit,
+)
+from gpuplan.planning.pools import clashes, is_alike, is_configured_alike, moved_to, with_meaning
 from gpuplan.values import NamedTuple
 
 
@@ -24,7 +33,7 @@ class StepKind(StrEnum):
     SETTLE = "settle"
     """All nodes have been moved: the other way becomes the pool's own."""
     FORGET = "forget"
-    """Nothing names what was kept for the rollout: it goes."""
+    """No node names what was kept for the rollout: it goes."""
 
 
 class Level(NamedTuple):
@@ -37,16 +46,37 @@ class Level(NamedTuple):
     guaranteed: Amount
 
 
+class Left(NamedTuple):
+    """What nodes had before, and name until their label moves: a key of the device plugin's file, or a MIG entry."""
+
+    label: str
+    value: str
+
+
+class Defined(NamedTuple):
+    """What is defined as a rollout is planned.
+
+    ``keys`` are those of the device plugin's file. ``elsewhere`` are keys and entries that other pools have, or other
+    documents retain. ``kept`` is what an earlier rollout, or this one up to now, has retained.
+    """
+
+    keys: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    kept: tuple[Left, ...] = ()
+
+
 class RolloutState(NamedTuple):
     """What the policy says of a pool: its own sharing and, during a rollout, that of the nodes ``moved``.
 
-    ``keeps_config`` says that the device plugin's configuration of a rollout that has ended is still defined.
+    ``retains_name`` says that a document tells what the pool's own name means in the device plugin's file, as long as
+    the pool does otherwise; ``kept`` is what nodes may name that have been led away from it.
     """
 
     sharing: Sharing
     rollout: Sharing | None
     moved: tuple[str, ...]
-    keeps_config: bool
+    retains_name: bool
+    kept: tuple[Left, ...]
 
 
 class RolloutStep(NamedTuple):
@@ -104,34 +134,29 @@ def plan_rollout(
     nodes: Sequence[str],
     max_unavailable: int,
     totals: Sequence[Total],
-    *,
-    keeps_config: bool = False,
+    defined: Defined = Defined(),  # noqa: B008 - a value
 ) -> RolloutPlan | Refusal:
     """The steps from where the pool is to another sharing; ``nodes`` are the names of all of its nodes, in order.
 
     While nodes are away, the others have what is guaranteed of every unit. A batch is the largest that is safe, and at
     most ``max_unavailable``. Nodes are alike, so where batches of one fail, every other order does. A rollout under way
-    is continued; if it is to another sharing, its nodes go back first. ``keeps_config`` is said of an earlier one, as
-    in `RolloutState`.
+    is continued; if it is to another sharing, its nodes go back first.
     """
     home = pool.parts[0]._replace(nodes=pool.nodes)
-    if pool.rollout and is_alike(pool.rollout.moved.sharing, sharing):
+    is_under_way = pool.rollout is not None and is_alike(pool.rollout.moved.sharing, sharing)
+    if pool.rollout and is_under_way:
         sharing = pool.rollout.moved.sharing
-    aim = home if is_alike(home.sharing, sharing) else moved_to(pool, sharing)
+    aim = home if is_alike(home.sharing, sharing) else moved_to(pool if is_under_way else with_meaning(home), sharing)
+    target = home if aim is home else moved_to(with_meaning(home), sharing)
     clash = next(clashes(home.units, aim.units), None) if aim is not home else None
     if clash:
-        return Refusal(pool, aim, clash, ())
+        return Refusal(pool, target, clash, ())
     legs = tuple(_legs(pool, home, aim, nodes))
     guarantees = {total.unit.name: total for total in totals if total.pool.name == pool.name}
     if shortages := _shortages(legs, guarantees):
-        return Refusal(pool, aim, None, shortages)
-    steps = _steps(_state(pool, keeps_config=keeps_config), home, aim, legs, max_unavailable, guarantees)
-    return RolloutPlan(pool, aim, max_unavailable, tuple(steps))
-
-
-def _state(pool: Pool, *, keeps_config: bool) -> RolloutState:
-    rollout = pool.rollout
-    return RolloutState(pool.sharing, rollout and rollout.moved.sharing, rollout.nodes if rollout else (), keeps_config)
+        return Refusal(pool, target, None, shortages)
+    way = _Way(pool, home, aim, target, defined)
+    return RolloutPlan(pool, target, max_unavailable, tuple(_steps(way, legs, max_unavailable, guarantees)))
 
 
 class _Leg(NamedTuple):
@@ -181,46 +206,115 @@ def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[S
     return tuple(worst.values())
 
 
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+class _Way(NamedTuple):
+    """A pool as it is, and what becomes of its nodes: ``home`` as none is moved, ``aim`` as they are moved, ``target``.
+
+    The last two differ in the key of a rollout that began before a document said what the pool's own name means.
+    """
+
+    pool: Pool
+    home: Pool
+    aim: Pool
+    target: Pool
+    defined: Defined
+
+    @property
+    def start(self) -> RolloutState:
+        rollout = self.pool.rollout
+        moved = rollout.nodes if rollout else ()
+        retains = self.pool.keys.meaning is not None
+        return RolloutState(self.pool.sharing, rollout and rollout.moved.sharing, moved, retains, self.defined.kept)
+
+    @property
+    def known(self) -> set[str]:
+        """Keys that nodes find already."""
+        return {*self.defined.keys, *(_key(part) for part in self.pool.parts)}
+
+    @property
+    def begun(self) -> RolloutState:
+        """A rollout without moved nodes. Of one to another end, what its nodes had stays until they have left it."""
+        is_alike_known = is_configured_alike(self.home.sharing, self.aim.sharing)
+        retains = _key(self.home) != self.pool.name or not is_alike_known
+        gone = [self.pool.rollout.moved] if self.pool.rollout else []
+        return RolloutState(
+            self.home.sharing, self.aim.sharing, (), retains, self._left(gone, (self.home, self.aim), retains=retains)
+        )
+
+    @property
+    def settled(self) -> RolloutState:
+        retains = _key(self.target) != self.pool.name
+        kept = self._left((*self.begun_parts, self.aim), (self.target,), retains=retains)
+        return RolloutState(self.aim.sharing, None, (), retains, kept)
+
+    @property
+    def begun_parts(self) -> tuple[Pool, ...]:
+        """What nodes have had before they go where they go now."""
+        rollout = self.pool.rollout
+        is_other = rollout is not None and rollout.moved.sharing is not self.aim.sharing
+        return (rollout.moved, self.home) if rollout is not None and is_other else (self.home,)
+
+    def _left(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
+        """What the ones had that the others do not, and that nothing else defines."""
+        there = {left for part in stay for left in _named(part)}
+        there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.name)} if retains else set()
+        found = (*self.defined.kept, *(left for part in gone for left in _named(part)))
+        return tuple(dict.fromkeys(x for x in found if x not in there and x.value not in self.defined.elsewhere))
+
+
+def _key(part: Pool) -> str:
+    return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+
+
+def _named(part: Pool) -> tuple[Left, ...]:
+    """What the labels of nodes name that has to be in a file; that MIG is off is always in it."""
+    labels = [DEVICE_PLUGIN_CONFIG_LABEL, *([MIG_CONFIG_LABEL] if isinstance(part.sharing, Mig) else [])]
+    return tuple(Left(label, part.labels[label]) for label in labels)
+
+
 # --- Steps -------------------------------------------------------------------------------------------------------
 
 
 def _steps(
-    state: RolloutState,
-    home: Pool,
-    aim: Pool,
-    legs: Sequence[_Leg],
-    max_unavailable: int,
-    guarantees: Mapping[str, Total],
+    way: _Way, legs: Sequence[_Leg], max_unavailable: int, guarantees: Mapping[str, Total]
 ) -> Iterator[RolloutStep]:
-    has_config = aim.labels[DEVICE_PLUGIN_CONFIG_LABEL] != home.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+    state, known = way.start, way.known
     for leg in legs:
         is_move = leg.kind is StepKind.MOVE
-        if is_move and has_config and state.rollout is not aim.sharing:
-            state = RolloutState(home.sharing, aim.sharing, (), keeps_config=False)
-            yield RolloutStep(StepKind.PREPARE, (), None, state, (), changes_file=True)
+        if is_move and state.rollout is not way.aim.sharing:
+            state = way.begun
+            if _key(way.aim) not in known:
+                yield _quiet(StepKind.PREPARE, state, changes_file=True)
         for nodes, levels in _batches(leg, max_unavailable, guarantees):
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
-            state = state._replace(rollout=leg.goal.sharing if is_move else state.rollout, moved=moved)
+            state = state._replace(moved=moved)
             yield RolloutStep(leg.kind, nodes, leg.goal, state, levels)
         if is_move:
-            state = RolloutState(aim.sharing, None, (), keeps_config=has_config)
-            yield RolloutStep(StepKind.SETTLE, (), None, state, (), changes_file=has_config)
-    if state.rollout is not None or state.keeps_config:
-        forgets = state.keeps_config or (state.rollout is not None and _has_config(home, state.rollout))
-        yield RolloutStep(
-            StepKind.FORGET,
-            (),
-            None,
-            RolloutState(state.sharing, None, (), keeps_config=False),
-            (),
-            changes_file=forgets,
-        )
+            if (key := _key(way.target)) not in {*known, _key(way.aim)}:
+                made_known = (*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key))
+                yield _quiet(StepKind.PREPARE, state._replace(kept=made_known), changes_file=True)
+            state = way.settled
+            yield _quiet(StepKind.SETTLE, state)
+    if state.rollout is not None or state.kept:
+        yield _forgotten(way, state)
 
 
-def _has_config(home: Pool, sharing: Sharing) -> bool:
-    """Whether nodes that go to another way of sharing have a configuration of the device plugin apart."""
-    key = DEVICE_PLUGIN_CONFIG_LABEL
-    return moved_to(home, sharing).labels[key] != home.labels[key]
+def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool = False) -> RolloutStep:
+    return RolloutStep(kind, (), None, state, (), changes_file)
+
+
+def _forgotten(way: _Way, state: RolloutState) -> RolloutStep:
+    """The end: the pool without a rollout, and what nodes named on the way no longer defined."""
+    part = way.home if state.sharing is way.home.sharing else way.target
+    retains = _key(part) != way.pool.name
+    gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
+    if state.rollout is not None and way.pool.rollout is not None:
+        gone.add(_key(way.pool.rollout.moved))
+    stay = {_key(part), *way.defined.elsewhere, *([way.pool.name] if retains else [])}
+    end = RolloutState(state.sharing, None, (), retains, ())
+    return _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _batches(

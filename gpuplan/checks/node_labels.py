@@ -9,9 +9,17 @@ from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import LONGEST_NAME
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, with_places
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Mig,
+    Plan,
+    RetainedNodes,
+    with_places,
+)
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
-from gpuplan.policy.models import NodeLabels
+from gpuplan.policy.models import NodeLabels, Taint
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.wording import listing
 
@@ -32,6 +40,12 @@ def invalid_node_label(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         yield from label_faults(pool.at / "nodeLabels", pool.spec.node_labels, _KEY_HELP, _VALUE_HELP)
+    for kept in _kept(plan):
+        yield from label_faults(kept.at / "labels", kept.spec.labels, _KEY_HELP, _VALUE_HELP)
+
+
+def _kept(plan: Plan) -> Iterator[RetainedNodes]:
+    return (item.what for item in plan.retained if isinstance(item.what, RetainedNodes))
 
 
 _OWN_LABELS = {
@@ -131,6 +145,9 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     for pool in plan.pools:
         labels = [((pool.at / "nodeLabels" / key).key, key) for key in pool.spec.node_labels]
         yield from _refused_by_nfd(plan, labels, "label", ("feature", "profile"))
+    for kept in _kept(plan):
+        labels = [((kept.at / "labels" / key).key, key) for key in kept.spec.labels]
+        yield from _refused_by_nfd(plan, labels, "label", ("feature", "profile"))
 
 
 # --- Taints ------------------------------------------------------------------------------------------------------
@@ -147,8 +164,8 @@ def invalid_taint(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Correct the key or the value as the finding says.
     """
-    for pool in plan.pools:
-        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+    for _, taints in _tainted(plan):
+        for at, taint in taints:
             if fault := key_fault(taint.key):
                 yield Finding(at / "key", f"`{taint.key}` is not a taint key: {fault}", label=fault, help=_KEY_HELP)
             if fault := value_fault(taint.value):
@@ -167,12 +184,11 @@ def taint_twice(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove one of the two, or give it another effect or key.
     """
-    for pool in plan.pools:
-        taints = with_places(pool.at / "taints", pool.spec.taints)
+    for title, taints in _tainted(plan):
         for (at, taint), (before, _) in repeats(taints, lambda item: (item[1].key, item[1].effect)):
             yield Finding(
                 at / "key",
-                f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
+                f"{title} has the taint `{taint.key}:{taint.effect}` twice",
                 label="the second",
                 related=(Label(before / "key", "the first"),),
                 notes=("a node has one taint for each key and effect, whatever the values",),
@@ -192,9 +208,16 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `nvidia.com/gpu`, which the GPU Operator's own pods tolerate, or a domain of your own.
     """
+    for _, taints in _tainted(plan):
+        yield from _refused_by_nfd(plan, [(at / "key", taint.key) for at, taint in taints], "taint", ("feature",))
+
+
+def _tainted(plan: Plan) -> Iterator[tuple[str, list[tuple[Origin, Taint]]]]:
+    """The taints of each pool, and of nodes that have left one, with their places and a title of all."""
     for pool in plan.pools:
-        taints = [(at / "key", taint.key) for at, taint in with_places(pool.at / "taints", pool.spec.taints)]
-        yield from _refused_by_nfd(plan, taints, "taint", ("feature",))
+        yield f"pool `{pool.name}`", [*with_places(pool.at / "taints", pool.spec.taints)]
+    for kept in _kept(plan):
+        yield f"what pool `{kept.spec.pool}` gave", [*with_places(kept.at / "taints", kept.spec.taints)]
 
 
 def _refused_by_nfd(

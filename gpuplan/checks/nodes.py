@@ -20,8 +20,9 @@ from gpuplan.planning.node_patterns import (
     find_name,
     parse,
 )
-from gpuplan.planning.plan import Plan, Pool, with_places
+from gpuplan.planning.plan import Nodes, Plan, Pool, RetainedNodes, with_places
 from gpuplan.policy.names import DNS_SUBDOMAIN
+from gpuplan.values import NamedTuple
 from gpuplan.wording import count, listing
 
 _SUBDOMAIN = regex(DNS_SUBDOMAIN)
@@ -111,15 +112,15 @@ def unreadable_name_pattern(plan: Plan) -> Iterator[Finding]:
     Say what the names are: `gpu-a100-[0-9]+`, `(rack1|rack2)-n[0-9]{2}`. Anchors are not needed, for the whole name
     is matched.
     """
-    for pool in plan.pools:
-        pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+    for chosen in _chosen(plan):
+        pattern = None if chosen.nodes.name_pattern is None else parse(chosen.nodes.name_pattern)
         if isinstance(pattern, Unreadable):
             yield Finding(
-                _pattern_at(pool),
-                f"pattern of pool `{pool.name}` cannot be read: {pattern.reason}",
+                chosen.nodes.at / "namePattern",
+                f"pattern of {chosen.title} cannot be read: {pattern.reason}",
                 label=f"at character {pattern.column}",
                 notes=("gpuplan compares patterns to prove that no node belongs to two pools",),
-                help=_instead_of_glob(pool) or pattern.instead,
+                help=_instead_of_glob(chosen.nodes) or pattern.instead,
             )
 
 
@@ -134,18 +135,19 @@ def pattern_matches_no_node(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the pattern in lower case, with `-` instead of `_`. It must match the whole name.
     """
-    for pool, pattern in _patterns(plan):
-        if find_name(pattern) is None:
+    for chosen in _chosen(plan):
+        pattern = _pattern(chosen.nodes)
+        if pattern is not None and find_name(pattern) is None:
             foreign = listing(tuple(pattern.foreign), len(pattern.foreign))
             yield Finding(
-                _pattern_at(pool),
-                f"pattern of pool `{pool.name}` matches no node name",
+                chosen.nodes.at / "namePattern",
+                f"pattern of {chosen.title} matches no node name",
                 label="matches nothing",
                 notes=(
                     f"{_NODE_NAMES} {LONGEST_NAME} characters",
                     *((f"no node name has {foreign}",) if pattern.foreign else ()),
                 ),
-                help=_instead_of_glob(pool)
+                help=_instead_of_glob(chosen.nodes)
                 or _lower_case(pattern)
                 or "the pattern must match the whole name, such as `gpu-a100-[0-9]+`",
             )
@@ -174,7 +176,7 @@ def pattern_matches_too_few_nodes(plan: Plan) -> Iterator[Finding]:
     """
     for pool, pattern in _patterns(plan):
         wanted = pool.nodes.count
-        matched, glob = count_names(pattern, wanted), _instead_of_glob(pool)
+        matched, glob = count_names(pattern, wanted), _instead_of_glob(pool.nodes)
         if matched >= wanted and glob and _ENDS_AS_GLOB.search(pattern.text):
             yield Finding(
                 _pattern_at(pool),
@@ -226,11 +228,11 @@ def node_named_twice(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove the name, or write the one that was meant.
     """
-    for pool in plan.pools:
-        for (at, name), (first, _) in repeats(with_places(pool.nodes.at / "names", pool.nodes.names), itemgetter(1)):
+    for title, nodes in _chosen(plan):
+        for (at, name), (first, _) in repeats(with_places(nodes.at / "names", nodes.names), itemgetter(1)):
             yield Finding(
                 at,
-                f"pool `{pool.name}` lists node `{name}` twice",
+                f"{title} lists node `{name}` twice",
                 label="listed before",
                 related=(Label(first, "the first time"),),
                 help="remove it, or write the name that was meant",
@@ -271,11 +273,12 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use the name that `kubectl get nodes` shows.
     """
-    for pool in plan.pools:
-        for index, name in enumerate(pool.nodes.names):
+    for _, nodes in _chosen(plan):
+        listed = [*with_places(nodes.at / "names", nodes.names), *with_places(nodes.at / "exceptNames", nodes.moved)]
+        for at, name in listed:
             if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
                 yield Finding(
-                    pool.nodes.at / "names" / index,
+                    at,
                     f"`{name}` is not a node name",
                     label="not a DNS subdomain",
                     notes=(f"{_NODE_NAMES} {LONGEST_NAME} characters",),
@@ -283,27 +286,44 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
                 )
 
 
+class _Chosen(NamedTuple):
+    """Nodes, and what chooses them."""
+
+    title: str
+    nodes: Nodes
+
+
+def _chosen(plan: Plan) -> Iterator[_Chosen]:
+    yield from (_Chosen(f"pool `{pool.name}`", pool.nodes) for pool in plan.pools)
+    for item in plan.retained:
+        if isinstance(item.what, RetainedNodes):
+            yield _Chosen(f"Retained `{item.name}`", item.what.nodes)
+
+
 def _patterns(plan: Plan) -> Iterator[tuple[Pool, NodePattern]]:
     """The pools whose nodes are those that a readable pattern matches."""
     for pool in plan.pools:
-        if pool.nodes.name_pattern is not None and not pool.nodes.names:
-            pattern = parse(pool.nodes.name_pattern)
-            if isinstance(pattern, NodePattern):
-                yield pool, pattern
+        if (pattern := _pattern(pool.nodes)) is not None:
+            yield pool, pattern
+
+
+def _pattern(nodes: Nodes) -> NodePattern | None:
+    found = parse(nodes.name_pattern) if nodes.name_pattern is not None and not nodes.names else None
+    return found if isinstance(found, NodePattern) else None
 
 
 def _pattern_at(pool: Pool) -> Origin:
     return pool.nodes.at / "namePattern"
 
 
-def _instead_of_glob(pool: Pool) -> str:
+def _instead_of_glob(nodes: Nodes) -> str:
     """What to write for a file pattern, in which `*` and `?` stand for themselves and repeat nothing."""
-    text = pool.nodes.name_pattern or ""
+    text = nodes.name_pattern or ""
     if not _GLOB.search(text):
         return ""
     better = _GLOB.sub(lambda found: ".*" if found[0] == "*" else ".", text)
     pattern = parse(better)
-    if not isinstance(pattern, NodePattern) or count_names(pattern, pool.nodes.count) < pool.nodes.count:
+    if not isinstance(pattern, NodePattern) or count_names(pattern, nodes.count) < nodes.count:
         return ""
     return f"`*` repeats the character before it; for any rest of a name write `{better}`"
 

@@ -1,9 +1,10 @@
-"""Checks on what is retained (GPU722-729): it must be what it was, and be found where it was."""
+"""Checks on what is retained (GPU722-727, GPU745-748): it must be what it was, and be found where it was."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 from typing import TypeVar
 
 from gpuplan.checks.handwritten.components import are_parts_unsure, parts_of
@@ -11,18 +12,24 @@ from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped
-from gpuplan.diagnostics import Finding, Severity
+from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.manifests import identity_of
 from gpuplan.manifests.kinds import assume_kind
+from gpuplan.planning.node_patterns import NodePattern, find_common_name, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Nodes,
     Plan,
     RetainedDevicePluginConfig,
     RetainedLayout,
+    RetainedNodes,
     RetainedObject,
     Stage,
 )
+from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_LABEL
 from gpuplan.wording import listing, misspelling
 
@@ -201,3 +208,148 @@ def retained_queue_not_on_hold(plan: Plan) -> Iterator[Finding]:
                 label="not on hold",
                 help="write `stopPolicy: Hold`, or `HoldAndDrain` to evict what runs in it",
             )
+
+
+# --- Nodes that go to another pool -------------------------------------------------------------------------------
+
+
+@check("GPU745", "kept-label-names-nothing")
+def kept_label_names_nothing(plan: Plan) -> Iterator[Finding]:
+    """A label that nodes keep names what is not there, or another pool.
+
+    ## Why
+    Nodes that a pool has let go keep its labels until another pool's rule labels them. Where `nvidia.com/mig.config` or
+    `nvidia.com/device-plugin.config` names an entry that the GPU Operator's files do not have, the MIG manager fails
+    and the device plugin hands out no GPUs. Where `gpuplan.dev/pool` is not the pool that they leave, nobody can tell
+    by it whether they have reached the other one.
+
+    ## Instead
+    Write the labels as the pool's rule had them; `gpuplan retain --write` does, and retains entries that go with the
+    pool.
+    """
+    is_unsure = plan.broken.layouts or plan.broken.pools
+    entries = (layout.config_name for layout in plan.mig_layouts)
+    keys = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in plan.parts)
+    known = {
+        MIG_CONFIG_LABEL: {ALL_DISABLED, *entries, *(item.spec.config_name for item in plan.retained_layouts)},
+        DEVICE_PLUGIN_CONFIG_LABEL: {*keys, *(item.spec.key for item in plan.retained_plugin_configs)},
+    }
+    for what in _each(plan, RetainedNodes):
+        labels = what.spec.labels
+        for label, names in known.items():
+            if (name := labels.get(label)) is not None and name not in names and not is_unsure:
+                yield Finding(
+                    what.at / "labels" / label,
+                    f"nodes of pool `{what.spec.pool}` keep the label `{label}: {name}`, which names nothing",
+                    label="no such entry",
+                    help="write the label as nodes have it, and retain the entry; `gpuplan retain --write` does",
+                )
+        if labels.get(POOL_LABEL) != what.spec.pool:
+            has_one = POOL_LABEL in labels
+            yield Finding(
+                what.at / "labels" / POOL_LABEL if has_one else (what.at / "labels").key,
+                f"nodes of pool `{what.spec.pool}` keep the label of "
+                + (f"pool `{labels[POOL_LABEL]}`" if has_one else "no pool"),
+                label="not the pool that they leave",
+                help=f"write `{POOL_LABEL}: {what.spec.pool}`",
+            )
+
+
+@check("GPU746", "nodes-kept-otherwise")
+def nodes_kept_otherwise(plan: Plan) -> Iterator[Finding]:
+    """Two documents have a node keep different values of one label.
+
+    ## Why
+    A node that no pool's rule labels has the labels of the document whose name is last, whatever it had before: it may
+    be divided otherwise for the time between two syncs. So it is where nodes go on to a third pool before it is sure
+    that they have reached the second.
+
+    ## Instead
+    Delete the earlier document first, once the nodes have the label of the second pool; `gpuplan retain --prune` says
+    what to look at.
+    """
+    kept = [*_each(plan, RetainedNodes)]
+    for what, other in combinations(kept, 2):
+        labels = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+        differing = [label for label in labels if what.spec.labels.get(label) != other.spec.labels.get(label)]
+        if differing and (name := _common_node(what.nodes, other.nodes)) is not None:
+            yield Finding(
+                other.at / "labels" / differing[0] if differing[0] in other.spec.labels else (other.at / "labels").key,
+                f"node `{name}` keeps the label `{differing[0]}` of pool `{other.spec.pool}` and that of "
+                f"`{what.spec.pool}`",
+                label="another value here",
+                related=(Label(what.at / "pool", f"pool `{what.spec.pool}` had it, too"),),
+                help="delete the earlier document first, once its nodes have the label of their next pool; "
+                "`gpuplan retain --prune` says what to look at",
+            )
+
+
+@check("GPU747", "kept-without-rules", Severity.WARNING)
+def kept_without_rules(plan: Plan) -> Iterator[Finding]:
+    """Nodes are to keep what no rule gave them.
+
+    ## Why
+    The document becomes a NodeFeatureRule beside that of the pool. With `nodeLabels: node` or `external` there are no
+    such rules, and nobody takes a label from a node that changes its pool: the document does nothing.
+
+    ## Instead
+    Delete the document.
+    """
+    how = plan.cluster.spec.node_labels
+    for what in _each(plan, RetainedNodes) if how is not NodeLabels.NFD else ():
+        yield Finding(
+            what.at / "pool",
+            f"what nodes of pool `{what.spec.pool}` keep is written nowhere",
+            label="no rule labels nodes",
+            related=(Label(plan.cluster.at / "nodeLabels", f"`{how}`"),),
+            help="delete the document: labels stay where they are until something else is written",
+        )
+
+
+@check("GPU748", "kept-nodes-in-no-pool", Severity.WARNING)
+def kept_nodes_in_no_pool(plan: Plan) -> Iterator[Finding]:
+    """Nodes keep what a pool gave them, and no pool has them.
+
+    ## Why
+    The document holds the labels of nodes on their way to another pool, until that one's rule labels them. Nodes that
+    no pool has never get there: they hand out units for as long as the document is there, and no quota counts them.
+
+    ## Instead
+    Give the nodes to a pool. Where they are to leave for none, drain them, then delete the document.
+    """
+    pools = tuple(pattern for pool in plan.pools if (pattern := _pattern(pool.nodes)) is not None)
+    named = {name for pool in plan.pools for name in pool.nodes.names}
+    for what in _each(plan, RetainedNodes) if not plan.broken.pools else ():
+        lost = [
+            name for name in what.nodes.names if name not in named and not any(found.matches(name) for found in pools)
+        ]
+        pattern = _pattern(what.nodes)
+        is_lost = pattern is not None and not any(pattern.matches(name) for name in named)
+        if lost or (is_lost and pattern is not None and all(find_common_name(pattern, one) is None for one in pools)):
+            yield Finding(
+                what.at / ("names" if lost else "namePattern"),
+                f"no pool has {listing(lost, 8) if lost else 'any of the nodes'} any more",
+                label=f"kept as of pool `{what.spec.pool}`",
+                help="give the nodes to a pool; or drain them, and delete the document",
+            )
+
+
+def _common_node(nodes: Nodes, others: Nodes) -> str | None:
+    """A node's name that both may have."""
+    for one, other in ((nodes, others), (others, nodes)):
+        if one.names:
+            return next((name for name in one.names if _has(other, name)), None)
+    patterns = _pattern(nodes), _pattern(others)
+    return find_common_name(*patterns) if patterns[0] is not None and patterns[1] is not None else None
+
+
+def _has(nodes: Nodes, name: str) -> bool:
+    if nodes.names:
+        return name in nodes.names
+    pattern = _pattern(nodes)
+    return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+def _pattern(nodes: Nodes) -> NodePattern | None:
+    found = parse(nodes.name_pattern) if nodes.name_pattern and not nodes.names else None
+    return found if isinstance(found, NodePattern) else None

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from gpuplan.delivery.reasons import FindWhys, Why, why
 from gpuplan.manifests import File, Identity, Manifest
+from gpuplan.manifests.kustomization import Apart
 from gpuplan.planning.plan import Plan
 from gpuplan.values import NamedTuple
 
-__all__ = ["TOOLS", "Folder", "Why", "render", "why"]
+__all__ = ["TOOLS", "Delivered", "Folder", "Why", "render", "why"]
 
 TOOLS = ("argocd", "flux")
 """The tools that can sync; each has a folder of that name in the output, with one for each cluster in it."""
@@ -22,26 +23,38 @@ class Folder(NamedTuple):
     """A folder that applies objects: ``path`` is relative to the cluster's own folder, such as ``namespaces/research``.
 
     ``identities`` are all objects that its kustomization applies, sorted, those of hand-written Components included.
+    ``digest`` is one of all that is in them, where something is to change with it.
     """
 
     path: str
     identities: tuple[Identity, ...]
+    digest: str = ""
 
 
-def render(
-    plan: Plan, folders: Sequence[Folder], out: str = "out", find_whys: FindWhys = tuple
-) -> tuple[str, Iterator[Manifest | File]] | None:
-    """The tool that syncs the cluster and its objects, relative to ``<tool>/<cluster>/``; None where no tool does.
+class Delivered(NamedTuple):
+    """The tool that syncs a cluster, and its objects, relative to ``<tool>/<cluster>/``.
+
+    The folder ``apart`` is synced by one of these objects.
+    """
+
+    tool: str
+    artifacts: Iterator[Manifest | File]
+    apart: Apart | None = None
+
+
+def render(plan: Plan, folders: Sequence[Folder], out: str = "out", find_whys: FindWhys = tuple) -> Delivered | None:
+    """What syncs the cluster; None where no tool does.
 
     ``out`` is the output folder relative to the root, as hand-written Components are. ``find_whys`` tells why each
     object of the folders is there, when somebody asks where the tool's objects come from.
     """
     if plan.cluster.argocd is not None:
+        from gpuplan.delivery.argocd import apart
         from gpuplan.delivery.argocd import render as render_argocd
 
-        return "argocd", render_argocd(plan, folders, out, find_whys)
+        return Delivered("argocd", render_argocd(plan, folders, out, find_whys), apart(plan, folders))
     if plan.cluster.flux is not None:
         from gpuplan.delivery.flux import render as render_flux
 
-        return "flux", render_flux(plan, folders, find_whys)
+        return Delivered("flux", render_flux(plan, folders, find_whys))
     return None

@@ -80,6 +80,16 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     return Applier(APPLICATION, sync_name(cluster.name, folder), folder, approval, windows, pool)
 
 
+def is_ordered(plan: Plan, applier: Applier) -> bool:
+    """Whether a root starts its syncs, one after the other: those of the GPU Operator, and of pools after it."""
+    argocd, stage = plan.cluster.argocd, applier.folder.partition("/")[0]
+    if argocd is None:
+        return False
+    if stage == Stage.PARTITIONS:
+        return applier.pool is not None and argocd.orders(applier.pool)
+    return argocd.spec.root and stage == Stage.GPU_OPERATOR and applier.is_automatic
+
+
 def has_chart(plan: Plan) -> bool:
     """Whether the GPU Operator is installed from its chart."""
     return plan.cluster.gpu_operator.spec.install is Install.HELM

@@ -12,16 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from pathlib import Path
-from posixpath import normpath, relpath
+from posixpath import relpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.catalog.operators import KindName, chart_kinds
+from gpuplan.delivery import argocd_root as roots
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
+from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart, is_ordered
+from gpuplan.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, labels, metadata
 from gpuplan.delivery.argocd_traces import Traces
 from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
+from gpuplan.manifests.kustomization import Apart
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Plan, Stage
 from gpuplan.planning.subjects import about
@@ -43,17 +46,25 @@ def render(
     if argocd is None:
         return
     cluster, of = about(plan.cluster), Traces(plan, argocd, Reasons(folders, find_whys))
+    top = roots.FOLDER if argocd.spec.root else ""
     whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows))
     project = _app_project(plan, argocd, folders)
-    yield Manifest("", project, about=whole, trace=partial(of.app_project, project["spec"]))
+    yield Manifest(top, project, about=whole, trace=partial(of.app_project, project["spec"]))
+    digests = {folder.path: folder.digest for folder in folders}
+    children: list[tuple[Applier, Mapping[str, Any]]] = []
     for applier in _appliers(plan, [folder.path for folder in folders]):
         is_set = applier.folder.endswith(f"/{ANY_PART}")
         body = (_application_set if is_set else _application)(plan, argocd, applier, out)
+        if is_ordered(plan, applier):
+            body = roots.ordered(plan, argocd, body, digests[applier.folder])
+            children.append((applier, body))
         trace = partial(of.application_set if is_set else of.application, applier)
-        yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
+        yield Manifest(top, body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
+    if argocd.spec.root:
+        yield from roots.render(plan, argocd, children, of)
     yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=None)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        yield File(_OPERATOR_FILE, _operator_patch(), about=cluster, trace=of.operator_patch)
+        yield File(_OPERATOR_FILE, _operator_patch(argocd), about=cluster, trace=of.operator_patch)
 
 
 def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:
@@ -65,20 +76,16 @@ def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:
             yield get_applier(plan, f"{stage}{ANY_PART}")
 
 
-def _metadata(argocd: Argocd, name: str, annotations: Mapping[str, str]) -> dict[str, Any]:
-    return {"name": name, "namespace": argocd.namespace, **_labels(argocd), "annotations": annotations}
-
-
-def _labels(argocd: Argocd) -> dict[str, dict[str, str]]:
-    return {"labels": dict(sorted(argocd.spec.labels.items()))} if argocd.spec.labels else {}
+def apart(plan: Plan, folders: Sequence[Folder]) -> Apart | None:
+    """The folder that the root syncs, where there is one."""
+    if plan.cluster.argocd is None or not plan.cluster.argocd.spec.root:
+        return None
+    return roots.apart(has_children=any(is_ordered(plan, get_applier(plan, folder.path)) for folder in folders))
 
 
 # --- The project -------------------------------------------------------------------------------------------------
 
 _NAMESPACE: KindName = ("", "Namespace")
-
-RESOURCES_FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
-"""On a project it keeps it until no Application names it; on an Application it removes its objects with it."""
 
 
 def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
@@ -103,7 +110,7 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "AppProject",
         "metadata": {
-            **_metadata(argocd, argocd.project, {SYNC_WAVE: "-10"}),
+            **metadata(argocd, argocd.project, {SYNC_WAVE: "-10"}),
             # Without the project no Application could be removed in order any more.
             "finalizers": [RESOURCES_FINALIZER],
         },
@@ -174,15 +181,6 @@ def _sync_windows(plan: Plan, paths: AbstractSet[str]) -> Iterator[dict[str, Any
 # --- Where it reads and writes -----------------------------------------------------------------------------------
 
 
-def _folder_path(plan: Plan, argocd: Argocd, folder: str) -> str:
-    """A folder's path in the repository."""
-    return normpath(f"{argocd.path}/{plan.cluster.name}/{folder}")
-
-
-def _git_source(argocd: Argocd, path: str) -> dict[str, Any]:
-    return {"repoURL": argocd.spec.repo_url, "targetRevision": argocd.spec.revision, "path": path}
-
-
 def _destination(argocd: Argocd, namespace: str) -> dict[str, str]:
     """A namespace of the cluster, which is known by its server's address or by its name."""
     name, server = argocd.spec.destination.name, argocd.spec.destination.server
@@ -219,9 +217,6 @@ _SYNC_OPTIONS: Final = (
     "ServerSideApply=true",
 )
 
-_RETRY: Final = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
-"""Argo CD does not sync one commit twice unless it is told to, and on a new cluster definitions come one by one."""
-
 _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
 
@@ -229,16 +224,17 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict[str, Any]:
     folder = applier.folder
     stage = Stage(folder.partition("/")[0])
-    wave = _WAVES[stage] if applier.is_automatic else _LAST_WAVE
-    metadata = _metadata(argocd, applier.name, {**_annotations(plan, folder, out), SYNC_WAVE: str(wave)})
+    waits = not applier.is_automatic or (argocd.spec.root and bool(applier.windows))
+    wave = _LAST_WAVE if waits else _WAVES[stage]
+    named = metadata(argocd, applier.name, {**_annotations(plan, folder, out), SYNC_WAVE: str(wave)})
     if stage.is_by_pool:
         # Rules and queues are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a
         # person, and Nodes `Delete=false`, so they stay. Other Applications have no finalizer: what they wrote stays.
-        metadata["finalizers"] = [RESOURCES_FINALIZER]
+        named["finalizers"] = [RESOURCES_FINALIZER]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
-        "metadata": metadata,
+        "metadata": named,
         "spec": {
             "project": argocd.project,
             **_sources(plan, argocd, folder),
@@ -275,17 +271,17 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     One source may both have a `path`, whose objects are applied, and be the `ref` of another one's values
     (`docs/user-guide/multiple_sources.md` of Argo CD).
     """
-    path = _folder_path(plan, argocd, folder)
+    path = folder_path(argocd, plan.cluster.name, folder)
     operator = plan.cluster.gpu_operator
     if folder != Stage.GPU_OPERATOR or not has_chart(plan):
-        return {"source": _git_source(argocd, path)}
+        return {"source": git_source(argocd, path)}
     chart = {
         "repoURL": _chart_repo(plan),
         "chart": "gpu-operator",
         "targetRevision": operator.version,
         "helm": {"releaseName": "gpu-operator", "valueFiles": [f"$values/{path}/values.yaml"]},
     }
-    return {"sources": [chart, {**_git_source(argocd, path), "ref": "values"}]}
+    return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
 
 
 def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
@@ -306,7 +302,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
-    return {**automated, "syncOptions": options, "retry": _RETRY}
+    return {**automated, "syncOptions": options, "retry": RETRY}
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------
@@ -324,12 +320,12 @@ def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> 
     directories = {
         "repoURL": argocd.spec.repo_url,
         "revision": argocd.spec.revision,
-        "directories": [{"path": _folder_path(plan, argocd, folder)}],
+        "directories": [{"path": folder_path(argocd, plan.cluster.name, folder)}],
     }
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
-        "metadata": _metadata(argocd, applier.name, {SYNC_WAVE: str(_WAVES[stage])}),
+        "metadata": metadata(argocd, applier.name, {SYNC_WAVE: str(_WAVES[stage])}),
         "spec": {
             "goTemplate": True,
             "goTemplateOptions": ["missingkey=error"],
@@ -338,12 +334,12 @@ def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> 
             "template": {
                 "metadata": {
                     "name": sync_name(plan.cluster.name, f"{stage}/{{{{.path.basename}}}}"),
-                    **literal(_labels(argocd)),
+                    **literal(labels(argocd)),
                     "annotations": literal(_annotations(plan, folder, out)),
                 },
                 "spec": {
                     "project": literal(argocd.project),
-                    "source": {**literal(_git_source(argocd, "")), "path": "{{.path.path}}"},
+                    "source": {**literal(git_source(argocd, "")), "path": "{{.path.path}}"},
                     "destination": {**literal(_destination(argocd, "")), "namespace": "{{.path.basename}}"},
                     "syncPolicy": _sync_policy(plan, stage, is_automatic=applier.is_automatic),
                 },
@@ -383,24 +379,25 @@ _ABOUT_OPERATOR = """\
 
 
 @cache
-def checks() -> Mapping[str, str]:
-    """The Lua text of each check by ``<group>_<kind>``."""
+def checks(*, has_root: bool = False) -> Mapping[str, str]:
+    """The Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync as well."""
     folder = Path(__file__).with_name("argocd_health")
-    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.lua"))}
+    paths = [*sorted(folder.glob("*.lua")), *(sorted((folder / "root").glob("*.lua")) if has_root else ())]
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
 def _config_map_patch(argocd: Argocd) -> bytes:
     """A merge patch for Argo CD's ConfigMap: it leaves all other keys alone."""
     about = _ABOUT_CONFIG_MAP.format(namespace=argocd.namespace, file=_CONFIG_MAP_FILE)
-    data = {f"resource.customizations.health.{kind}": text for kind, text in checks().items()}
+    data = {f"resource.customizations.health.{kind}": text for kind, text in checks(has_root=argocd.spec.root).items()}
     return (HEADER + about + to_yaml({"data": data})).encode()
 
 
-def _operator_patch() -> bytes:
+def _operator_patch(argocd: Argocd) -> bytes:
     """The same for the ArgoCD resource of OpenShift GitOps."""
     entries = [
         {"group": group, "kind": kind, "check": text}
-        for key, text in checks().items()
+        for key, text in checks(has_root=argocd.spec.root).items()
         for group, kind in [key.split("_")]
     ]
     return (HEADER + _ABOUT_OPERATOR + to_yaml({"spec": {"resourceHealthChecks": entries}})).encode()

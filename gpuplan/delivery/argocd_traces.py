@@ -7,13 +7,14 @@ from typing import Any
 
 from gpuplan.catalog.operators import chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import Applier, has_chart
+from gpuplan.delivery.appliers import Applier, has_chart, is_ordered
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
-from gpuplan.manifests.provenance import Links, Routes, as_written, below, choosing, chosen, copied, ordering
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, choosing, chosen, copied, hashed, ordering
 from gpuplan.planning.plan import Argocd, Plan, Stage, with_places
 from gpuplan.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
+from gpuplan.planning.sync_names import CONTENT, REVISION
 from gpuplan.values import NamedTuple
 
 Entries = Sequence[Mapping[str, Any]]
@@ -32,6 +33,7 @@ class Traces(NamedTuple):
 
     def app_project(self, spec: Mapping[str, Any]) -> Routes:
         operator = self.plan.cluster.gpu_operator
+        yield (), self._root()
         yield from self._metadata()
         yield ("metadata", "name"), self._project()
         yield ("spec", "description"), named(self.plan.cluster)
@@ -103,7 +105,7 @@ class Traces(NamedTuple):
         cluster, operator = self.plan.cluster, self.plan.cluster.gpu_operator
         stage = Stage(applier.folder.partition("/")[0])
         approval = self._approval(applier, stage)
-        yield (), self.reasons.of_folder(applier.folder)
+        yield (), (*self.reasons.of_folder(applier.folder), *self._root())
         yield from self._metadata()
         yield ("metadata", "name"), (*named(cluster), *_pool(applier))
         yield ("metadata", "annotations", SYNC_WAVE), approval
@@ -123,11 +125,62 @@ class Traces(NamedTuple):
         yield ("spec", "destination", "namespace"), operator_namespace(cluster)
         yield ("spec", "syncPolicy", "automated"), approval
         if stage is Stage.PARTITIONS:
-            yield ("spec", "syncPolicy", "syncOptions"), chosen(cluster.at / "nodeLabels")
+            for policy in (("spec", "syncPolicy"), ("operation", "sync")):
+                yield (*policy, "syncOptions"), chosen(cluster.at / "nodeLabels")
+        if is_ordered(self.plan, applier):
+            yield from self._ordered(applier, stage, approval)
+
+    def _ordered(self, applier: Applier, stage: Stage, approval: Links) -> Routes:
+        """What a root syncs, for it is synced by itself, as the operator before it is."""
+        cluster, revision = self.plan.cluster, copied(self.argocd.at / "revision")
+        links = (*approval, *chosen(self.argocd.at / "operatorApproval")) if stage is Stage.PARTITIONS else approval
+        for route in (("operation",), ("metadata", "annotations", CONTENT), ("metadata", "annotations", REVISION)):
+            yield route, links
+        yield ("metadata", "annotations", CONTENT), hashed(self.reasons.of_content(applier.folder))
+        yield ("metadata", "annotations", REVISION), revision
+        yield ("operation", "initiatedBy", "username"), named(cluster)
+        yield ("operation", "sync", "revision"), revision
+        yield ("operation", "sync", "revisions", 0), copied(cluster.gpu_operator.at / "version")
+        yield ("operation", "sync", "revisions", 1), revision
+
+    # --- The root ------------------------------------------------------------------------------------------------
+
+    def root_project(self) -> Routes:
+        yield (), self._root()
+        yield from self._metadata()
+        for route in (("metadata", "name"), ("spec", "description")):
+            yield route, named(self.plan.cluster)
+        yield ("spec", "sourceRepos", 0), copied(self.argocd.at / "repoURL")
+        yield ("spec", "destinations", 0, "namespace"), self._namespace()
+
+    def root(self) -> Routes:
+        yield (), self._root()
+        yield from self._metadata()
+        for route in (("metadata", "name"), ("spec", "project")):
+            yield route, named(self.plan.cluster)
+        yield from below(("spec", "source"), self._git_source())
+        yield ("spec", "source", "path"), self._path()
+        yield ("spec", "destination", "namespace"), self._namespace()
+
+    def revisions(self, appliers: Sequence[Applier]) -> Routes:
+        """The file that copies the commit to all that the root orders."""
+        yield (), (*self._root(), *chosen(self.argocd.at / "operatorApproval"))
+        yield ("source", "name"), named(self.plan.cluster)
+        for index, applier in enumerate(appliers):
+            approval = self._approval(applier, Stage(applier.folder.partition("/")[0]))
+            target = ("targets", index)
+            yield target, (*self.reasons.of_folder(applier.folder), *approval)
+            yield (*target, "select", "name"), (*named(self.plan.cluster), *_pool(applier))
+            if not applier.pool:
+                yield (*target, "fieldPaths", 0), chosen(self.plan.cluster.gpu_operator.at / "install")
+
+    def _root(self) -> Links:
+        """Whether there is one decides where all the others lie."""
+        return chosen(self.argocd.at / "root") if "root" in self.argocd.spec.model_fields_set else ()
 
     def application_set(self, applier: Applier) -> Routes:
         git, template = ("spec", "generators", 0, "git"), ("spec", "template")
-        yield (), self.reasons.of_stage(applier.folder.partition("/")[0])
+        yield (), (*self.reasons.of_stage(applier.folder.partition("/")[0]), *self._root())
         yield from self._metadata()
         yield ("metadata", "name"), named(self.plan.cluster)
         yield (*git, "repoURL"), copied(self.argocd.at / "repoURL")
@@ -151,10 +204,12 @@ class Traces(NamedTuple):
     # --- Any object ----------------------------------------------------------------------------------------------
 
     def _metadata(self) -> Routes:
-        namespace, cluster = self.argocd.spec.namespace, self.plan.cluster
-        places = copied(self.argocd.at / "namespace") if namespace else chosen(cluster.at / "platform")
-        yield ("metadata", "namespace"), places
+        yield ("metadata", "namespace"), self._namespace()
         yield from below(("metadata", "labels"), self._labels())
+
+    def _namespace(self) -> Links:
+        namespace = self.argocd.spec.namespace
+        return copied(self.argocd.at / "namespace") if namespace else chosen(self.plan.cluster.at / "platform")
 
     def _labels(self) -> Routes:
         return as_written(self.argocd.at / "labels", self.argocd.spec.labels)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import Path
-from gpuplan.manifests import Identity, Manifest
-from gpuplan.manifests.provenance import Links, choosing
+from gpuplan.manifests import File, Identity, Manifest
+from gpuplan.manifests.provenance import Links, Trace, choosing
 from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
@@ -24,22 +25,27 @@ _Key = tuple[str, ...]
 
 
 class Why(NamedTuple):
-    """An object of a folder, and where it comes from: that it is there, its name, and its namespace."""
+    """An object of a folder, and where it comes from: that it is there, its name, and its namespace.
+
+    A file has no name. ``trace`` tells where all else of it comes from.
+    """
 
     folder: str
     identity: Identity
     links: tuple[tuple[Path, Links], ...]
+    trace: Trace | None
 
     def of(self, route: Path) -> Links:
         return tuple(link for found, links in self.links if found == route for link in links)
 
 
-def why(manifest: Manifest) -> Why:
-    """That of an object of a back end."""
-    traced = manifest.trace() if manifest.trace else ()
-    return Why(
-        manifest.folder, manifest.identity, tuple(item for item in traced if item[0] in (WHOLE, NAME, NAMESPACE))
-    )
+def why(artifact: Manifest | File) -> Why:
+    """That of what a back end writes."""
+    if isinstance(artifact, File):
+        return Why(dirname(artifact.path), Identity("", "", "", artifact.path), (), artifact.trace)
+    traced = artifact.trace() if artifact.trace else ()
+    named = tuple(item for item in traced if item[0] in (WHOLE, NAME, NAMESPACE))
+    return Why(artifact.folder, artifact.identity, named, artifact.trace)
 
 
 FindWhys = Callable[[], Iterable[Why]]
@@ -87,6 +93,11 @@ class Reasons:
         """What the name of a folder for a namespace comes from: that of the objects there."""
         return self._common(NAMESPACE, (path,))
 
+    def of_content(self, path: str) -> Links:
+        """What decides anything that is in a folder."""
+        traces = (item.trace for item in self._whys.values() if item.folder == path and item.trace)
+        return tuple(dict.fromkeys(link for trace in traces for _, links in trace() for link in links))
+
     def has_kind(self, group: str, kind: str) -> bool:
         return (group, kind) in self._found
 
@@ -98,7 +109,7 @@ class Reasons:
     def _found(self) -> Mapping[_Key, list[Why | None]]:
         """Why each object is there, None where a Component adds it, by all that is asked for."""
         found: defaultdict[_Key, list[Why | None]] = defaultdict(list)
-        for path, identities in self.folders:
+        for path, identities, _ in self.folders:
             for item in identities:
                 whose = self._whys.get((path, item))
                 kind = item.group, item.kind

@@ -13,12 +13,25 @@ from posixpath import relpath
 from typing import Final
 
 from gpuplan.manifests.yamltext import scalar
+from gpuplan.values import NamedTuple
 
 FILE_NAME: Final = "kustomization.yaml"
 _TOP: Final = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
 
-def list_folders(applied: Iterable[str], others: Iterable[str] = ()) -> dict[str, list[str]]:
+class Apart(NamedTuple):
+    """A folder right below the top one that does not list it: something that the top one applies, applies it.
+
+    ``replacements`` are its files that copy values from one object to others.
+    """
+
+    folder: str
+    replacements: tuple[str, ...] = ()
+
+
+def list_folders(
+    applied: Iterable[str], others: Iterable[str] = (), apart: Apart | None = None
+) -> dict[str, list[str]]:
     """What each folder's kustomization applies, by folder: its files and sub-folders, sorted.
 
     ``applied`` are paths of files that hold objects; ``others`` are folders that need a kustomization all the same.
@@ -31,6 +44,8 @@ def list_folders(applied: Iterable[str], others: Iterable[str] = ()) -> dict[str
     for folder in others:
         folders[folder]
     _link_to_parents(folders)
+    if apart and apart.folder in folders:
+        folders[""].remove(apart.folder)
     for entries in folders.values():
         entries.sort()
     return dict(sorted(folders.items()))
@@ -46,9 +61,13 @@ def _link_to_parents(folders: defaultdict[str, list[str]]) -> None:
         folders[parent].append(name)
 
 
-def kustomization_text(resources: Sequence[str], components: Sequence[str] = ()) -> str:
-    """The text of one kustomization; ``components`` are paths relative to its folder."""
-    return _TOP + _list("resources", resources) + (_list("components", components) if components else "")
+def kustomization_text(
+    resources: Sequence[str], components: Sequence[str] = (), replacements: Sequence[str] = ()
+) -> str:
+    """The text of one kustomization; ``components`` and ``replacements`` are paths relative to its folder."""
+    copied = "replacements:\n" + "".join([f"- path: {scalar(path)}\n" for path in replacements])
+    listed = _list("components", components) if components else ""
+    return _TOP + _list("resources", resources) + listed + (copied if replacements else "")
 
 
 def component_paths(folder: str, components: Iterable[str], root: str = "/") -> tuple[str, ...]:

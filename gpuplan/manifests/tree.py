@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule, SourceFile, WholeFile
-from gpuplan.manifests.kustomization import FILE_NAME, component_paths, kustomization_text, list_folders
+from gpuplan.manifests.kustomization import FILE_NAME, Apart, component_paths, kustomization_text, list_folders
 from gpuplan.manifests.model import File, Identity, Manifest
 from gpuplan.manifests.rules import FILE_WRITTEN_TWICE, OBJECT_WRITTEN_TWICE
 from gpuplan.manifests.yamltext import to_yaml
@@ -42,6 +42,7 @@ def render_tree(
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
     root: str = "/",
+    apart: Apart | None = None,
 ) -> Tree:
     """All files of a cluster by path below ``out``, such as ``dev/gpu-operator/configmap-x.yaml``.
 
@@ -55,7 +56,7 @@ def render_tree(
         tree.add_manifest(manifest)
     for file in files:
         tree.add_file(file)
-    for path, data in render_kustomizations(cluster, tree.applied, tree.folders, components, out, root):
+    for path, data in render_kustomizations(cluster, tree.applied, tree.folders, components, out, root, apart):
         tree.add(path, data, FILE_NAME)
     namespaces_first = sorted(tree.applied, key=lambda path: tree.applied[path].kind != "Namespace")
     objects = tuple(f"{cluster}/{path}" for path in namespaces_first)
@@ -69,14 +70,16 @@ def render_kustomizations(
     components: Mapping[str, tuple[str, ...]],
     out: str = "out",
     root: str = "/",
+    apart: Apart | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """The kustomization of each folder, by its path in the cluster's own.
 
     ``applied`` are the paths of its objects; ``folders`` are those that hold other files.
     """
-    for folder, resources in list_folders(applied, folders | components.keys()).items():
+    for folder, resources in list_folders(applied, folders | components.keys(), apart).items():
         paths = component_paths(_join(out, cluster, folder), components.get(folder, ()), root) if components else ()
-        yield _join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths)).encode()
+        copied = apart.replacements if apart and apart.folder == folder else ()
+        yield _join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths, copied)).encode()
 
 
 def render_index(folders: Iterable[str]) -> dict[str, bytes]:

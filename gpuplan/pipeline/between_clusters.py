@@ -10,7 +10,7 @@ from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.pipeline.rules import SHARED_NAMES
 from gpuplan.planning.plan import Plan, Stage
-from gpuplan.planning.sync_names import sync_name
+from gpuplan.planning.sync_names import root_name, sync_name
 from gpuplan.values import NamedTuple
 
 
@@ -45,6 +45,8 @@ def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:
     if argocd is not None:
         kinds["Application"] = argocd.namespace
         yield _Object("AppProject", argocd.namespace, argocd.project), argocd.at / "project"
+        if argocd.spec.root:
+            yield _Object("AppProject", argocd.namespace, root_name(cluster)), argocd.at / "root"
     for kind, namespace in kinds.items():
         for pool in plan.pools:
             yield _Object(kind, namespace, sync_name(cluster, f"{Stage.PARTITIONS}/{pool.name}")), name_of(pool.at)

@@ -16,7 +16,9 @@ from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.diagnostics import Diagnostic, Finding, Label
 from gpuplan.manifests import File, Identity, Manifest, Problem, SchemaCheck, identity_of, render_index, render_tree
+from gpuplan.manifests.kustomization import Apart
 from gpuplan.manifests.provenance import How
+from gpuplan.pipeline.contents import Contents
 from gpuplan.pipeline.loading import COMPONENT_KIND, OUT
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.linking import Linked, written
@@ -31,12 +33,14 @@ class Part(NamedTuple):
     """What is written of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name then.
 
     Unless the cluster is kept, its own objects are made while somebody goes through them, ``files`` along with them.
+    The folder ``apart`` is no part of the one that it is in.
     """
 
     tool: str
     manifests: Iterable[Manifest]
     files: Sequence[File]
     components: Components
+    apart: Apart | None = None
 
 
 class RenderedCluster(NamedTuple):
@@ -87,10 +91,11 @@ def render(
         if keeps_all or plan.components:
             rendered.clusters.append(render_cluster(plan, out))
             parts = iter(rendered.clusters[-1].parts)
-        for tool, manifests, files, components in parts:
+        for tool, manifests, files, components, apart in parts:
             schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
             checked = schemas.passed_on(manifests)
-            tree = render_tree(posixpath.join(tool, plan.cluster.name), checked, files, components, out, str(root))
+            top = posixpath.join(tool, plan.cluster.name)
+            tree = render_tree(top, checked, files, components, out, str(root), apart)
             rendered.diagnostics += (_invalid(plan, problem) for problem in schemas.problems)
             rendered.unchecked_kinds.update(schemas.unchecked_kinds)
             rendered.tree.update(tree.files)
@@ -124,19 +129,28 @@ def render_cluster(plan: Plan, out: str = OUT) -> RenderedCluster:
 def _parts(plan: Plan, out: str, *, is_kept: bool) -> Iterator[Part]:
     """The cluster's own part; and when somebody has gone through that, the one of the tool that syncs it."""
     applied: defaultdict[str, set[Identity]] = defaultdict(set)
+    contents = Contents() if plan.cluster.argocd and plan.cluster.argocd.spec.root else None
     files: list[File] = []
-    manifests: Iterable[Manifest] = _own_manifests(plan, applied, files)
+    manifests: Iterable[Manifest] = _own_manifests(plan, applied, files, contents)
     if is_kept:
         manifests = list(manifests)
     components = _components(plan, applied.keys())
     yield Part("", manifests, files, components)
-    if found := delivery.render(plan, _folders(plan, applied, components), out, partial(_whys, plan)):
-        tool, delivering = found[0], list(found[1])
+    folders = _folders(plan, applied, components)
+    if contents is not None:
+        contents.add_files(files)
+        contents.add_components(plan, components)
+        folders = tuple(folder._replace(digest=contents.digest(folder.path)) for folder in folders)
+    if found := delivery.render(plan, folders, out, partial(_whys, plan)):
+        delivering = list(found.artifacts)
         manifests = [artifact for artifact in delivering if isinstance(artifact, Manifest)]
-        yield Part(tool, manifests, [artifact for artifact in delivering if isinstance(artifact, File)], {})
+        others = [artifact for artifact in delivering if isinstance(artifact, File)]
+        yield Part(found.tool, manifests, others, {}, found.apart)
 
 
-def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: list[File]) -> Iterator[Manifest]:
+def _own_manifests(
+    plan: Plan, applied: defaultdict[str, set[Identity]], files: list[File], contents: Contents | None
+) -> Iterator[Manifest]:
     """What back ends write, annotated; plain files and what each folder applies are noted by the way."""
     is_asked_for = plan.components or plan.cluster.argocd or plan.cluster.flux
     for backend in BACKENDS:
@@ -146,15 +160,16 @@ def _own_manifests(plan: Plan, applied: defaultdict[str, set[Identity]], files: 
                 continue
             if is_asked_for:
                 applied[artifact.folder].add(identity_of(artifact.body))
-            yield annotate(artifact, plan.cluster)
+            manifest = annotate(artifact, plan.cluster)
+            if contents is not None:
+                contents.add(manifest)
+            yield manifest
 
 
 def _whys(plan: Plan) -> Iterator[delivery.Why]:
-    """Why each object of the back ends is there: they are made once more, for they are not kept."""
+    """Why all that back ends write is there: it is made once more, for it is not kept."""
     for backend in BACKENDS:
-        for artifact in backend.render(plan):
-            if isinstance(artifact, Manifest):
-                yield delivery.why(artifact)
+        yield from map(delivery.why, backend.render(plan))
 
 
 def _invalid(plan: Plan, problem: Problem) -> Diagnostic:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.backends import BACKENDS, kueue
 from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.keeping import is_needed, letting_go
+from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
 from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import Kind, get_kind
@@ -33,6 +35,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.plugin_configs import configuration, key_of
 from gpuplan.planning.pools import hangs_on_retained
 from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import listing
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
@@ -96,7 +99,8 @@ def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
     retained = {_definition(item.what).named for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
-        if needed.named not in retained and (needed.is_left or needed.named not in made):
+        is_moved = needed.named.label == POOL_LABEL
+        if is_moved or (needed.named not in retained and (needed.is_left or needed.named not in made)):
             yield _keeper(new.cluster.name, needed, taken)
 
 
@@ -178,8 +182,8 @@ def _definition(
         case RetainedDevicePluginConfig():
             return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
         case RetainedNodes():
-            nodes = what.spec.name_pattern or ", ".join(sorted(what.nodes.names))
-            return _Definition(Named(POOL_LABEL, f"{what.spec.pool} ({nodes})"), what.spec, what.at / "pool")
+            named = _of_nodes(what.spec.pool, what.spec.name_pattern, what.nodes.names)
+            return _Definition(named, what.spec, what.at / "pool")
         case RetainedObject():
             at = what.at / "manifest" / "metadata" / "name"
             return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
@@ -207,6 +211,7 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
     """What nodes name and what Kueue holds on to. Queues of namespaces that are no tenant's any more go with those."""
     yield from _layouts(old, new)
     yield from _configs(old, new)
+    yield from _nodes(old, new)
     namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
     manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
     for manifest in manifests:
@@ -226,15 +231,15 @@ def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
             sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
     left = sizes.keys() - _entries_in_use(new)
     for name in sorted(layouts):
-        spec = {
-            "migLayout": {
-                "configName": name,
-                "gpu": layouts[name].gpu.id,
-                **_division(layouts[name], sizes.get(name, 0)),
-            },
-            "until": _no_node(MIG_CONFIG_LABEL, name),
-        }
+        spec = entry_spec(layouts[name], sizes.get(name, 0))
         yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
+
+
+def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
+    """What retains the entry of a layout; on nodes with so many GPUs, where it leaves some whole."""
+    name = layout.config_name
+    division = {"configName": name, "gpu": layout.gpu.id, **_division(layout, gpus_per_node)}
+    return {"migLayout": division, "until": _no_node(MIG_CONFIG_LABEL, name)}
 
 
 def _entries_in_use(plan: Plan) -> set[str]:
@@ -269,9 +274,19 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
     lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
     configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
     for key in sorted(configs.keys() - _keys_with(new, lost)):
-        spec = {"devicePluginConfig": {"key": key, "config": dict(configs[key])}, "until": _until_left(new, key)}
         is_left = made.get(key, configs[key]) != configs[key]
-        yield _Needed(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), f"device-plugin-{key}", spec, is_left)
+        named = Named(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        yield _Needed(named, key_document(key), key_spec(new, key, configs[key]), is_left)
+
+
+def key_document(key: str) -> str:
+    """What the document is called that retains a key, if it can be."""
+    return f"device-plugin-{key}"
+
+
+def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
+    """What retains a key, in a plan that may have the pool whose name it is."""
+    return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
 
 
 def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -286,6 +301,29 @@ def _until_left(plan: Plan, key: str) -> str:
     pool = plan.find_pool(key)
     again = f"pool `{key}` is removed or shares its GPUs so again, and " if pool is not None else ""
     return again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)
+
+
+def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
+    """What nodes keep on their way from one pool to another, so that no order of two folders takes it from them."""
+    for moved in letting_go(Step(old, new)):
+        name, nodes = moved.was.name, moved.was.nodes
+        listed = f"`kubectl get nodes -l {POOL_LABEL}={name}` lists"
+        if moved.names:
+            chosen: dict[str, Any] = {"names": list(moved.names)}
+            until = f"{listed} none of {listing(moved.names, 8)}"
+        else:
+            chosen = {"namePattern": nodes.name_pattern, **({"exceptNames": list(nodes.moved)} if nodes.moved else {})}
+            until = f"{listed} no node" + (f" but those of pool `{name}`" if new.find_pool(name) is not None else "")
+        taints = [taint.model_dump(mode="json", exclude_defaults=True) for taint in moved.was.spec.taints]
+        spec = {"pool": name, **chosen, "labels": moved.labels, **({"taints": taints} if taints else {})}
+        document = f"nodes-of-{name}-{_digest(to_yaml(chosen))[:8]}"
+        yield _Needed(
+            _of_nodes(name, chosen.get("namePattern"), moved.names), document, {"nodes": spec, "until": until}
+        )
+
+
+def _of_nodes(pool: str, pattern: str | None, names: Iterable[str]) -> Named:
+    return Named(POOL_LABEL, f"{pool} ({pattern or ', '.join(sorted(names))})")
 
 
 def _no_node(label: str, value: str) -> str:
@@ -309,7 +347,7 @@ _LONGEST_NAME: Final = 63
 
 
 def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
-    name = _document_name(needed.document, taken)
+    name = document_name(needed.document, taken)
     taken.add(name)
     text = to_yaml(document("Retained", name, needed.spec))
     path = f"{_folder(cluster)}{name}.yaml"
@@ -320,7 +358,7 @@ def _folder(cluster: str) -> str:
     return f"{OVERLAYS}/{cluster}/retained/"
 
 
-def _document_name(name: str, taken: set[str]) -> str:
+def document_name(name: str, taken: set[str]) -> str:
     """A name for the document, with a digest where it is taken or no document can have it as it is."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if plain == name and len(name) <= _LONGEST_NAME and name not in taken:
@@ -348,8 +386,12 @@ def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
     before |= {found.named for found in _defined(old, with_objects=True) if not found.named.label}
     gone = {layout.config_name for layout in old.mig_layouts} - {layout.config_name for layout in new.mig_layouts}
     before |= {Named(MIG_CONFIG_LABEL, name) for name in gone | _entries_in_use(old)}
+    before |= {Named(label, name) for _, kept in new.retained_nodes for label, name in kept.spec.labels.items()}
+    step = Step(old, new)
     for item in new.retained:
         named = _definition(item.what).named
+        if isinstance(item.what, RetainedNodes) and is_needed(step, item.what):
+            continue
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)

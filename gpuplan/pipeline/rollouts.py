@@ -12,21 +12,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan import checks
-from gpuplan.changes.meanwhile import halves, may_labels_come_first
+from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.changes.node_list import LIST_NODES, is_list_of_objects, read_nodes
-from gpuplan.changes.nodes import Transition, impact
-from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutState, RolloutStep, StepKind, plan_rollout
-from gpuplan.changes.step import Step
+from gpuplan.changes.rollout import (
+    Defined,
+    Left,
+    Refusal,
+    RolloutPlan,
+    RolloutState,
+    RolloutStep,
+    StepKind,
+    plan_rollout,
+)
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.documents import Document, read_text
+from gpuplan.documents import Document, Layer, read_text
 from gpuplan.manifests import to_yaml
 from gpuplan.patterns import regex
-from gpuplan.pipeline import Report, validate, writing
+from gpuplan.pipeline import Report, retaining, validate, writing
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.revisions import find_revision, is_in_git, read_revision
 from gpuplan.planning.node_patterns import LONGEST_NAME, NodePattern, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
     POOL_LABEL,
     Exclusive,
     Fraction,
@@ -35,11 +43,14 @@ from gpuplan.planning.plan import (
     Mps,
     Plan,
     Pool,
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
     Sharing,
     TimeSlicing,
 )
-from gpuplan.planning.plugin_configs import configuration
-from gpuplan.planning.pools import ROLLOUT_SUFFIX, divided
+from gpuplan.planning.plugin_configs import configuration, pool_of
+from gpuplan.planning.pools import divided, with_meaning
 from gpuplan.policy import models
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.policy.names import DNS_SUBDOMAIN
@@ -106,25 +117,13 @@ def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
     if not step.changes_file:
         return ()
-    pool = proposal.outcome.pool
-    others = [
-        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-        for part in proposal.plan.parts
-        if part.name != pool.name and part.runs_mps
-    ]
-    own = f"{pool.name}{ROLLOUT_SUFFIX}" if step.kind is StepKind.SETTLE else pool.name
-    return (*others, *([own] if isinstance(step.state.sharing, Mps) else []))
-
-
-def needs_person(proposal: Proposal, step: RolloutStep) -> bool:
-    """Whether labels may come before the file that a step changes under their name, unless a person orders them."""
-    plan, pool, target = proposal.plan, proposal.outcome.pool, proposal.outcome.target
-    if step.kind is not StepKind.SETTLE or not may_labels_come_first(Step(plan, plan), pool.name):
-        return False
-    settled = target._replace(labels={**target.labels, DEVICE_PLUGIN_CONFIG_LABEL: pool.name})
-    home = pool.parts[0]._replace(nodes=pool.nodes, rollout=None)
-    moved = Transition(target, settled, impact(pool.nodes))
-    return halves(Step(_with(plan, pool, home), _with(plan, pool, settled)), moved).labels_first is not None
+    pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
+    own = target if state.sharing is target.sharing else pool.parts[0]
+    if state.moved and pool.rollout is not None:
+        own = pool.rollout.moved  # a file changes before nodes move, or after all of them
+    others = [part for part in proposal.plan.parts if part.name != pool.name and part.runs_mps]
+    parts = [*others, *([own] if isinstance(own.sharing, Mps) else [])]
+    return tuple(part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in parts)
 
 
 def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:
@@ -138,9 +137,10 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
         return report, None
     plan, pool = _find_pool(report.plans, wish.pool)
     names = _node_names(pool, wish.listed)
-    keeps_config = any(retained.spec.key == f"{pool.name}{ROLLOUT_SUFFIX}" for retained in plan.retained_plugin_configs)
-    sharing = pool.sharing if wish.back or (keeps_config and not wish.to) else _target(plan, pool, wish)
-    outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, keeps_config=keeps_config)
+    defined = _defined(plan, pool)
+    is_settled = bool(defined.kept) and pool.rollout is None
+    sharing = pool.sharing if wish.back or (is_settled and not wish.to) else _target(plan, pool, wish)
+    outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
     edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, RolloutPlan) else ()
@@ -301,7 +301,7 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
     first = next((step for step in outcome.steps if step.kind is StepKind.MOVE), None)
     if first is None or first.state.rollout is None:
         return
-    home = pool.parts[0]._replace(nodes=pool.nodes)
+    home = with_meaning(pool.parts[0]._replace(nodes=pool.nodes))
     between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
     known = {(item.code, item.finding.message) for item in checks.run(plan)}
     for item in checks.run(_with(plan, pool, between)):
@@ -345,13 +345,12 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     """
     own = overlay_path(plan.cluster.name, pool.name)
     theirs = _written_by_hand(root / own, pool)
-    layers = _document(pool).layers
-    layer = layers[-1] if layers[-1].file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
+    layers, layer = _document(pool).layers, _layer(plan, pool)
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
     for step in outcome.steps:
         patch = _patch(base, _said(pool, step.state))
-        kept = [_retained(plan, pool, outcome.target)] if step.state.keeps_config else []
+        kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
             yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
@@ -359,6 +358,12 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
             yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
         else:
             yield Edit(own, Action.REMOVE, "")
+
+
+def _layer(plan: Plan, pool: Pool) -> Layer | None:
+    """What the cluster's own overlay says of the pool, if anything."""
+    layer = _document(pool).layers[-1]
+    return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
 
 
 def _document(pool: Pool) -> Document:
@@ -406,9 +411,13 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
 
 def _is_own(document: Document, pool: Pool) -> bool:
     spec = document.data.get("spec")
+    if not isinstance(spec, dict):
+        return False
     if document.kind == "Pool":
-        return document.name == pool.name and isinstance(spec, dict) and not set(spec) - set(_PARTS)
-    return document.kind == "Retained" and document.name == _kept_name(pool)
+        return document.name == pool.name and not set(spec) - set(_PARTS)
+    config = spec.get("devicePluginConfig")
+    key = config.get("key") if isinstance(config, dict) else None
+    return document.kind == "Retained" and ("migLayout" in spec or pool_of(str(key)) == pool.name)
 
 
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
@@ -434,18 +443,70 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
     return {kind[0].lower() + kind[1:]: sharing.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
 
 
-def _kept_name(pool: Pool) -> str:
-    return f"{pool.name}-rollout"
+# --- What is retained on the way ---------------------------------------------------------------------------------
 
 
-def _retained(plan: Plan, pool: Pool, target: Pool) -> dict[str, Any]:
-    """The device plugin's configuration that nodes name until they have the label of the pool's own."""
-    key = f"{pool.name}{ROLLOUT_SUFFIX}"
-    kept = next((item.config for item in plan.retained_plugin_configs if item.spec.key == key), None)
-    config = configuration(target, plan.cluster.gpu_operator.spec.mig_strategy) if kept is None else kept
-    until = f"no node names it: `kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}` prints `No resources found`"
-    spec = {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": until}
-    return writing.document("Retained", _kept_name(pool), spec)
+def _defined(plan: Plan, pool: Pool) -> Defined:
+    """What nodes find whatever the rollout does, and what an earlier one, or an earlier step, has retained for it."""
+    others = [part for part in plan.parts if part.name != pool.name]
+    elsewhere = {part.labels[label] for part in others for label in _RETAINED_LABELS if label in part.labels}
+    own: list[Left] = []
+    for item in plan.retained:
+        if (left := _left(item)) is None:
+            continue
+        if not _is_of_rollout(plan, pool, item):
+            elsewhere.add(left.value)
+        elif left.value != pool.name:
+            own.append(left)
+    kept = tuple(left for left in own if left.value not in elsewhere)
+    return Defined(frozenset(device_plugin.configurations(plan)), frozenset(elsewhere), kept)
+
+
+_RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
+
+
+def _left(item: Retained) -> Left | None:
+    """What a document retains, if labels of nodes name it."""
+    match item.what:
+        case RetainedDevicePluginConfig(spec=spec):
+            return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
+        case RetainedLayout(spec=layout):
+            return Left(MIG_CONFIG_LABEL, layout.config_name)
+        case _:
+            return None
+
+
+def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
+    """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
+    file, layer = item.at.locate().file.path, _layer(plan, pool)
+    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and pool_of(item.what.spec.key) == pool.name
+    is_beside = layer is not None and file == layer.file.path and is_its_key
+    return file == overlay_path(plan.cluster.name, pool.name) or is_beside
+
+
+def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dict[str, Any]]:
+    """The documents of a step that retain something, beside those that other files have."""
+    pool = outcome.pool
+    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.name)] if state.retains_name else []), *state.kept]
+    known = {_left(item): item for item in plan.retained}
+    taken = {item.name for item in plan.retained}
+    for left in wanted:
+        if (item := known.get(left)) is None:
+            name, spec = _retained(plan, outcome, left)
+            yield writing.document("Retained", retaining.document_name(name, taken), spec)
+        elif _is_of_rollout(plan, pool, item) and isinstance(item.at.source, Document):
+            yield dict(item.at.source.data)
+
+
+def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[str, Any]]:
+    """What retains what nodes of the pool name, as it is before the rollout, on its way, or in the end."""
+    pool = outcome.pool
+    parts = (*pool.parts, outcome.target)
+    part = next(part for part in parts if part.labels.get(left.label) == left.value)
+    if left.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
+        return left.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
+    config = configuration(part, plan.cluster.gpu_operator.spec.mig_strategy)
+    return retaining.key_document(left.value), retaining.key_spec(plan, left.value, config)
 
 
 # --- Writing -----------------------------------------------------------------------------------------------------
@@ -463,7 +524,13 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
     before = plans[0].find_pool(name) if plans else None
     if before is None:
         return False
-    return _parts(_document(before).data) != _parts(_document(proposal.outcome.pool).data)
+    return _written(plans[0], before) != _written(proposal.plan, proposal.outcome.pool)
+
+
+def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
+    """What steps have written so far: of the pool, and what they retain."""
+    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _left(item))}
+    return _parts(_document(pool).data), kept
 
 
 def write(root: Path, edit: Edit) -> None:

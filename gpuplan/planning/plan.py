@@ -111,6 +111,14 @@ class Argocd(NamedTuple):
     project: str
     operator_approval: Approval
 
+    def orders(self, pool: Pool) -> bool:
+        """Whether a root starts the pool's syncs, when the GPU Operator's files are there.
+
+        Not what a person starts, nor what waits for a window: it would hold up the rest for days.
+        """
+        is_automatic = Approval.AUTOMATIC is self.operator_approval is pool.spec.disruption.approval
+        return self.spec.root and is_automatic and not pool.windows
+
 
 class Flux(NamedTuple):
     """How Flux syncs the cluster. ``path`` is that of `out/`, without needless parts.
@@ -655,10 +663,15 @@ class Plan(Value, eq=False):
 
     @property
     def retained_nodes(self) -> tuple[tuple[Retained, RetainedNodes], ...]:
-        """Nodes that pools have let go and that keep what they had, where rules label nodes; by the document's name."""
+        """Nodes that pools have let go and that keep what they had, where rules label nodes; by the document's name.
+
+        A pool's name is part of a path: what is no name (GPU120) leads nowhere.
+        """
         if self.cluster.spec.node_labels is not models.NodeLabels.NFD:
             return ()
-        return tuple((item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes))
+        return tuple(
+            (item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes) and item.what.folder
+        )
 
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:

@@ -78,6 +78,11 @@ def key_of(pool: Pool) -> str:
     return pool.name if meaning is None or config == meaning else f"{pool.name}.{content_hash(config)}"
 
 
+def pool_of(key: str) -> str:
+    """The pool whose key this is, or was; no pool's name has a dot."""
+    return key.partition(".")[0]
+
+
 def content_hash(config: Mapping[str, object]) -> str:
     """As many hex digits as fit into a label's value beside the longest name of a pool that may have a rollout."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"))

@@ -32,7 +32,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Unit,
 )
-from gpuplan.planning.plugin_configs import key_of
+from gpuplan.planning.plugin_configs import configuration, key_of
 from gpuplan.planning.schedulers import traits_of
 from gpuplan.policy import models
 from gpuplan.policy.models import Allocation, MigStrategy
@@ -189,6 +189,13 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
     elif not is_configured_alike(pool.sharing, sharing):
         labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
     return moved
+
+
+def with_meaning(pool: Pool) -> Pool:
+    """The pool once a document says what its own name means: what it does now, unless one says otherwise already."""
+    if pool.keys.meaning is not None:
+        return pool
+    return pool._replace(keys=pool.keys._replace(meaning=configuration(pool, pool.keys.strategy)))
 
 
 def hangs_on_retained(pool: Pool) -> bool:

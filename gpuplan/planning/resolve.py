@@ -47,7 +47,7 @@ from gpuplan.planning.pools import resolve_pool
 from gpuplan.planning.rules import NAMESPACE_NEEDED
 from gpuplan.planning.tenants import limit_depth, resolve_tenant, resolve_unit
 from gpuplan.planning.tree import Tree
-from gpuplan.policy import Parsed, models
+from gpuplan.policy import Parsed, models, names
 from gpuplan.values import Value
 from gpuplan.wording import listing
 
@@ -296,9 +296,10 @@ def _config(retained: models.RetainedDevicePluginConfig) -> dict[str, object]:
 
 def _retained_nodes(at: Origin, spec: models.RetainedNodes) -> RetainedNodes:
     """How many nodes there are is not said: names count, and a pattern counts none."""
-    names = tuple(spec.names or ())
-    nodes = Nodes(at, len(names), 0, names, spec.name_pattern, tuple(spec.except_names))
-    return RetainedNodes(at, spec, nodes, f"{Stage.PARTITIONS.value}/{spec.pool}")
+    listed = tuple(spec.names or ())
+    nodes = Nodes(at, len(listed), 0, listed, spec.name_pattern, tuple(spec.except_names))
+    folder = f"{Stage.PARTITIONS.value}/{spec.pool}" if names.POOL.is_spelt(spec.pool) else ""
+    return RetainedNodes(at, spec, nodes, folder)
 
 
 def _retained_layout(context: Context, at: Origin, spec: models.RetainedLayout) -> RetainedLayout | None:

@@ -13,6 +13,11 @@ FLUX_PRUNE: Final = "kustomize.toolkit.fluxcd.io/prune"
 FLUX_SSA: Final = "kustomize.toolkit.fluxcd.io/ssa"
 FLUX_SUBSTITUTE: Final = "kustomize.toolkit.fluxcd.io/substitute"
 
+CONTENT: Final = "gpuplan.dev/content"
+"""On an Application that a root syncs: a digest of all that its folder applies, so that a change there changes it."""
+REVISION: Final = "gpuplan.dev/revision"
+"""On an Application that a root syncs: the commit that it is to be at. Argo CD writes it when it builds the root."""
+
 _PREFIXES = {
     Stage.GPU_OPERATOR: "gpu-operator",
     Stage.PARTITIONS: "gpu-partitions",
@@ -36,6 +41,11 @@ def sync_name(cluster: str, folder: str) -> str:
 def namespace_name(cluster: str, namespace: str) -> str:
     """The name of what syncs one namespace's folder; Argo CD's ApplicationSet makes it from the folder's name."""
     return f"gpu-namespace-{cluster}-{namespace}"
+
+
+def root_name(cluster: str) -> str:
+    """The name of the Application that syncs the others of a cluster, and of its project."""
+    return f"gpu-root-{cluster}"
 
 
 # --- Flux --------------------------------------------------------------------------------------------------------

@@ -291,6 +291,11 @@ class Argocd(Model):
     """The cluster that the Applications sync to. Default: the one that Argo CD runs in."""
     labels: Annotated[dict[str, str], Judged("GPU656")] = Field(default_factory=dict)
     """Labels for every Argo CD object."""
+    root: bool = False
+    """Write a root Application, which syncs the others in order: labels of nodes change when the GPU Operator has its
+    files and is healthy. It holds for what is synced by itself and keeps no windows; a person who starts a sync chooses
+    the order.
+    """
     operator_approval: Annotated[Approval, Field(strict=False)] | None = Field(
         description=_OPERATOR_APPROVAL, default=None
     )
@@ -933,9 +938,9 @@ class RetainedObject(Model):
 class RetainedNodes(Model):
     """Nodes that a pool has let go: they keep what its rule gave them, until the rule of another pool says more."""
 
-    pool: Annotated[str, Judged("GPU745")]
+    pool: Annotated[str, names.POOL]
     """The pool that had the nodes; what they keep is applied with its folder."""
-    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = None
+    names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147"), Field(min_length=1)] = None
     """The nodes' names, where they were fixed."""
     name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
     """The regular expression (RE2) that the whole node name matched."""

@@ -468,6 +468,7 @@ _BOUNDS = {
 }
 _LIMITS = {
     "string_too_short": "some text",
+    "too_short": "a list with something in it",
     "finite_number": "a finite number",
     "int_parsing_size": "a smaller number",
 }

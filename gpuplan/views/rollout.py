@@ -9,9 +9,8 @@ from gpuplan.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Sh
 from gpuplan.checks.disruptions import unit_text
 from gpuplan.checks.wording import number, total_text
 from gpuplan.delivery.appliers import find_applier
-from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs, needs_person
+from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
-from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.policy.models import Approval, NodeLabels
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
@@ -170,8 +169,6 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
     approval = pool.spec.disruption.approval if step.nodes else delivery and delivery.operator_approval
     applies_itself = delivery is not None and approval is Approval.AUTOMATIC
     take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
-    if needs_person(proposal, step):
-        yield _ORDER_FIRST, "disruption: {approval: manual}\n"
     if before and applies_itself:
         yield take_off, _lines(before)
     if edit.action is Action.REMOVE:
@@ -192,11 +189,6 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
         yield "wait", _lines(wait)
     if after := _after(proposal, step):
         yield "let pods in again", _lines(after)
-
-
-_ORDER_FIRST: Final = (
-    "in a commit before, have a person start the pool's syncs, since labels must not come before the operator's files"
-)
 
 
 def _lines(commands: Sequence[str]) -> str:
@@ -251,9 +243,8 @@ _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 def _wait(proposal: Proposal, step: RolloutStep) -> list[str]:
     if step.becomes:
         return list(_wait_for_nodes(step, step.becomes))
-    if step.kind is StepKind.SETTLE and step.state.keeps_config:
-        key = f"{proposal.outcome.pool.name}{ROLLOUT_SUFFIX}"
-        return [f"kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key}   # until there are none"]
+    if step.kind is StepKind.SETTLE:
+        return [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
     namespace = proposal.plan.cluster.gpu_operator.namespace
     return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
 
@@ -327,7 +318,7 @@ def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict
         "wait": _wait(proposal, step),
         "after": _after(proposal, step),
         "restarts_mps": list(mps_configs(proposal, step)),
-        "needs_person": needs_person(proposal, step),
+        "needs_person": False,
         "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
     }
 

@@ -678,6 +678,22 @@ def sync_another_cluster(platform: Platform) -> None:
     platform.cluster("prod")["argocd"]["destination"] = {"name": "prod-2"}
 
 
+def sync_through_a_root(platform: Platform) -> None:
+    platform.cluster("prod")["argocd"]["root"] = True
+
+
+def sync_without_a_root(platform: Platform) -> None:
+    platform.cluster("prod")["argocd"]["root"] = False
+
+
+def swap_a_layout_under_a_root(platform: Platform) -> None:
+    swap_a_layout(platform)
+
+
+def change_an_approval_under_a_root(platform: Platform) -> None:
+    change_an_approval(platform)
+
+
 def label_nodes_elsewhere(platform: Platform) -> None:
     platform.cluster("prod")["nodeLabels"] = "external"
 
@@ -738,6 +754,8 @@ CASES = (
     Case(change_an_approval, METADATA, pool("a100-agents")),
     Case(change_labels_of_applications, METADATA, cluster("prod")),
     Case(change_labels_of_monitoring, METADATA, cluster("prod")),
+    Case(sync_without_a_root, METADATA, cluster("prod"), before=sync_through_a_root),
+    Case(change_an_approval_under_a_root, METADATA, pool("a100-agents"), before=sync_through_a_root),
     Case(disable_an_alert, METADATA, cluster("prod")),
     Case(add_a_node_label, METADATA, pool("a100-mixed")),
     Case(add_a_node, QUOTA, pool("h100-training")),
@@ -794,8 +812,8 @@ CASES = (
     Case(time_slicing_to_mps, REPARTITION, pool("h100-training")),
     Case(move_whole_nodes_to_a_pool_with_mps, REPARTITION, pool("left"), before=add_whole_pools_and_one_with_mps),
     Case(mps_to_time_slicing, REPARTITION, pool("h100-training"), before=time_slicing_to_mps),
-    Case(move_nodes_between_pools_with_mps, REPARTITION, pool("left"), before=add_pools_with_mps),
     Case(swap_a_layout, REPARTITION, pool("a100-small")),
+    Case(swap_a_layout_under_a_root, REPARTITION, pool("a100-small"), before=sync_through_a_root),
     Case(partition_the_spare_pool, REPARTITION, pool("spare"), before=add_a_spare_pool),
     Case(add_a_partitioned_pool, REPARTITION, pool("spare")),
     Case(move_nodes_between_pools, REPARTITION, pool("left"), before=add_pools_by_name),
@@ -819,6 +837,8 @@ CASES = (
     Case(rename_an_unused_layout, TWO_STEP, layout("all"), before=add_an_unused_layout),
     # Partitions stay in one order of two syncs.
     Case(move_nodes_between_pools_alike, TWO_STEP, pool("left"), before=add_pools_alike),
+    # Without their label, for as long as neither rule is for them, nodes publish GPUs whole beside pods that share one.
+    Case(move_nodes_between_pools_with_mps, TWO_STEP, pool("left"), before=add_pools_with_mps),
     Case(split_a_pool, TWO_STEP, pool("left"), before=add_pools_alike),
     Case(merge_pools, DESTRUCTIVE, pool("left"), before=add_pools_alike),
     # Between the operator's files and the labels nodes hand out what they never should.
@@ -835,6 +855,7 @@ CASES = (
     Case(rename_a_tenant, TWO_STEP, tenant("assistants")),
     Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
     Case(leave_kueue, TWO_STEP, cluster("prod")),
+    Case(sync_through_a_root, TWO_STEP, cluster("prod")),
     Case(go_from_kueue_to_kai, TWO_STEP, cluster("prod")),
     Case(remove_the_spare_pool, DESTRUCTIVE, pool("spare"), before=add_a_spare_pool),
     Case(leave_nodes_out_of_a_pattern, DESTRUCTIVE, pool("spare"), before=add_spare_nodes),

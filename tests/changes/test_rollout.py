@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpuplan.changes.rollout import Refusal, RolloutPlan, RolloutStep, StepKind, plan_rollout
 from gpuplan.planning.plan import Plan, Pool, Sharing
+from gpuplan.planning.plugin_configs import configuration
 from gpuplan.planning.pools import is_alike
 from tests.plans import a_plan
 
@@ -24,6 +26,26 @@ PER_GPU: dict[str, dict[str, int]] = {
 WAYS = sorted(PER_GPU)
 
 
+RETAINED = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: own}
+spec:
+  devicePluginConfig: {key: p, config: CONFIG}
+  until: pool `p` is removed
+"""
+
+
+def config_of(way: str) -> str:
+    """What the device plugin reads on nodes that are shared so."""
+    pool = a_plan(
+        "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: p}\nspec:\n  gpu: A100-80GB\n"
+        f"  nodes: {{count: 1, gpusPerNode: 1, names: [a]}}\n  sharing: {{{way}}}\n"
+    ).pools[0]
+    return json.dumps(configuration(pool, pool.keys.strategy))
+
+
 class Case(NamedTuple):
     """A pool on its way, what is guaranteed of its units, and where it is to go."""
 
@@ -35,6 +57,8 @@ class Case(NamedTuple):
     target: str
     guaranteed: dict[str, int]
     max_unavailable: int
+    is_told: bool = True
+    """Whether a rollout under way has the document that says what the pool's own name means; older ones have none."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,6 +86,8 @@ class Case(NamedTuple):
         if self.under_way:
             there = f"[{', '.join(self.names[: self.moved])}]"
             text += f"  rollout: {{sharing: {{{self.under_way}}}, nodes: {there}}}\n"
+            if self.is_told:
+                text += RETAINED.replace("CONFIG", config_of(self.sharing))
         if quotas:
             text += (
                 "---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: t}\n"
@@ -153,7 +179,7 @@ def test_the_end_is_the_target_without_a_rollout(case: Case) -> None:
         return
     last = steps[-1].state
     assert is_alike(last.sharing, a_target(case))
-    assert last[1:] == (None, (), False)
+    assert (last.rollout, last.moved, last.kept) == (None, (), ())
 
 
 @given(cases())
@@ -187,30 +213,42 @@ def told(outcome: RolloutPlan | Refusal) -> list[tuple[str, int]]:
     return [(step.kind.value, len(step.nodes)) for step in outcome.steps]
 
 
-def test_what_has_a_configuration_of_its_own_is_made_known_before_and_kept_after() -> None:
+def test_what_has_a_key_of_its_own_is_made_known_before() -> None:
     assert told(outcome_of(FOUR._replace(max_unavailable=2))) == [
         ("prepare", 0),
         ("move", 2),
         ("move", 2),
         ("settle", 0),
-        ("forget", 0),
     ]
 
 
 def test_from_one_layout_to_another_nodes_move_at_once() -> None:
     outcome = outcome_of(FOUR._replace(sharing=MEDIUM, max_unavailable=4))
-    assert told(outcome) == [("move", 4), ("settle", 0)]
+    assert told(outcome) == [("move", 4), ("settle", 0), ("forget", 0)]
+
+
+def test_a_rollout_that_began_without_a_meaning_of_the_name_gets_a_key_before_it_settles() -> None:
+    """So that labels may go from the one to the other in any order."""
+    outcome = outcome_of(FOUR._replace(under_way=LARGE, moved=3, is_told=False))
+
+    assert told(outcome) == [("move", 1), ("prepare", 0), ("settle", 0), ("forget", 0)]
+    assert isinstance(outcome, RolloutPlan)
+    move, prepare, settle, _ = outcome.steps
+    assert becomes(move).labels["nvidia.com/device-plugin.config"] == "p.rollout"
+    assert [left.value for left in prepare.state.kept] == ["p.26e351e"]
+    assert [left.value for left in settle.state.kept] == ["p.rollout"]
+    assert (prepare.state.retains_name, settle.state.retains_name) == (False, True)
 
 
 def test_from_the_middle_it_goes_on_or_back() -> None:
     middle = FOUR._replace(under_way=LARGE, moved=3)
-    assert told(outcome_of(middle)) == [("move", 1), ("settle", 0), ("forget", 0)]
+    assert told(outcome_of(middle)) == [("move", 1), ("settle", 0)]
     assert told(outcome_of(middle._replace(target=SHARED))) == [("return", 1)] * 3 + [("forget", 0)]
 
 
 def test_to_a_third_sharing_nodes_go_back_first() -> None:
     outcome = outcome_of(FOUR._replace(under_way=LARGE, moved=1, target=MEDIUM, max_unavailable=4))
-    assert told(outcome) == [("return", 1), ("prepare", 0), ("move", 4), ("settle", 0), ("forget", 0)]
+    assert told(outcome) == [("return", 1), ("move", 4), ("settle", 0), ("forget", 0)]
 
 
 def test_a_batch_is_as_large_as_is_safe() -> None:
@@ -222,7 +260,7 @@ def test_a_batch_is_as_large_as_is_safe() -> None:
         max_unavailable=4,
     )
     outcome = outcome_of(case)
-    assert told(outcome) == [("move", 2), ("move", 1), ("move", 1), ("settle", 0)]
+    assert told(outcome) == [("move", 2), ("move", 1), ("move", 1), ("settle", 0), ("forget", 0)]
     assert isinstance(outcome, RolloutPlan)
     large = [level for step in outcome.steps for level in step.levels if level.unit == "3g.40gb"]
     assert [level[1:] for level in large] == [(64, 32, 48, 24), (48, 32, 40, 24), (40, 24, 32, 24)]
@@ -282,5 +320,6 @@ def test_moved_nodes_have_a_configuration_of_their_own() -> None:
     outcome = outcome_of(FOUR)
     assert isinstance(outcome, RolloutPlan)
     labels = becomes(outcome.steps[1]).labels
-    assert labels["nvidia.com/device-plugin.config"] == "p.rollout"
+    assert labels["nvidia.com/device-plugin.config"] == outcome.target.labels["nvidia.com/device-plugin.config"]
+    assert labels["nvidia.com/device-plugin.config"] == "p.26e351e"
     assert labels["gpuplan.dev/pool"] == "p"

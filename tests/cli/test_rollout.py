@@ -63,13 +63,12 @@ def test_a_rollout_for_programs(root: Path) -> None:
         ("move", ["research-1"]),
         ("move", ["research-2"]),
         ("settle", []),
-        ("forget", []),
     ]
     assert body["steps"][1]["capacity"] == [
         {"unit": "shared", "before": 48, "during": 24, "after": 24, "guaranteed": 0},
         {"unit": "1g.10gb", "before": 0, "during": 0, "after": 56, "guaranteed": 0},
     ]
-    assert yaml.safe_load(body["steps"][1]["edit"]["text"])["spec"]["rollout"]["nodes"] == ["research-1"]
+    assert next(yaml.safe_load_all(body["steps"][1]["edit"]["text"]))["spec"]["rollout"]["nodes"] == ["research-1"]
 
 
 def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
@@ -104,10 +103,12 @@ def test_units_of_one_name_are_refused_by_their_sizes(root: Path) -> None:
 def test_a_step_is_written_and_the_next_one_follows(root: Path) -> None:
     done = run(*PLANNED, "--write", cwd=root)
     assert (done.code, done.err) == (0, f"wrote {STEP}: step 1\n")
-    assert yaml.safe_load((root / STEP).read_text(encoding="utf-8"))["spec"]["rollout"]["nodes"] == []
+    assert next(yaml.safe_load_all((root / STEP).read_text(encoding="utf-8")))["spec"]["rollout"]["nodes"] == []
 
     assert run("rollout", "research", "--nodes", "nodes.txt", "--write", cwd=root).code == 0
-    assert yaml.safe_load((root / STEP).read_text(encoding="utf-8"))["spec"]["rollout"]["nodes"] == ["research-1"]
+    assert next(yaml.safe_load_all((root / STEP).read_text(encoding="utf-8")))["spec"]["rollout"]["nodes"] == [
+        "research-1"
+    ]
 
     assert run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root).code == 0
     done = run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root)

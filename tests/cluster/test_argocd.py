@@ -1,5 +1,7 @@
 """Argo CD's own types let every Application have what is in its folder, and open sync windows when the policy says.
 
+Its Lua judges Applications under a root by our health check, and its comparison finds in them what the root is to sync.
+
 They are those of Argo CD v3.3.10, whose module needs nothing that only its own repository has; v3.4 and v3.5 require a
 module `argo-cd/gitops-engine` that no proxy serves. An Application's order of objects is not tested here but on a
 cluster, by test_apply.
@@ -19,11 +21,14 @@ from typing import Any
 
 import pytest
 
+from gpuplan.delivery.argocd import checks
 from tests.cli.runs import run
 from tests.cluster.delivery import identity
 from tests.cluster.example import REPOSITORY
 from tests.cluster.programs import need_go, program
 from tests.cluster.validators import kustomize
+from tests.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
+from tests.delivery.argocd.root_states import STATES
 
 Record = Callable[[str, object, object], None]
 
@@ -117,6 +122,43 @@ def test_windows_are_in_their_time_zone_and_add_up(at: str, *, may: bool, moved:
     assert _may_sync(moved, "gpu-partitions-prod-a100-production", at) == [may, may]
 
 
+# --- The root ----------------------------------------------------------------------------------------------------
+
+
+def test_health_of_applications_under_a_root(record: Record) -> None:
+    check = checks(has_root=True)["argoproj.io_Application"]
+    found = _judge({}, [], checks=[{"lua": check, "object": state.body} for state in STATES])["healths"]
+    assert [health["message"] for health in found] == [state.message for state in STATES]
+    for state, health in zip(STATES, found, strict=True):
+        record(f"an Application that is {state.name}", state.status, health["status"])
+
+
+def test_a_root_differs_when_an_application_does_and_not_when_its_operation_has_ended() -> None:
+    plan = a_cluster(a_pool("a", "approval: automatic"), more="root: true")
+    before, after = (manifests(plan, folder("partitions/a")._replace(digest=digest)) for digest in ("1", "2"))
+    root, pool = (get(before, "Application", name) for name in ("gpu-root-test", "gpu-partitions-test-a"))
+    live = copy.deepcopy({key: value for key, value in pool.items() if key != "operation"})
+    live["metadata"]["annotations"]["gpuplan.dev/revision"] = "0123456"
+    changed = get(after, "Application", "gpu-partitions-test-a")
+    strict = {**root, "spec": {**root["spec"], "ignoreDifferences": []}}
+    pairs = [
+        {"application": application, "live": live, "target": target}
+        for application, target in ((root, pool), (root, changed), (strict, pool))
+    ]
+    assert _judge({}, [], pairs=pairs)["differ"] == [False, True, True]
+
+
+def test_a_roots_project_permits_what_the_root_syncs_and_not_more() -> None:
+    plan = a_cluster(a_pool("a", "approval: automatic"), more="root: true, destination: {name: prod}")
+    found = manifests(plan, folder("gpu-operator"), folder("partitions/a"), folder("namespaces/x"))
+    project, root = get(found, "AppProject", "gpu-root-test"), get(found, "Application", "gpu-root-test")
+    synced = [dict(item.body) for item in found if item.folder == "applications"]
+    assert {body["kind"] for body in synced} == {"AppProject", "Application", "ApplicationSet"}
+    assert _judge(project, [{"application": root, "objects": synced}])["problems"] == []
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "argocd"}}
+    assert len(_judge(project, [{"application": root, "objects": [secret]}])["problems"]) == 1
+
+
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """The project of a platform with windows on workdays from 22 to 4 in Tokyo, and on Saturdays from 20 in UTC."""
@@ -162,8 +204,10 @@ def _deliveries(body: Mapping[str, Any], repository: Path) -> Iterator[dict[str,
             yield {"applicationSet": body, "directory": path, "objects": kustomize(folder)}
 
 
-def _judge(project: Mapping[str, Any], deliveries: list[dict[str, Any]], moments: Any = ()) -> dict[str, Any]:
-    request = {"project": project, "deliveries": deliveries, "moments": list(moments)}
+def _judge(
+    project: Mapping[str, Any], deliveries: list[dict[str, Any]], moments: Any = (), **more: Any
+) -> dict[str, Any]:
+    request = {"project": project, "deliveries": deliveries, "moments": list(moments), **more}
     result = subprocess.run(
         [program("argocd", "argocd")], input=json.dumps(request), capture_output=True, text=True, check=False
     )

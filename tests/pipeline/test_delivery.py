@@ -49,7 +49,7 @@ def folders(platform: Path, cluster: str) -> dict[str, Folder]:
     assert report.is_valid
     (plan,) = report.plans
     applied: defaultdict[str, set[Identity]] = defaultdict(set)
-    for manifest in rendering._own_manifests(plan, applied, []):
+    for manifest in rendering._own_manifests(plan, applied, [], None):
         applied[manifest.folder].add(manifest.identity)
     components = rendering._components(plan, applied.keys())
     return {folder.path: folder for folder in rendering._folders(plan, applied, components)}

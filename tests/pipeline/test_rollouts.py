@@ -107,7 +107,7 @@ def values(labels: dict[str, dict[str, str]], key: str) -> list[str]:
 
 def test_from_shares_to_partitions_step_by_step(root: Path) -> None:
     first = proposed(root, a_wish("seven-small"))
-    assert kinds(first) == ["prepare", "move", "move", "settle", "forget"]
+    assert kinds(first) == ["prepare", "move", "move", "settle"]
     write(root, first.edits[0])
 
     seen = go(root, a_wish(), 1) + go(root, a_wish(), 1) + go(root, a_wish("seven-small"))
@@ -118,10 +118,10 @@ def test_from_shares_to_partitions_step_by_step(root: Path) -> None:
         ["seven-small", "seven-small", "all", "all"],
         ["seven-small"] * 4,
         ["seven-small"] * 4,
-        ["seven-small"] * 4,
     ]
-    moved, own = "a100-shared.rollout", "a100-shared"
-    assert keys == [[moved, moved, own, own], [moved] * 4, [own] * 4, [own] * 4]
+    moved, own = "a100-shared.26e351e", "a100-shared"
+    assert keys == [[moved, moved, own, own], [moved] * 4, [moved] * 4]
+    assert seen[-1] == seen[-2]
     assert proposed(root, a_wish("seven-small")).edits == ()
 
 
@@ -191,6 +191,25 @@ def test_what_a_step_writes(root: Path) -> None:
         "    nodes:\n"
         "    - gpu-a100-shared-1\n"
         "    - gpu-a100-shared-2\n"
+        "---\n"
+        "apiVersion: gpuplan.dev/v1\n"
+        "kind: Retained\n"
+        "metadata:\n"
+        "  name: device-plugin-a100-shared\n"
+        "spec:\n"
+        "  devicePluginConfig:\n"
+        "    key: a100-shared\n"
+        "    config:\n"
+        "      version: v1\n"
+        "      sharing:\n"
+        "        timeSlicing:\n"
+        "          renameByDefault: true\n"
+        "          failRequestsGreaterThanOne: true\n"
+        "          resources:\n"
+        "          - name: nvidia.com/gpu\n"
+        "            replicas: 3\n"
+        '  until: "pool `a100-shared` is removed or shares its GPUs so again, and `kubectl get nodes -l '
+        'nvidia.com/device-plugin.config=a100-shared` lists no node"\n'
     )
 
 
@@ -312,7 +331,7 @@ def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> Non
     proposal = proposed(root, wish, "dev")
     assert {edit.path for edit in proposal.edits} == {"overlays/dev/policies.yaml"}
     assert {edit.action for edit in proposal.edits} == {Action.CHANGE}
-    assert yaml.safe_load(proposal.edits[1].text)["spec"] == {
+    assert next(yaml.safe_load_all(proposal.edits[1].text))["spec"] == {
         "rollout": {"sharing": {"mig": {"layout": "seven-small"}}, "nodes": ["gpu-a100-shared-1"]}
     }
 
@@ -435,16 +454,10 @@ def test_each_step_is_called_what_it_is(
     (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
     cluster = root / "overlays/prod/cluster.yaml"
     cluster.write_text(cluster.read_text().replace("\nspec:\n", f"\nspec:\n  nodeLabels: {node_labels}\n", 1))
-    expected = [
-        (StepKind.PREPARE, ChangeClass.PLUGIN_RESTART),
-        (StepKind.MOVE, of_a_move),
-        (StepKind.MOVE, of_a_move),
-        (StepKind.SETTLE, ChangeClass.ADMISSION),
-        (StepKind.FORGET, ChangeClass.PLUGIN_RESTART),
-    ]
+    moved = [(StepKind.MOVE, of_a_move), (StepKind.MOVE, of_a_move), (StepKind.SETTLE, ChangeClass.ADMISSION)]
     old = tmp_path_factory.mktemp("before") / "old"
-    assert classes(root, a_wish(to), old) == expected
-    assert classes(root, a_wish("time-slicing=3"), old) == expected
+    assert classes(root, a_wish(to), old) == [(StepKind.PREPARE, ChangeClass.PLUGIN_RESTART), *moved]
+    assert classes(root, a_wish("time-slicing=3"), old) == [*moved, (StepKind.FORGET, ChangeClass.PLUGIN_RESTART)]
 
 
 def test_the_way_back_from_the_middle_is_called_what_it_is(
@@ -470,17 +483,17 @@ spec: {sharing: {timeSlicing: null, mps: {replicas: 2}}}
 def test_where_mps_daemons_restart_a_step_says_so_and_has_pods_taken_off(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """All but moves change the device plugin's file, with which daemons restart on all nodes that have one."""
+    """What makes keys known changes the device plugin's file, with which daemons restart on all nodes that have one."""
     (root / "overlays/prod/mps.yaml").write_text(MPS, encoding="utf-8")
     selector = "--selector='nvidia.com/device-plugin.config in (h100-training)'"
     for step in rollout_as_data(proposed(root, a_wish("seven-small")))["steps"]:
-        is_quiet = step["kind"] not in ("move", "return")
-        assert step["restarts_mps"] == (["h100-training"] if is_quiet else [])
-        assert any(selector in command for command in step["before"]) == is_quiet
-        assert any(selector in command for command in step["after"]) == is_quiet
+        changes_file = step["kind"] == "prepare"
+        assert step["restarts_mps"] == (["h100-training"] if changes_file else [])
+        assert any(selector in command for command in step["before"]) == changes_file
+        assert any(selector in command for command in step["after"]) == changes_file
 
     page = shown_rollout(proposed(root, a_wish("seven-small")), "table", PLAIN)
-    assert "Step 1 of 5: make MIG seven-small (mixed) known; MPS daemons restart, and end what runs there" in page
+    assert "Step 1 of 4: make MIG seven-small (mixed) known; MPS daemons restart, and end what runs there" in page
     assert "nothing changes on nodes" not in page
 
     (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
@@ -488,8 +501,7 @@ def test_where_mps_daemons_restart_a_step_says_so_and_has_pods_taken_off(
     assert dict(classes(root, a_wish("seven-small"), old)) == {
         StepKind.PREPARE: ChangeClass.REPARTITION,
         StepKind.MOVE: ChangeClass.REPARTITION,
-        StepKind.SETTLE: ChangeClass.REPARTITION,
-        StepKind.FORGET: ChangeClass.REPARTITION,
+        StepKind.SETTLE: ChangeClass.ADMISSION,
     }
 
 
@@ -499,38 +511,43 @@ def test_nodes_that_got_mps_themselves_are_among_those_whose_daemons_restart(roo
 
     overlay = root / "overlays/prod/mps.yaml"
     overlay.write_text(MPS.replace("h100-training", "a100-shared"), encoding="utf-8")
-    assert restarts("seven-small") == {"prepare": ["a100-shared"], "move": [], "settle": [], "forget": []}
+    assert restarts("seven-small") == {"prepare": ["a100-shared"], "move": [], "settle": []}
 
     (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
     overlay.write_text(
         MPS.replace("h100-training", "a100-shared").replace("mps: {replicas: 2}", "mig: {layout: seven-small}")
     )
-    back = {"prepare": [], "move": [], "settle": ["a100-shared.rollout"], "forget": ["a100-shared"]}
-    assert restarts("mps=2") == back
+    go(root, a_wish("mps=2"))
+    assert restarts("seven-small") == {"move": [], "settle": [], "forget": []}
+    go(root, a_wish("seven-small"), 2)
+    assert restarts("seven-small") == {"settle": [], "forget": []}
 
 
-def test_labels_come_after_files_at_the_end_of_a_rollout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """With automatic approval Argo CD syncs both at once, so that step needs a person, and is an error without."""
+def test_no_label_moves_at_the_end_of_a_rollout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nor does the operator's file, so that the order in which Argo CD syncs them does no harm."""
     (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
-    pool = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a100-shared"}}
     shared = root / "policies/pools/shared.yaml"
     documents = [
         {**body, "spec": {**body["spec"], "disruption": {"approval": "automatic"}}}
-        if body["metadata"] == pool["metadata"]
+        if body["metadata"]["name"] == "a100-shared"
         else body
         for body in yaml.safe_load_all(shared.read_text())
     ]
     shared.write_text(yaml.safe_dump_all(documents))
-    steps = rollout_as_data(proposed(root, a_wish("seven-small")))["steps"]
-    assert [step["kind"] for step in steps if step["needs_person"]] == ["settle"]
-    assert "labels must not come before" in shown_rollout(proposed(root, a_wish("seven-small")), "table", PLAIN)
+    assert not any(step["needs_person"] for step in rollout_as_data(proposed(root, a_wish("seven-small")))["steps"])
 
     go(root, a_wish("seven-small"), 3)
     old = tmp_path_factory.mktemp("before") / "old"
     shutil.copytree(root, old)
+    before = operator_files(root)
     write(root, proposed(root, a_wish()).edits[0])
     report = validate(root, ("prod",), against=str(old))
-    assert [item.code for item in report.diagnostics if item.is_error] == ["GPU729"]
+    assert [item.code for item in report.diagnostics if item.is_error] == []
+    assert operator_files(root) == before
+
+
+def operator_files(root: Path) -> dict[str, bytes]:
+    return {path: data for path, data in build(root, ("prod",)).tree.items() if path.startswith("prod/gpu-operator/")}
 
 
 def test_a_pool_of_one_node_goes_from_shares_to_partitions_in_steps(
@@ -540,4 +557,4 @@ def test_a_pool_of_one_node_goes_from_shares_to_partitions_in_steps(
     one = "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: a100-shared}\nspec: {nodes: {count: 1}}\n"
     (root / "overlays/prod/one.yaml").write_text(one, encoding="utf-8")
     wish = a_wish("seven-small")._replace(listed=SHARED[0])
-    assert kinds(proposed(root, wish)) == ["prepare", "move", "settle", "forget"]
+    assert kinds(proposed(root, wish)) == ["prepare", "move", "settle"]

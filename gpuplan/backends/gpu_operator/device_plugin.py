@@ -16,7 +16,8 @@ from typing import Any
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
-from gpuplan.planning.plugin_configs import configuration, shared_resources
+from gpuplan.planning.plugin_configs import configuration, pool_of, shared_resources
+from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import because_of, instances_of, sharing_of
 from gpuplan.policy.models import ClusterMigStrategy
 
@@ -29,14 +30,22 @@ def data(plan: Plan) -> dict[str, str]:
 
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
-    """A file for each pool, by its key, one for what a rollout moved, and what is retained."""
+    """A file for each pool, by its key, one for what a rollout moved, and what is retained.
+
+    The order is the same whether a pool has a key or a document retains it for the pool.
+    """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    pools: dict[str, Mapping[str, Any]] = {
-        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy)
-        for pool in plan.pools
-        for part in reversed(pool.parts)
+    made: dict[str, Mapping[str, Any]] = {
+        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy) for part in plan.parts
     }
-    return pools | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
+    found = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
+    pools = {pool.name for pool in plan.pools}
+
+    def place(key: str) -> tuple[bool, str]:
+        is_of_pool = pool_of(key) in pools and (key in made or not key.endswith(ROLLOUT_SUFFIX))
+        return not is_of_pool, pool_of(key) if is_of_pool else key
+
+    return {key: found[key] for key in sorted(sorted(found, reverse=True), key=place)}
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import chosen_by, name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.meanwhile import halves, is_label_gone_between, may_labels_come_first
-from gpuplan.changes.nodes import Transition, departures, moves, transitions
+from gpuplan.changes.keeping import handed_over, hangs_on_order, moved_nodes
+from gpuplan.changes.meanwhile import halves, may_labels_come_first
+from gpuplan.changes.nodes import Transition, transitions
 from gpuplan.changes.pools import is_partitioned_anew
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import amount, verb, who_names
@@ -16,6 +18,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Family, Finding, Label, Severity
 from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     Exclusive,
     Fraction,
@@ -169,52 +172,45 @@ def _target(pool: Pool) -> str:
 
 @check("GPU728", "partitions-hang-on-order", family=Family.STEP)
 def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
-    """Nodes that are divided by MIG go to another pool, and keep their partitions in one order of syncs only.
+    """Nodes go to another pool in one step, and one order of syncs leaves them without labels.
 
     ## Why
-    The rule that labels a pool's nodes is a folder of its own, synced by itself. First the pool that takes the nodes,
-    then the one that lets them go: both rules say the same `nvidia.com/mig.config`, and nothing happens to GPUs. In
-    between a node has the taints of both pools, and where their labels differ, those of the pool whose name is last in
-    the alphabet (`processNodeFeatureRule` in `pkg/nfd-master/nfd-master.go` of kubernetes-sigs/node-feature-discovery).
+    The rule that labels a pool's nodes is a folder of its own, synced by itself, and nothing orders two folders, with
+    Argo CD or with Flux: each applies both as it sees them. Where the pool that lets the nodes go comes first, Node
+    Feature Discovery takes its labels away. Where the GPU Operator then looks at a node that can be partitioned, it
+    writes `all-disabled` (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG manager
+    dissolves the partitions; where pods hold some, it fails halfway. That is so whatever the other pool makes of the
+    GPUs. A node that shares its GPUs publishes them whole without its label, beside pods that have a share.
 
-    The other way round Node Feature Discovery takes the label away. Where the GPU Operator looks at the node in that
-    time, it writes `all-disabled` (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG
-    manager dissolves the partitions; where pods hold some, it fails halfway. Nothing keeps the right order, with Argo
-    CD or with Flux: each applies both as it sees them.
-
-    Other nodes lose nothing: where GPUs are not divided, where `nodeLabels` is not `nfd` and no label is taken away,
-    and where the layouts differ, so that nodes are drained in any case.
+    Other nodes do without: where GPUs are whole before or afterwards, and where `nodeLabels` is not `nfd` and no label
+    is taken away.
 
     ## Instead
-    Leave the nodes where they are. Or have `approval: manual` on both pools before the change, so that the order is
-    yours, and say so in a comment. Or drain the nodes first. Pods that are listed with `--pods` are looked up: where
-    nothing runs on the nodes there is no finding.
+    Move them in two commits. `gpuplan retain --write` writes a document `Retained`, by which they keep the labels of
+    the pool that they leave, as long as no other pool's rule labels them; commit it with the change. When each node has
+    the label `gpuplan.dev/pool` of its new pool, delete the document: `gpuplan retain --prune`. Pods that are listed
+    with `--pods` are looked up: where nothing runs on the nodes there is no finding.
     """
-    for old, moved in _moved(step):
-        is_lost = is_label_gone_between(step, moved.before, moved.after)
-        if old.name != moved.after.name and is_lost and (there := pods_on(step, old, moved.nodes)) != 0:
+    for old, moved in handed_over(step):
+        if hangs_on_order(step, moved) and (there := pods_on(step, old, moved.nodes)) != 0:
             was, to = old.name, moved.after.name
+            is_partitioned = isinstance(moved.before.sharing, Mig)
             yield Finding(
                 chosen_by(moved.after).key,
-                f"partitions are lost where {verb(moved.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in "
-                "the wrong order",
+                f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
+                f"{verb(moved.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
                 label=f"two {_syncers(step.after)} label them in turn",
                 notes=(
-                    f"`{was}` first: no `{MIG_CONFIG_LABEL}` for a while, and the operator may write `all-disabled`",
+                    f"`{was}` first: {_UNPARTITIONED if is_partitioned else _UNCONFIGURED}",
                     *pods_note(there),
                 ),
-                help=f"have `approval: manual` on both pools first, sync `{to}` and then `{was}`, and say so: "
-                "`# gpuplan: ignore[GPU728] REASON`; or drain the nodes first",
+                help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
+                f"`{to}` are there",
             )
 
 
-def _moved(step: Step) -> Iterator[tuple[Pool, Transition]]:
-    """All nodes that have a pool before and after, with the one before."""
-    for old, new in step.pools:
-        if old is not None:
-            found = [*(transitions(old, new) if new is not None else ())]
-            found += (moved for leaving in departures(step, old, new) for moved in moves(old, leaving))
-            yield from ((old, moved) for moved in found)
+_UNPARTITIONED: Final = f"no `{MIG_CONFIG_LABEL}` for a while, and the operator may write `all-disabled`"
+_UNCONFIGURED: Final = f"no `{DEVICE_PLUGIN_CONFIG_LABEL}` for a while, and GPUs are published whole"
 
 
 def _syncers(plan: Plan) -> str:
@@ -247,7 +243,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     change back, and let `gpuplan rollout POOL --to SHARING` make steps of it, which do the same node by node. Nodes
     that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
     """
-    for _, moved in _moved(step):
+    for _, moved in moved_nodes(step):
         files_first, labels_first = halves(step, moved)
         pool = moved.after
         if files_first is not None:

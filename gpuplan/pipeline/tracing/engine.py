@@ -17,7 +17,7 @@ from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.output import cluster_of
-from gpuplan.pipeline.rendering import Components, render_cluster
+from gpuplan.pipeline.rendering import Part, render_cluster
 from gpuplan.planning.linking import Linked, find_written, once, written
 from gpuplan.planning.plan import Component, Plan, Stage
 from gpuplan.planning.sources import because_of, name_of
@@ -77,7 +77,7 @@ def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written
         for path, artifact in found.items():
             included = part.components.get(artifact.folder, ()) if isinstance(artifact, Manifest) else ()
             yield Written(f"{top}/{path}", artifact, tuple(by_folder[folder] for folder in included))
-        for path, file in _kustomizations(plan, top, found, part.components, out, root):
+        for path, file in _kustomizations(part, plan, top, found, out, root):
             yield Written(f"{top}/{path}", file, ())
 
 
@@ -131,14 +131,14 @@ class _Reasons:
 
 
 def _kustomizations(
-    plan: Plan, top: str, found: _Artifacts, components: Components, out: str, root: str
+    part: Part, plan: Plan, top: str, found: _Artifacts, out: str, root: str
 ) -> Iterator[tuple[str, File]]:
     applied = {path: item for path, item in found.items() if isinstance(item, Manifest)}
     folders = {posixpath.dirname(path) for path in found.keys() - applied.keys()}
     about, reasons = (Subject("Cluster", plan.cluster.name),), _Reasons(plan, found)
-    for path, data in render_kustomizations(top, applied, folders, components, out, root):
+    for path, data in render_kustomizations(top, applied, folders, part.components, out, root, part.apart):
         folder = posixpath.dirname(path)
-        trace = partial(_listed, reasons, folder, data, components.get(folder, ()))
+        trace = partial(_listed, reasons, folder, data, part.components.get(folder, ()))
         yield path, File(path, data, about=about, trace=trace)
 
 

@@ -11,6 +11,7 @@ from lupa.lua51 import LuaRuntime
 
 from gpuplan.delivery.argocd import checks
 from tests.delivery.argocd.rendered import a_cluster, files
+from tests.delivery.argocd.root_states import STATES, State
 
 # Argo CD opens the basic functions and `table` alone; gopher-lua speaks Lua 5.1. Strings have no methods then either.
 SANDBOX = """
@@ -25,14 +26,15 @@ Health = Callable[[str, Mapping[str, Any]], tuple[str, str]]
 
 @pytest.fixture
 def health() -> Health:
-    def run(kind: str, body: Mapping[str, Any]) -> tuple[str, str]:
-        lua = LuaRuntime(unpack_returned_tuples=True, register_eval=False)
-        lua.execute(SANDBOX)
-        lua.globals()["obj"] = lua.table_from(body, recursive=True)
-        found = lua.execute(checks()[kind])
-        return found["status"], found["message"]
+    return lambda kind, body: judged(checks()[kind], body)
 
-    return run
+
+def judged(check: str, body: Mapping[str, Any]) -> tuple[str, str]:
+    lua = LuaRuntime(unpack_returned_tuples=True, register_eval=False)
+    lua.execute(SANDBOX)
+    lua.globals()["obj"] = lua.table_from(body, recursive=True)
+    found = lua.execute(check)
+    return found["status"], found["message"]
 
 
 def a_status(
@@ -124,6 +126,19 @@ def test_an_application_that_argo_cd_has_not_seen_is_under_way(health: Health, b
     assert health("argoproj.io_Application", body) == ("Progressing", "")
 
 
+@pytest.mark.parametrize("state", STATES, ids=[state.name for state in STATES])
+def test_under_a_root_an_application_is_what_its_last_sync_made_of_it(state: State) -> None:
+    check = checks(has_root=True)["argoproj.io_Application"]
+    assert judged(check, state.body) == (state.status, state.message)
+
+
+@pytest.mark.parametrize("status", ["Healthy", "Progressing", "Degraded", "Missing"])
+def test_the_check_for_roots_says_the_same_of_applications_without(status: str) -> None:
+    check = checks(has_root=True)["argoproj.io_Application"]
+    assert judged(check, {"metadata": {"name": "a"}, "status": {"health": {"status": status}}}) == (status, "")
+    assert judged(check, {}) == ("Progressing", "")
+
+
 # --- Files -------------------------------------------------------------------------------------------------------
 
 
@@ -147,6 +162,11 @@ def test_openshift_gitops_gets_the_same_as_a_list() -> None:
         ("nvidia.com", "NVIDIADriver"),
     ]
     assert {f"{entry['group']}_{entry['kind']}": entry["check"] for entry in found} == checks()
+
+
+def test_a_root_has_another_check_of_applications_and_the_same_of_all_else() -> None:
+    one, other = (yaml.safe_load(files(a_cluster(more=more))["argocd-cm.yaml"])["data"] for more in ("", "root: true"))
+    assert [key for key in one if one[key] != other[key]] == ["resource.customizations.health.argoproj.io_Application"]
 
 
 def test_no_file_for_openshift_elsewhere() -> None:

@@ -1,4 +1,4 @@
-// Judges Applications by their AppProject, and its sync windows, as Argo CD does.
+// Judges Applications by their AppProject, and its sync windows, and objects by their health checks, as Argo CD does.
 //
 // Standard input is a JSON request, standard output its answer.
 package main
@@ -15,6 +15,9 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
+	"github.com/argoproj/argo-cd/v3/util/lua"
+	"github.com/argoproj/gitops-engine/pkg/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -22,6 +25,8 @@ type request struct {
 	Project    v1alpha1.AppProject `json:"project"`
 	Deliveries []delivery          `json:"deliveries"`
 	Moments    []moment            `json:"moments"`
+	Checks     []check             `json:"checks"`
+	Pairs      []pair              `json:"pairs"`
 }
 
 // A delivery is an Application, or what an ApplicationSet makes of one directory, and the objects in its folder.
@@ -39,6 +44,24 @@ type moment struct {
 	IsManual    bool      `json:"isManual"`
 }
 
+// A check is the Lua text of a health check, and an object that it is asked about.
+type check struct {
+	Lua    string                    `json:"lua"`
+	Object unstructured.Unstructured `json:"object"`
+}
+
+type health struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// A pair is an object as it is and as it is to be, under an Application that ignores some differences.
+type pair struct {
+	Application v1alpha1.Application      `json:"application"`
+	Live        unstructured.Unstructured `json:"live"`
+	Target      unstructured.Unstructured `json:"target"`
+}
+
 type answer struct {
 	// What Argo CD refuses, in words.
 	Problems []string `json:"problems"`
@@ -46,6 +69,10 @@ type answer struct {
 	Applications []string `json:"applications"`
 	// Whether the windows let each of the moments' syncs through.
 	MaySync []bool `json:"maySync"`
+	// What each check says.
+	Healths []health `json:"healths"`
+	// Whether each pair differs in anything that is not ignored.
+	Differ []bool `json:"differ"`
 }
 
 func main() {
@@ -63,7 +90,7 @@ func main() {
 }
 
 func (r *request) judge() (answer, error) {
-	result := answer{Problems: []string{}, Applications: []string{}, MaySync: []bool{}}
+	result := answer{Problems: []string{}, Applications: []string{}, MaySync: []bool{}, Healths: []health{}, Differ: []bool{}}
 	if err := r.Project.ValidateProject(); err != nil {
 		result.Problems = append(result.Problems, err.Error())
 	}
@@ -89,7 +116,34 @@ func (r *request) judge() (answer, error) {
 		}
 		result.MaySync = append(result.MaySync, may)
 	}
+	for _, check := range r.Checks {
+		found, err := (lua.VM{}).ExecuteHealthLua(&check.Object, check.Lua)
+		if err != nil {
+			return answer{}, err
+		}
+		result.Healths = append(result.Healths, health{string(found.Status), found.Message})
+	}
+	for _, pair := range r.Pairs {
+		differs, err := pair.differs()
+		if err != nil {
+			return answer{}, err
+		}
+		result.Differ = append(result.Differ, differs)
+	}
 	return result, nil
+}
+
+// differs compares by structure, after the fields are gone that the Application ignores.
+func (p *pair) differs() (bool, error) {
+	normalizer, err := normalizers.NewIgnoreNormalizer(p.Application.Spec.IgnoreDifferences, nil, normalizers.IgnoreNormalizerOpts{})
+	if err != nil {
+		return false, err
+	}
+	result, err := diff.Diff(&p.Target, &p.Live, diff.WithNormalizer(normalizer))
+	if err != nil {
+		return false, err
+	}
+	return result.Modified, nil
 }
 
 // refusals follows ValidatePermissions for the Application, and for its objects the check before each of them is synced:

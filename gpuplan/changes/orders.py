@@ -20,7 +20,7 @@ from gpuplan.changes.meanwhile import Published, may_labels_come_first, publishe
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Plan, Pool, Stage
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Layout, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
@@ -53,6 +53,8 @@ class BadOrder(NamedTuple):
 
     ``synced`` and ``waiting`` are the folders without which it would not be so. ``what`` says it of one node or of
     several; ``example`` is one, empty where none is known. ``named`` is the label that names what is not there.
+    ``pools`` are those whose labels they have before and afterwards, ``was`` and ``to`` the parts of them that they are
+    in; None where a document keeps their labels.
     ``is_unasked`` says that it may happen where nobody chooses the order. In the order of ``safe`` nothing happens;
     None where no such order is found. ``text`` and ``advice`` say it with the names of what syncs the folders.
     """
@@ -65,6 +67,7 @@ class BadOrder(NamedTuple):
     waiting: tuple[str, ...]
     what: str
     named: tuple[str, str] | None
+    pools: tuple[str, str]
     was: Pool | None
     to: Pool | None
     is_unasked: bool
@@ -83,7 +86,25 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
         _told(step.after, bad) for alike in classes(step, files[1].leave_out) for bad in _judged(step, files, alike)
     ]
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
-    return tuple(sorted(found, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+    told = (_told(step.after, bad) for bad in found)
+    return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
+    """Nodes that differ in nothing that is said of them, together."""
+    groups: dict[tuple[object, ...], BadOrder] = {}
+    for bad in found:
+        key = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
+        known = groups.get(key)
+        groups[key] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
+    return iter(groups.values())
+
+
+def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
+    """Of those that patterns stand for, no more than the most."""
+    names = tuple(sorted({*one.names, *other.names}))
+    unnamed = max(one.count - len(one.names), other.count - len(other.names))
+    return NodeImpact(len(names) + unnamed, names, one.pattern or other.pattern)
 
 
 # --- In words ----------------------------------------------------------------------------------------------------
@@ -95,7 +116,8 @@ def _told(plan: Plan, bad: BadOrder) -> BadOrder:
     verb = "syncs" if len(synced) == 1 else "sync"
     once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
     when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
-    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}", advice=_advice(plan, bad))
+    neither = ", neither as before nor as afterwards" if bad.hazard in (Hazard.UNSHARED, Hazard.NEITHER) else ""
+    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}{neither}", advice=_advice(plan, bad))
 
 
 def _advice(plan: Plan, bad: BadOrder) -> str:
@@ -265,7 +287,7 @@ class _Way(Value):
             hazards[hazard] = _Found(f"names {_NAMES[label]} `{value}`, which {yet}", lacking[0])
         published = None if self.is_claimed else self.published(synced)
         if published is not None and None not in self.ends and published not in self.ends:
-            text = f"publishes {published}, neither as before nor as afterwards"
+            text = f"publishes {published}"
             if DEVICE_PLUGIN_CONFIG_LABEL in labels:
                 hazards[Hazard.NEITHER] = _Found(text)
             else:
@@ -305,7 +327,7 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
     way = _Way(files, alike, is_by_rule=step.before.cluster.spec.node_labels is not NodeLabels.NODE)
     if not way.folders or not way.is_judged:
         return
-    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, synced)}
+    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, way, synced)}
     if not any(found.values()):
         return
     safe = _find_safe(way.folders, {synced for synced, hazards in found.items() if not hazards})
@@ -317,10 +339,9 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
         )
         if first is not None:
             ahead, behind, is_unasked, one = first
-            cluster = step.after.cluster.name
-            yield BadOrder(
-                cluster, hazard, alike.impact, alike.example, ahead, behind, *one, alike.was, alike.to, is_unasked, safe
-            )
+            pools = way.first.get(POOL_LABEL, ""), way.last.get(POOL_LABEL, "")
+            known = step.after.cluster.name, hazard, alike.impact, alike.example
+            yield BadOrder(*known, ahead, behind, *one, pools, alike.was, alike.to, is_unasked, safe)
 
 
 def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
@@ -330,10 +351,17 @@ def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
     return (frozenset(chosen) for size in sizes for chosen in combinations(folders, size))
 
 
-def _is_possible(step: Step, synced: Synced) -> bool:
-    """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`)."""
-    is_flux = step.after.cluster.flux is not None and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
-    return not is_flux or not synced or FILES in synced
+def _is_possible(step: Step, way: _Way, synced: Synced) -> bool:
+    """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`).
+
+    So does a root of Argo CD with the pools that it orders.
+    """
+    cluster = step.after.cluster
+    if not synced or FILES in synced or FILES not in way.folders or cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        return True
+    pools = [step.after.find_pool(folder.partition("/")[2]) for folder in synced]
+    by_root = [pool is not None and cluster.argocd is not None and cluster.argocd.orders(pool) for pool in pools]
+    return cluster.flux is None and not any(by_root)
 
 
 def _explained(

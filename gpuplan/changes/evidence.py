@@ -22,6 +22,7 @@ from gpuplan.planning.plan import (
     RetainedObject,
 )
 from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import count, listing
 
 _CONFIGS: Final = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 _WRITTEN: Final = (POOL_LABEL, *_CONFIGS)
@@ -37,6 +38,10 @@ class Lack(NamedTuple):
     pool: Pool
     nodes: int
     names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        named = f": {listing(self.names)}" if self.names else ""
+        return f"the list of nodes lacks {self.nodes} of pool `{self.pool.name}`{named}"
 
 
 class Evidence(Value):
@@ -55,9 +60,21 @@ class Evidence(Value):
         return tuple(lacks(self.plan, self.nodes))
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether no node has a label that we write, though pools give them some."""
+        return bool(self.plan.pools) and not self.shows_labels
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the list is no proof of what no node names; nothing where it is."""
+        if self.is_foreign:
+            return (f"none of {count(len(self.nodes), 'node')} in the list has a label that pools give",)
+        return tuple(map(str, self.lacks))
+
+    @property
     def is_whole(self) -> bool:
         """Whether what no node of the list names is named by none."""
-        return self.shows_labels and not self.lacks
+        return not self.doubts
 
     @cached_property
     def named(self) -> frozenset[tuple[str, str]]:
@@ -83,11 +100,14 @@ class Evidence(Value):
                 assert_never(what)
 
     def _keeping(self, kept: RetainedNodes) -> tuple[str, ...] | None:
-        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule."""
+        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule.
+
+        Those that are still the pool's own have it by that one's.
+        """
         has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        pattern = _pattern(kept.nodes)
-        matching = kept.nodes.names or tuple(name for name in has if pattern is not None and pattern.matches(name))
-        mine = [name for name in matching if name not in kept.nodes.moved]
+        pool = self.plan.find_pool(kept.spec.pool)
+        meant = kept.nodes.names or tuple(name for name in has if _matches(kept.nodes, name))
+        mine = [name for name in meant if pool is None or not any(_matches(part.nodes, name) for part in pool.parts)]
         if any(name not in has for name in mine):
             return None
         return self._proven(tuple(name for name in mine if has[name] in (None, kept.spec.pool)))
@@ -145,6 +165,11 @@ def _named(nodes: Nodes, listed: Sequence[str]) -> Nodes:
     matching = tuple(name for name in listed if pattern is not None and pattern.matches(name))
     names = tuple(name for name in matching if name not in nodes.moved)
     return replace(nodes, names=names, count=len(names)) if matching else nodes
+
+
+def _matches(nodes: Nodes, name: str) -> bool:
+    pattern = None if nodes.names else _pattern(nodes)
+    return name in nodes.names or (pattern is not None and name not in nodes.moved and pattern.matches(name))
 
 
 def _pattern(nodes: Nodes) -> NodePattern | None:

@@ -129,19 +129,29 @@ def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
 def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:
     """Nodes on their way to another pool; neither Flux nor `kubectl apply` deletes a rule."""
     nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
+    needing = step.needing(place) if new is None else ()
     who = names(nodes.names) if nodes.names else f"nodes that match `{nodes.name_pattern}`"
     what = f"{who} {'keeps' if len(nodes.names) == 1 else 'keep'} labels and taints of pool `{pool}`"
     if new is None:
         rules = kept_name(step.before.cluster, place.name)
         what += " no longer"
-        effect = f"where no other pool's rule labels them yet, they lose their labels: {until}; Argo CD deletes the "
-        effect += f"rule when somebody confirms it, with Flux or kubectl run `kubectl delete nodefeaturerule {rules}`"
+        effect = _lost_labels(needing, until)
+        effect += "; Argo CD deletes the rule when somebody confirms it, with Flux or kubectl run "
+        effect += f"`kubectl delete nodefeaturerule {rules}`"
     else:
         what += "" if old is None else " otherwise"
         effect = f"they have these until the rule of another pool says more, and its taints beside these; {until}"
-    is_lost = new is None and not _are_in_pools(kept.nodes, step.after.pools)
+    is_lost = bool(needing) or (new is None and not _are_in_pools(kept.nodes, step.after.pools))
     found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
     return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
+
+
+def _lost_labels(needing: Sequence[str] | None, until: str) -> str:
+    if needing is None:
+        return f"where no other pool's rule labels them yet, they lose their labels: {until}"
+    if not needing:
+        return "each of them has the label of another pool by now"
+    return f"{names(needing)} {'has' if len(needing) == 1 else 'have'} no other pool's label yet, and no labels then"
 
 
 def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:

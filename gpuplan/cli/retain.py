@@ -8,12 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from gpuplan.cli.commands import option, verb
+from gpuplan.cli.lists import nodes_option, read_node_list
 from gpuplan.cli.options import cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from gpuplan.pipeline.retaining import Keeper
+    from gpuplan.pipeline.retaining import Keeper, Leftover
 
 
 @verb("retain")
@@ -25,48 +28,83 @@ if TYPE_CHECKING:
     section="Input",
     help="What the cluster is at: a Git revision, or a folder with a platform [default: HEAD].",
 )
+@nodes_option
 @option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
 @option(
     "--prune",
     is_flag=True,
     section="Mode",
-    help="Delete documents that nothing at REV names and that nobody edited; without --write, say which, and what "
-    "to look at in the cluster first.",
+    help="Delete documents that nothing at REV names, no node needs and nobody edited; without --write, say which, and"
+    " what to look at in the cluster first.",
 )
-def command(terminal: Terminal, clusters: tuple[str, ...], against: str, *, write: bool, prune: bool) -> int:
+@option(
+    "--without-evidence",
+    is_flag=True,
+    section="Mode",
+    help="Let --prune --write delete what nodes may still name, as far as --nodes would show it, and queues.",
+)
+def command(
+    terminal: Terminal,
+    clusters: tuple[str, ...],
+    against: str,
+    nodes: str | None,
+    *,
+    write: bool,
+    prune: bool,
+    without_evidence: bool,
+) -> int:
     """Write what must outlive a change of the policies.
 
     Nodes go on naming a MIG layout, or a configuration of the device plugin, until a person lets the change reach them,
     and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
     Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
 
-    --prune reads policies alone: a node may name what they do not. Run it without --write first, then the command
-    that it names for each document, and delete when that finds nothing.
+    Policies do not say what nodes still name. So --prune --write wants --nodes, and deletes what none of them needs.
+    Queues are not seen in nodes: they stay, with what to look at. With --without-evidence all go.
 
     \b
       gpuplan retain                   # what would be missing after this change?
       gpuplan retain --write
       gpuplan retain --prune           # which may go, and what to look at first?
-      gpuplan retain --prune --write   # after the change has reached all nodes
+      kubectl get nodes -o json | gpuplan retain -c prod --prune --write --nodes -
     """
     from gpuplan.pipeline.retaining import retain
     from gpuplan.views import retaining as view
 
-    retention = retain(terminal.root, clusters, against)
+    if without_evidence and (nodes is not None or not prune):
+        raise click.UsageError("--without-evidence is said to --prune in place of --nodes.")
+    retention = retain(terminal.root, clusters, against, read_node_list(nodes))
     if not retention.report.is_valid:
         write_findings(terminal, retention.report, (), to_stderr=True)
         terminal.say("nothing was compared\n")
         return 1
-    leftovers = [leftover.path for leftover in retention.leftovers if prune and leftover.is_ours]
+    is_guess = without_evidence or nodes is None
+    pruned = [item for item in retention.leftovers if prune and item.is_ours and (is_guess or item.may_go)]
     if write:
+        if not without_evidence:
+            _refuse_to_guess(pruned)
         _write(terminal.root, retention.missing)
-        _delete(terminal.root, leftovers)
+        _delete(terminal.root, [item.path for item in pruned])
         terminal.say(view.written(retention))
     else:
         terminal.print(view.documents(retention))
         terminal.say(view.missing(retention))
-    terminal.say(view.leftovers(retention, prune=prune, write=write))
-    return 0 if write or not (retention.missing or leftovers) else 1
+    terminal.say(view.leftovers(retention, pruned, prune=prune, write=write))
+    return 0 if write or not (retention.missing or pruned) else 1
+
+
+def _refuse_to_guess(pruned: Sequence[Leftover]) -> None:
+    """Stop before anything is deleted that nodes may still name."""
+    from gpuplan.diagnostics import GpuplanError
+
+    if unseen := [item for item in pruned if not item.may_go]:
+        raise GpuplanError(
+            f"policies do not say whether nodes still need {unseen[0].title}"
+            + (f", nor {len(unseen) - 1} more" if len(unseen) > 1 else "")
+            + "; so nothing was deleted",
+            "pass the nodes: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`; or look at what "
+            "`gpuplan retain --prune` says, and add `--without-evidence`",
+        )
 
 
 def _write(root: Path, keepers: Sequence[Keeper]) -> None:

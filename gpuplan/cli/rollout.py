@@ -68,8 +68,11 @@ def command(
     """Plan how a pool gets another sharing, node by node.
 
     Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
-    are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, the reason is, and
-    the exit code is 1. So it is where --write writes nothing, as the step before is not committed yet.
+    are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, and the reason is.
+
+    --write ends with 0 when a step was written, or when nothing is left to do. Otherwise nothing was written: 1 where
+    no order is safe, the policies have errors, the step before is not committed yet, or nodes of --nodes still name
+    what the step would drop; 2 where a file of your own has to be changed by hand.
 
     \b
       kubectl get nodes -o json | gpuplan rollout a100-shared --cluster prod --to seven-small --nodes -
@@ -88,7 +91,7 @@ def command(
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
         return 1
-    said, is_written = _write_next(terminal, proposal) if write and proposal.edits else ("", True)
+    said, is_written = _write_next(terminal, proposal, wish.listed) if write and proposal.edits else ("", True)
     terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
     terminal.say(said)
     return 0 if proposal.is_safe and is_written else 1
@@ -107,14 +110,13 @@ def _text(file: str | None) -> str | None:
         raise GpuplanError("the list of nodes is not UTF-8", f"pass what `{LIST_NODES}` prints") from error
 
 
-def _write_next(terminal: Terminal, proposal: Proposal) -> tuple[str, bool]:
+def _write_next(terminal: Terminal, proposal: Proposal, listed: str | None) -> tuple[str, bool]:
     """Write the first step, say so, and whether it was."""
     from gpuplan.diagnostics import GpuplanError
-    from gpuplan.pipeline.rollouts import Action, find_uncommitted, overlay_path, write
+    from gpuplan.pipeline.rollouts import Action, find_hindrance, write
 
-    cluster, pool = proposal.plan.cluster.name, proposal.outcome.pool.name
-    if find_uncommitted(terminal.root, proposal):
-        return f"nothing was written: the step before is not committed yet ({overlay_path(cluster, pool)})\n", False
+    if why := find_hindrance(terminal.root, proposal, listed):
+        return f"nothing was written: {why}\n", False
     edit = proposal.edits[0]
     if edit.action is Action.CHANGE:
         raise GpuplanError(

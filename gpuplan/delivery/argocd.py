@@ -2,8 +2,9 @@
 
 What a change may disturb decides where one Application ends and the next begins (docs/adr/0007): each pool's partitions
 have one of their own, with that pool's approval and windows, and each namespace has one, so that no build is large.
-After each wave but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one: it
-would hold up all the others. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
+Waves order when Applications are created, and not what they sync: that is for a root (`argocd_root`). After each wave
+but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one, where it holds up
+nothing. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def render(
         yield Manifest(top, body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     if argocd.spec.root:
         yield from roots.render(plan, argocd, children, of)
-    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=None)
+    of_checks = of.health_checks if argocd.spec.root else None
+    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=of_checks)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         yield File(_OPERATOR_FILE, _operator_patch(argocd), about=cluster, trace=of.operator_patch)
 

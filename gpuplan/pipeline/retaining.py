@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.backends import BACKENDS, kueue
 from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.evidence import Evidence
 from gpuplan.changes.keeping import is_needed, letting_go
+from gpuplan.changes.node_list import Node
 from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
 from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
@@ -55,53 +57,83 @@ class Leftover(NamedTuple):
     """A document that retains what nothing names any more, as far as policies say; ``until`` tells of the cluster.
 
     It is empty where the policies make the same themselves. ``is_ours`` says that the file holds what was written there
-    by `retain`, and nothing else.
+    by `retain`, and nothing else. ``needing`` are the nodes that need it, None where nobody knows.
     """
 
     path: str
     title: str
     until: str
     is_ours: bool
+    needing: tuple[str, ...] | None = None
+
+    @property
+    def may_go(self) -> bool:
+        """Whether nothing needs it for certain."""
+        return not self.until or self.needing == ()
 
 
 class Retention(Value):
     """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
-    Both are empty where ``report`` has errors.
+    Both are empty where ``report`` has errors. ``doubts`` are why a list of nodes is no proof of what none of them
+    names; None without a list.
     """
 
     report: Report
     revision: str
     missing: tuple[Keeper, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    doubts: tuple[str, ...] | None = None
 
 
-def retain(root: Path, clusters: Sequence[str] = (), against: str = HEAD) -> Retention:
-    """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined."""
+def retain(
+    root: Path, clusters: Sequence[str] = (), against: str = HEAD, nodes: Sequence[Node] | None = None
+) -> Retention:
+    """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined.
+
+    ``nodes`` are those of the one cluster.
+    """
     from gpuplan.pipeline import validate
+    from gpuplan.pipeline.comparing import refuse_several
 
     report = validate(root, clusters, kustomize="off")
     if not report.is_valid:
         return Retention(report, against)
+    if nodes is not None:
+        refuse_several(report.clusters, "nodes")
     earlier = {plan.cluster.name: plan for plan in _plans(root, against, clusters)}
+    doubts: tuple[str, ...] | None = None
     missing: list[Keeper] = []
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            missing += keepers(old, plan)
-            left += leftovers(old, plan)
-    return Retention(report, against, tuple(missing), tuple(left))
+            evidence = Evidence(old, nodes) if nodes is not None else None
+            doubts = evidence.doubts if evidence is not None else None
+            missing += keepers(old, plan, evidence)
+            left += leftovers(old, plan, evidence)
+    return Retention(report, against, tuple(missing), tuple(left), doubts)
 
 
-def keepers(old: Plan, new: Plan) -> Iterator[Keeper]:
-    """A document for each thing that the earlier plan names and the later one neither defines so nor retains."""
+def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Keeper]:
+    """A document for each thing that the earlier plan names and the later one neither defines so nor retains.
+
+    What pools give is named by nodes sooner or later, whatever these name now. Of what no pool gives, evidence decides.
+    """
     made = {found.named for found in _defined(new, with_objects=True)}
     retained = {_definition(item.what).named for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
         is_moved = needed.named.label == POOL_LABEL
-        if is_moved or (needed.named not in retained and (needed.is_left or needed.named not in made)):
+        is_lost = needed.named not in made and not _is_unnamed(needed, old, evidence)
+        if is_moved or (needed.named not in retained and (needed.is_left or is_lost)):
             yield _keeper(new.cluster.name, needed, taken)
+
+
+def _is_unnamed(needed: _Needed, old: Plan, evidence: Evidence | None) -> bool:
+    """Whether a list shows that no node names what no pool gives."""
+    label, name = needed.named
+    is_given = any(part.labels.get(label) == name for part in old.parts)
+    return bool(label) and not is_given and evidence is not None and evidence.naming(label, str(name)) == ()
 
 
 def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
@@ -379,7 +411,7 @@ def _is_ours(text: str) -> bool:
 # --- What is left over -------------------------------------------------------------------------------------------
 
 
-def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
+def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Leftover]:
     """What was not made by the policies of the revision, or is made by those of now; what keys hang on stays."""
     now = _needless(new, _defined(new, with_objects=True))
     before = {needed.named for needed in _configs(old, new)}
@@ -395,7 +427,8 @@ def leftovers(old: Plan, new: Plan) -> Iterator[Leftover]:
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
-            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours)
+            needing = evidence.needing(item.what) if evidence is not None else None
+            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours, needing)
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:

@@ -512,6 +512,37 @@ def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[s
 # --- Writing -----------------------------------------------------------------------------------------------------
 
 
+def find_hindrance(root: Path, proposal: Proposal, listed: str | None) -> str:
+    """Why the first step cannot be written yet; empty where it can. ``listed`` are nodes as text."""
+    if find_uncommitted(root, proposal):
+        path = overlay_path(proposal.plan.cluster.name, proposal.outcome.pool.name)
+        return f"the step before is not committed yet ({path})"
+    for left in _dropped(proposal):
+        if names := _naming(left, listed):
+            verb = "has" if len(names) == 1 else "have"
+            return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
+    return ""
+
+
+def _dropped(proposal: Proposal) -> tuple[Left, ...]:
+    """What is no longer defined after the first step, retained for the rollout or made by it."""
+    plan, pool = proposal.plan, proposal.outcome.pool
+    step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
+    if step is None or step.kind is not StepKind.FORGET:
+        return ()
+    defined = _defined(plan, pool)
+    stays = {*defined.elsewhere, *pool.parts[0].labels.values(), *(layout.config_name for layout in plan.layouts)}
+    stays |= {left.value for left in step.state.kept}
+    made = pool.rollout.moved.labels if pool.rollout is not None else {}
+    found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
+    return tuple(left for left in found if left.value not in stays)
+
+
+def _naming(left: Left, listed: str | None) -> list[str]:
+    """The listed nodes that have a label; names alone show none."""
+    return [name for name, labels in _listed(listed or "") if labels and labels.get(left.label) == left.value]
+
+
 def find_uncommitted(root: Path, proposal: Proposal) -> bool:
     """Whether no commit has the step of the policies yet, so that no node can have taken it."""
     if shutil.which("git") is None or not is_in_git(root):

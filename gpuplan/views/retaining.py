@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.views.text import printable
-from gpuplan.wording import count
+from gpuplan.wording import count, listing
 
 if TYPE_CHECKING:
-    from gpuplan.pipeline.retaining import Retention
+    from gpuplan.pipeline.retaining import Leftover, Retention
 
 
 def documents(retention: Retention) -> str:
@@ -32,19 +33,42 @@ def written(retention: Retention) -> str:
     return "".join(f"created {keeper.path}: {printable(keeper.title)} stays\n" for keeper in retention.missing)
 
 
-def leftovers(retention: Retention, *, prune: bool, write: bool) -> str:
+def leftovers(retention: Retention, pruned: Sequence[Leftover], *, prune: bool, write: bool) -> str:
     """What is retained and named no more, with what to look at in the cluster before it is deleted."""
-    lines: list[str] = []
-    for leftover in retention.leftovers:
-        path, title, until = map(printable, (leftover.path, leftover.title, leftover.until))
-        if prune and write and leftover.is_ours:
-            lines.append(f"deleted {path}: {title}\n")
-            lines.append(f"  nobody looked into the cluster: build this once {until}\n" if until else "")
-            continue
-        if prune and leftover.is_ours:
-            lines.append(f"would delete {path}: {title}\n")
-        else:
-            edited = "; it was edited, so it is yours to delete" if prune else ""
-            lines.append(f"{path}: the policies of {printable(retention.revision)} do not name {title}{edited}\n")
-        lines.append(f"  it may go once {until}\n" if until else "  it may go: the policies make that themselves\n")
-    return "".join(lines)
+    items = retention.leftovers
+    told = "".join(_leftover(item, retention, prune=prune, write=write, goes=item in pruned) for item in items)
+    doubts = "".join(f"{printable(doubt)}: it is no proof of what no node names\n" for doubt in retention.doubts or ())
+    is_guess = prune and not write and retention.doubts is None and any(not item.may_go for item in pruned)
+    return told + (doubts if told else "") + (_LOOK if is_guess else "")
+
+
+_LOOK: Final = (
+    "only nodes show what they name: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -` deletes "
+    "what none of them does\n"
+)
+
+
+def _leftover(item: Leftover, retention: Retention, *, prune: bool, write: bool, goes: bool) -> str:
+    path, title, until = map(printable, (item.path, item.title, item.until))
+    if goes and write:
+        seen = "" if item.may_go else f"  nobody looked into the cluster: build this once {until}\n"
+        return f"deleted {path}: {title}\n{seen}"
+    if goes:
+        return f"would delete {path}: {title}\n  {_why(item, retention)}\n"
+    if prune and item.is_ours:
+        return f"kept {path}: {title}\n  {_why(item, retention)}\n"
+    edited = "; it was edited, so it is yours to delete" if prune else ""
+    revision = printable(retention.revision)
+    return f"{path}: the policies of {revision} do not name {title}{edited}\n  {_why(item, retention)}\n"
+
+
+def _why(item: Leftover, retention: Retention) -> str:
+    """Why it may go, or what would have to be so."""
+    if not item.until:
+        return "it may go: the policies make that themselves"
+    if item.needing:
+        return f"it stays: {printable(listing(item.needing))} still {'needs' if len(item.needing) == 1 else 'need'} it"
+    if item.needing is not None:
+        return "it may go: no node needs it"
+    unseen = "nodes do not show it: " if retention.doubts is not None else ""
+    return f"{unseen}it may go once {printable(item.until)}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from gpuplan.pipeline.retaining import _HEADER, _digest
 from tests.cli.platforms import a_broken_platform, a_platform, write
 from tests.cli.runs import Run, run
 from tests.git import a_repository, commit
@@ -50,6 +52,11 @@ def root(tmp_path: Path) -> Path:
 
 def retain(root: Path, *options: str) -> Run:
     return run("retain", "-C", str(root), *options)
+
+
+def prune(root: Path, *options: str) -> Run:
+    """Whatever nodes name, unless they are passed."""
+    return retain(root, "--prune", "--write", *(options or ("--without-evidence",)))
 
 
 # --- Writing -----------------------------------------------------------------------------------------------------
@@ -171,7 +178,7 @@ NO_NODE = "`kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no
 
 
 def test_prune_and_write_delete_what_nobody_edited(done_with: Path) -> None:
-    done = retain(done_with, "--prune", "--write")
+    done = prune(done_with)
 
     assert done.code == 0
     assert done.err.splitlines()[1:] == [
@@ -185,7 +192,7 @@ def test_prune_and_write_delete_what_nobody_edited(done_with: Path) -> None:
 def test_prune_spares_what_was_edited(done_with: Path) -> None:
     write(done_with / KEPT, (done_with / KEPT).read_text() + "# until Easter\n")
 
-    done = retain(done_with, "--prune", "--write")
+    done = prune(done_with)
 
     assert (done_with / KEPT).exists()
     assert "it was edited, so it is yours to delete" in done.err
@@ -194,7 +201,7 @@ def test_prune_spares_what_was_edited(done_with: Path) -> None:
 def test_prune_spares_what_lies_elsewhere(done_with: Path) -> None:
     (done_with / KEPT).rename(done_with / "policies/halves.yaml")
 
-    retain(done_with, "--prune", "--write")
+    prune(done_with)
 
     assert (done_with / "policies/halves.yaml").exists()
 
@@ -202,17 +209,123 @@ def test_prune_spares_what_lies_elsewhere(done_with: Path) -> None:
 def test_prune_knows_its_files_by_more_than_their_line_ends(done_with: Path) -> None:
     (done_with / KEPT).write_bytes((done_with / KEPT).read_bytes().replace(b"\n", b"\r\n"))
 
-    retain(done_with, "--prune", "--write")
+    prune(done_with)
 
     assert not (done_with / KEPT).exists()
 
 
-def test_what_the_policies_say_again_is_left_over(root: Path) -> None:
+def test_what_the_policies_say_again_goes_unseen(root: Path) -> None:
     retain(root, "--write")
     write(root / "policies/layout.yaml", LAYOUT)
 
     assert retain(root, "--prune", "--write").code == 0
     assert not (root / KEPT).exists()
+
+
+# --- By evidence -------------------------------------------------------------------------------------------------
+
+
+def nodes(root: Path, spare: str, count: int = 1) -> tuple[str, str]:
+    """The option with a file of all nodes; those of the pool name this entry."""
+    listed = {f"spare-{number}": {"gpuplan.dev/pool": "spare", MIG: spare} for number in range(1, count + 1)}
+    listed |= {f"research-{number}": {"gpuplan.dev/pool": "research"} for number in (1, 2)}
+    items = [{"kind": "Node", "metadata": {"name": name, "labels": found}} for name, found in listed.items()]
+    write(root / "nodes.json", json.dumps({"kind": "List", "items": items}))
+    return "--nodes", str(root / "nodes.json")
+
+
+MIG = "nvidia.com/mig.config"
+
+
+def test_nothing_that_nodes_may_name_is_deleted_unseen(done_with: Path) -> None:
+    done = retain(done_with, "--prune", "--write")
+
+    assert done.code == 2
+    assert f"policies do not say whether nodes still need `{MIG}: halves-d9c2814c`; so nothing was deleted" in done.err
+    assert "`kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`" in done.err
+    assert "`--without-evidence`" in done.err
+    assert (done_with / KEPT).exists()
+
+
+def test_the_word_is_said_in_place_of_nodes(done_with: Path) -> None:
+    done = prune(done_with, "--without-evidence", *nodes(done_with, "halves-2d7d978e"))
+
+    assert done.code == 2
+    assert "--without-evidence is said to --prune in place of --nodes" in done.err
+    assert retain(done_with, "--without-evidence").code == 2
+
+
+def test_what_no_node_names_is_deleted(done_with: Path) -> None:
+    done = prune(done_with, *nodes(done_with, "halves-2d7d978e"))
+
+    assert done.code == 0
+    assert done.err.splitlines()[1:] == [f"deleted {KEPT}: `{MIG}: halves-d9c2814c`"]
+    assert not (done_with / KEPT).exists()
+
+
+def test_what_a_node_names_stays(done_with: Path) -> None:
+    done = prune(done_with, *nodes(done_with, "halves-d9c2814c"))
+
+    assert done.code == 0
+    assert done.err.splitlines()[1:] == [
+        f"kept {KEPT}: `{MIG}: halves-d9c2814c`",
+        "  it stays: `spare-1` still needs it",
+    ]
+    assert (done_with / KEPT).exists()
+
+
+def test_what_may_be_named_by_nodes_that_are_not_listed_stays(done_with: Path) -> None:
+    done = prune(done_with, *nodes(done_with, "halves-2d7d978e", count=0))
+
+    assert done.err.splitlines()[1:] == [
+        f"kept {KEPT}: `{MIG}: halves-d9c2814c`",
+        f"  nodes do not show it: it may go once {NO_NODE}",
+        "the list of nodes lacks 1 of pool `spare`: it is no proof of what no node names",
+    ]
+    assert (done_with / KEPT).exists()
+
+
+def test_prune_with_nodes_says_first_what_would_go(done_with: Path) -> None:
+    done = retain(done_with, "--prune", *nodes(done_with, "halves-2d7d978e"))
+
+    assert done.code == 1
+    assert f"would delete {KEPT}: `{MIG}: halves-d9c2814c`\n  it may go: no node needs it\n" in done.err
+    assert retain(done_with, "--prune", *nodes(done_with, "halves-d9c2814c")).code == 0
+
+
+def test_an_object_is_not_seen_in_nodes(done_with: Path) -> None:
+    path = "overlays/dev/retained/map.yaml"
+    write(done_with / path, f"{_HEADER}{_digest(OBJECT)}\n{OBJECT}")
+    commit(done_with)
+    done = prune(done_with, *nodes(done_with, "halves-2d7d978e"))
+
+    assert f"kept {path}: ConfigMap `old` in namespace `gpu-operator`\n" in done.err
+    assert "  nodes do not show it: it may go once nobody reads it\n" in done.err
+    assert prune(done_with).code == 0
+    assert not (done_with / path).exists()
+
+
+OBJECT = """\
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: map}
+spec:
+  object:
+    folder: gpu-operator
+    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: gpu-operator}}
+  until: nobody reads it
+"""
+
+
+def test_without_prune_nodes_say_what_is_not_missing(root: Path) -> None:
+    """What a pool gave is named by nodes sooner or later; what no pool gave, by those that name it now."""
+    write(root / "policies/layout.yaml", LAYOUT)
+    write(root / "policies/other.yaml", LAYOUT.replace("halves", "unused").replace("3g.40gb: 2", "2g.20gb: 3"))
+    commit(root)
+    (root / "policies/other.yaml").unlink()
+
+    assert "`nvidia.com/mig.config: unused-" in retain(root).err
+    assert retain(root, *nodes(root, "halves-d9c2814c")).err.startswith("nothing to retain")
 
 
 # --- What stands in the way --------------------------------------------------------------------------------------

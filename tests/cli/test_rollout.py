@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
+import gpuplan
 from gpuplan.cli.main import main
 from gpuplan.views.schemas import schema
 from tests.cli.platforms import CLUSTER, POOL, a_platform, write
@@ -193,3 +194,70 @@ def test_errors_in_the_policies_come_first(root: Path) -> None:
     done = run(*PLANNED, cwd=root)
     assert (done.code, done.out) == (1, "")
     assert "reserch" in done.err
+
+
+# --- When nothing is written -------------------------------------------------------------------------------------
+
+
+def listed(root: Path, key: str) -> str:
+    """A file with both nodes as kubectl lists them; the first one names this key of the device plugin."""
+    keys = {"research-1": key, "research-2": "research"}
+    items = [
+        {"kind": "Node", "metadata": {"name": name, "labels": {"nvidia.com/device-plugin.config": value}}}
+        for name, value in keys.items()
+    ]
+    write(root / "nodes.json", json.dumps({"kind": "List", "items": items}))
+    return "nodes.json"
+
+
+def on_the_way_back(root: Path) -> str:
+    """All nodes are back, and the key that moved ones named is still there."""
+    for arguments in (PLANNED, ("rollout", "research", "--nodes", "nodes.txt")):
+        assert run(*arguments, "--write", cwd=root).code == 0
+    assert run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root).code == 0
+    (pool,) = gpuplan.validate(root).plans[0].pools
+    return pool.parts[-1].labels["nvidia.com/device-plugin.config"]
+
+
+def test_what_nodes_still_name_is_not_dropped(root: Path) -> None:
+    key = on_the_way_back(root)
+    text = (root / STEP).read_text(encoding="utf-8")
+    done = run("rollout", "research", "--nodes", listed(root, key), "--back", "--write", cwd=root)
+
+    assert done.code == 1
+    assert done.err == (
+        f"nothing was written: `research-1` still has the label `nvidia.com/device-plugin.config: {key}`, whose "
+        "meaning would go\n"
+    )
+    assert (root / STEP).read_text(encoding="utf-8") == text
+
+
+def test_what_no_node_names_is_dropped(root: Path) -> None:
+    on_the_way_back(root)
+    done = run("rollout", "research", "--nodes", listed(root, "research"), "--back", "--write", cwd=root)
+
+    assert (done.code, done.err) == (0, f"removed {STEP}: step 1\n")
+
+
+def test_a_refusal_with_write_is_a_failure(root: Path) -> None:
+    (root / "overlays/dev/tenant.yaml").unlink()
+    done = run(*PLANNED, "--write", cwd=root)
+
+    assert done.code == 1
+    assert not (root / STEP).exists()
+
+
+def test_errors_in_the_policies_with_write_are_a_failure(root: Path) -> None:
+    write(root / "overlays/dev/tenant.yaml", TENANT.replace("pool: research", "pool: gone"))
+    done = run(*PLANNED, "--write", cwd=root)
+
+    assert done.code == 1
+    assert not (root / STEP).exists()
+
+
+def test_nodes_may_be_listed_as_yaml(root: Path) -> None:
+    write(root / "nodes.yaml", yaml.safe_dump(json.loads((root / listed(root, "research")).read_text())))
+    done = run("rollout", "research", "--to", "small", "--nodes", "nodes.yaml", cwd=root)
+
+    assert done.code == 0
+    assert "move research-2 to MIG small" in done.out

@@ -25,7 +25,6 @@ from gpuplan.planning.plan import (
     RetainedObject,
 )
 from gpuplan.policy.models import NodeLabels
-from gpuplan.wording import count, listing
 
 # --- What is retained --------------------------------------------------------------------------------------------
 
@@ -125,12 +124,12 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
     ## Instead
     List all nodes: `kubectl get nodes -o json`. Where nodes are gone for good, correct `nodes.count` or `nodes.names`.
     """
-    if step.evidence is None or not step.before.pools:
+    if step.evidence is None:
         return
-    if not step.evidence.shows_labels:
+    if step.evidence.is_foreign:
         yield Finding(
             name_of_cluster(step),
-            f"none of {count(len(step.evidence.nodes), 'node')} in the list has a label that pools give",
+            step.evidence.doubts[0],
             label="nothing of it is taken for proof",
             help="list the nodes of this cluster; before its first sync leave `--nodes` out",
         )
@@ -140,10 +139,9 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
 
 def _lacking(step: Step, lack: Lack) -> Finding:
     pool = step.after.find_pool(lack.pool.name)
-    named = f": {listing(lack.names)}" if lack.names else ""
     return Finding(
         pool.at / "nodes" / "count" if pool is not None else name_of_cluster(step),
-        f"the list of nodes lacks {lack.nodes} of pool `{lack.pool.name}`{named}",
+        str(lack),
         label="what no node names may be named by these",
         help="list all nodes; or correct what the pool counts",
     )

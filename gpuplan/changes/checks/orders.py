@@ -32,7 +32,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
 
     ## Instead
     Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have
-    `approval: manual` on the pool, and sync the GPU Operator first.
+    `approval: manual` on the pool, and sync the GPU Operator first. Or let a root of Argo CD do that (`argocd.root`).
     """
     told_of: set[tuple[str, tuple[str, str] | None]] = set()
     for bad in bad_orders(step):

@@ -235,8 +235,9 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
     `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
 
-    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`), since a rule is applied
-    in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for the operator's files.
+    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`) and no root orders it,
+    since a rule is applied in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for
+    the operator's files.
 
     ## Instead
     Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,

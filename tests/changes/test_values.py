@@ -97,7 +97,7 @@ def test_one_restart_of_the_operators_pods_stands_for_all_its_causes() -> None:
 
     (found,) = changes(original, edit, "Cluster", "prod")
     assert found.what == (
-        "the device plugin's configuration of `a100-shared` changes; mig-manager's file gets `whole-bc86fb93`; "
+        "the device plugin's file has another `a100-shared`; mig-manager's file gets `whole-bc86fb93`; "
         "settings of `gfd` change"
     )
     assert found.nodes == NodeImpact(12, (), None)

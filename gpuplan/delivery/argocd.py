@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery import argocd_root as roots
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart, is_ordered
+from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
 from gpuplan.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, labels, metadata
 from gpuplan.delivery.argocd_traces import Traces
 from gpuplan.delivery.reasons import FindWhys, Reasons
@@ -56,7 +56,7 @@ def render(
     for applier in _appliers(plan, [folder.path for folder in folders]):
         is_set = applier.folder.endswith(f"/{ANY_PART}")
         body = (_application_set if is_set else _application)(plan, argocd, applier, out)
-        if is_ordered(plan, applier):
+        if applier.root:
             body = roots.ordered(plan, argocd, body, digests[applier.folder])
             children.append((applier, body))
         trace = partial(of.application_set if is_set else of.application, applier)
@@ -82,7 +82,7 @@ def apart(plan: Plan, folders: Sequence[Folder]) -> Apart | None:
     """The folder that the root syncs, where there is one."""
     if plan.cluster.argocd is None or not plan.cluster.argocd.spec.root:
         return None
-    return roots.apart(has_children=any(is_ordered(plan, get_applier(plan, folder.path)) for folder in folders))
+    return roots.apart(has_children=any(get_applier(plan, folder.path).root for folder in folders))
 
 
 # --- The project -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuplan.catalog.operators import chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import Applier, has_chart, is_ordered
+from gpuplan.delivery.appliers import Applier, has_chart
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
@@ -127,7 +127,7 @@ class Traces(NamedTuple):
         if stage is Stage.PARTITIONS:
             for policy in (("spec", "syncPolicy"), ("operation", "sync")):
                 yield (*policy, "syncOptions"), chosen(cluster.at / "nodeLabels")
-        if is_ordered(self.plan, applier):
+        if applier.root:
             yield from self._ordered(applier, stage, approval)
 
     def _ordered(self, applier: Applier, stage: Stage, approval: Links) -> Routes:

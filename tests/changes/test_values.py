@@ -167,7 +167,7 @@ def test_a_pattern_that_other_pools_take_over_moves_nodes() -> None:
 
     found = change(edits.add_spare_nodes, divide, "Pool", "spare")
     assert found.what == "1 node goes to pool `other`"
-    assert found.change_class is ChangeClass.TWO_STEP
+    assert found.change_class is ChangeClass.REPARTITION
 
 
 def test_a_node_that_comes_to_a_partitioned_pool_is_named_and_drained() -> None:

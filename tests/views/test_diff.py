@@ -136,6 +136,7 @@ BAD = BadOrder(
     ("partitions/mixed",),
     "has no partition label",
     None,
+    ("x", "mixed"),
     None,
     None,
     is_unasked=True,

@@ -44,6 +44,11 @@ class Said:
         texts = [*self.errors, *(text for found, text in self.changes if found.rank >= ChangeClass.TWO_STEP.rank)]
         return any(name in text for name in names for text in texts)
 
+    def orders(self, names: Sequence[str]) -> bool:
+        """Whether a person is told, for one of these, which of two to sync first, and what comes of the other order."""
+        texts = [text for _, text in self.changes if "the other way round" in text]
+        return any(name in text for name in names for text in texts)
+
 
 def build(root: Path) -> Built:
     built = gpuplan.build(root, kustomize="off")

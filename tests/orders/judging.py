@@ -45,7 +45,8 @@ def examine(before: Platform, after: Platform, *edits: Edit) -> Examined | None:
         listed = {way.name: dict(way.ends[0].labels) for way in judgement.ways}
         said, seen = (ask(*roots, listed=nodes) for nodes in (None, listed))
     step = Step(trees[0], trees[1], judgement, before, after)
-    unsaid = {found for known in (said, seen) for found in judgement.of(*UNSAFE) if not _is_said(known, found)}
+    possible = [found for found in judgement.of(*UNSAFE) if not (found.is_ahead and waits(before, after))]
+    unsaid = {found for known in (said, seen) for found in possible if not _is_said(known, found)}
     alarms = () if judgement.of(*UNSAFE, Kind.UNCOVERED) else tuple(_alarms(step, seen))
     if edits and set(edits) <= set(TEXT_ONLY):
         is_same = built[0].files == built[1].files and said.worst is ChangeClass.NONE
@@ -53,16 +54,23 @@ def examine(before: Platform, after: Platform, *edits: Edit) -> Examined | None:
     return Examined(judgement, said, seen, tuple(sorted(unsaid, key=repr)), alarms)
 
 
+def waits(*platforms: Platform) -> bool:
+    """Flux applies a pool's labels when the GPU Operator is ready by its new files (`dependsOn`)."""
+    return all("flux" in platform.cluster for platform in platforms)
+
+
 def _is_said(said: Said, verdict: Verdict) -> bool:
     """With its node or one of its pools; what takes all labels away names none, for it means all nodes."""
-    return said.warns_of([*_names(verdict), "nodes lose their labels with what puts them there"])
+    names = [*names_in(verdict)]
+    is_ordered = verdict.is_ahead and said.orders(names)
+    return is_ordered or said.warns_of([*names, "nodes lose their labels with what put"])
 
 
 def _spec(body: Body) -> object:
     return body.get("spec", body.get("value"))
 
 
-def _names(verdict: Verdict) -> Iterator[str]:
+def names_in(verdict: Verdict) -> Iterator[str]:
     yield from (f"`{pool}`" for pool in verdict.pools)
     yield from (f"Pool/{pool}" for pool in verdict.pools)
     yield from (f"Pool {pool}" for pool in verdict.pools)

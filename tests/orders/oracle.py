@@ -35,7 +35,7 @@ class Kind(StrEnum):
     EARLY = "early"
     """A label names what the operator's file has not yet."""
     LEFT = "left"
-    """It has no labels at the end any more: its partitions are dissolved."""
+    """It has no labels at the end any more, and publishes something else: its partitions are dissolved."""
     UNCOVERED = "uncovered"
     """Of a resource there is less than is granted before and after."""
 
@@ -52,6 +52,8 @@ class Verdict(NamedTuple):
     what: str
     pools: frozenset[str] = frozenset()
     """Those that the node is in at some commit."""
+    is_ahead: bool = False
+    """Whether labels have come before the operator's files, which an order between the two prevents."""
 
 
 class State(NamedTuple):
@@ -166,7 +168,7 @@ def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int]) 
         for condition in sorted(conditions, key=repr)
         for found in _verdicts(node, state, condition, ends, published)
     }
-    if _is_left(ends):
+    if _is_left(ends) and published[0] != published[-1]:
         pools = _pools(ends)
         verdicts[Kind.LEFT, ""] = Verdict(Kind.LEFT, name, "at the end", "no pool's labels any more", pools)
     return Way(name, ends, published, tuple(verdicts.values()), _fewest(node, walked, ends))
@@ -312,16 +314,17 @@ def _verdicts(
     node: _Node, state: State, condition: Condition, ends: Sequence[Condition], published: Sequence[Published]
 ) -> Iterator[Verdict]:
     labels, order, pools = dict(condition.labels), _order(node, state), _pools(ends)
+    is_ahead = any(version > state.operator for version, _ in state.folders)
     if _is_mig(node, ends) and MIG not in labels:
         yield Verdict(Kind.STRIPPED, node.name, order, f"no {MIG}", pools)
         return
     lacking = [*_lacking(node, state.operator, labels)]
     for kind, what in lacking:
-        yield Verdict(kind, node.name, order, what, pools)
+        yield Verdict(kind, node.name, order, what, pools, is_ahead)
     if not lacking and all(POOL in dict(end.labels) for end in ends):
         found = _published(node, state.operator, condition)
         if found not in published:
-            yield Verdict(Kind.THIRD, node.name, order, f"publishes {_said(found or {})}", pools)
+            yield Verdict(Kind.THIRD, node.name, order, f"publishes {_said(found or {})}", pools, is_ahead)
 
 
 def _lacking(node: _Node, operator: int, labels: Labels) -> Iterator[tuple[Kind, str]]:

@@ -78,9 +78,13 @@ def _count(pair: Pair, counts: Counter[str]) -> None:
         counts[f"with a node that is {kind}"] += 1
     counts["unsafe" if not examined.is_safe else "safe"] += 1
     counts["unsafe, unsaid"] += bool(examined.unsaid)
+    early = {verdict.node for verdict in examined.judgement.of(Kind.EARLY)}
+    counts["early labels, nothing said"] += bool(early) and examined.said.worst.rank < 6 and not examined.said.findings
     counts["safe, called worse"] += bool(examined.alarms)
-    if Kind.UNCOVERED in kinds and not examined.said.errors:
-        counts["uncovered, without an error"] += 1
+    uncovered = examined.judgement.of(Kind.UNCOVERED)
+    names = [f"`{pool}`" for verdict in uncovered for pool in verdict.pools]
+    is_told = any(name in text for text in examined.said.findings for name in names)
+    counts["uncovered, and no finding names the pool"] += bool(uncovered) and not is_told
     if examined.judgement.repartitioned:
         counts["repartitions"] += 1
         counts["repartitions, called less"] += examined.said.worst.rank < 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -183,3 +184,27 @@ def _judge(done: Rollout, home: Repository, nodes: dict[str, int], case: _Case, 
 
 def _texts(home: Repository) -> dict[str, str]:
     return {str(path.relative_to(home.root)): path.read_text() for path in sorted(home.root.rglob("*.yaml"))}
+
+
+def write_twice(seed: int) -> list[str]:
+    """What is wrong where a step is written a second time before anybody commits the first, in a Git repository."""
+    case = _Case(random.Random(seed))
+    with repository() as home:
+        home.put(case.platform)
+        _git(home, "init", "-q")
+        _commit_all(home)
+        first = run("rollout", POOL, "--to", case.to, "--write", cwd=home.root)
+        written = _texts(home)
+        second = run("rollout", POOL, "--write", cwd=home.root)
+        problems = [] if first.code == 0 else [f"the first ends with {first.code}: {first.err}"]
+        problems += [] if second.code == 1 else [f"the second ends with {second.code}: {second.err}"]
+        return problems + ([] if _texts(home) == written else ["the second writes something"])
+
+
+def _commit_all(home: Repository) -> None:
+    _git(home, "add", "-A")
+    _git(home, "-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "-qm", "test")
+
+
+def _git(home: Repository, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=home.root, check=True, capture_output=True)

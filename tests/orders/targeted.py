@@ -12,6 +12,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from tests.orders.edits import Edit, edited, is_alike, merge, name_nodes, rename, split
+from tests.orders.judging import names_in, waits
 from tests.orders.oracle import OPERATOR, POOL, UNSAFE, Kind, judge, labels_at
 from tests.orders.platforms import DIVISIONS, GPU, Platform, Spec, gpus_of, random_platform
 from tests.orders.repository import RefusedError, Repository, repository
@@ -123,12 +124,16 @@ def _in_one_commit(outcome: Outcome, case: Case, home: Repository, nodes: Mappin
     home.commit()
     found = judge(home.trees, nodes).of(*UNSAFE)
     home.forget(1)
-    if found:
+    found = tuple(one for one in found if not (one.is_ahead and waits(case.before, case.wishes[0])))
+    if found and all(one.is_ahead and known.orders([*names_in(one)]) for one in found for known in (said, seen)):
+        outcome.facts.add("a person is told the order")
+    elif found:
         outcome.facts.add("unsafe in one commit")
-        if not said.errors:
-            outcome.problems.append(f"one commit is not refused: {found[0]}")
-        if not seen.errors:
-            outcome.problems.append(f"one commit is not refused beside nodes: {found[0]}")
+        outcome.problems += [
+            f"one commit is not refused{how}: {found[0]}"
+            for how, known in (("", said), (" beside nodes", seen))
+            if not known.errors
+        ]
 
 
 def _judge_step(outcome: Outcome, home: Repository, nodes: Mapping[str, int], what: str) -> None:

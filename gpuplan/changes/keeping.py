@@ -6,14 +6,15 @@ beside that of the pool which lets its nodes go, in the same folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gpuplan.changes.meanwhile import is_label_gone_between
 from gpuplan.changes.nodes import Transition, departures, find_pattern, has_node, moves, transitions
+from gpuplan.changes.orders import BadOrder, Hazard, bad_orders
 from gpuplan.changes.step import Step
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.planning.node_patterns import find_common_name, find_other_name
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Nodes, Plan, Pool, RetainedNodes
+from gpuplan.planning.node_patterns import find_common_name
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Nodes, Pool, RetainedNodes
 from gpuplan.values import NamedTuple
 
 _HELD = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
@@ -39,14 +40,18 @@ class LettingGo(NamedTuple):
 
 def letting_go(step: Step) -> Iterator[LettingGo]:
     """All nodes that one order of syncs leaves without labels, by the part of a pool that they leave."""
-    found: dict[tuple[str, int], LettingGo] = {}
-    for old, moved in handed_over(step):
-        if hangs_on_order(step, moved):
-            number = [part is moved.before for part in old.parts].index(True)
-            known = found.get((old.name, number), LettingGo(moved.before, (), ()))
-            names = () if moved.before.nodes.name_pattern else tuple(sorted({*known.names, *moved.nodes.names}))
-            found[old.name, number] = known._replace(to=(*known.to, moved.after), names=names)
+    found: dict[int, LettingGo] = {}
+    for bad in without_labels(step):
+        if bad.was is not None and bad.to is not None:
+            known = found.get(id(bad.was), LettingGo(bad.was, (), ()))
+            names = () if bad.was.nodes.name_pattern else tuple(sorted({*known.names, *bad.nodes.names}))
+            found[id(bad.was)] = known._replace(to=(*known.to, bad.to), names=names)
     yield from found.values()
+
+
+def without_labels(step: Step) -> Iterator[BadOrder]:
+    """The orders that leave nodes without labels which they would not do without."""
+    return (bad for bad in bad_orders(step) if bad.hazard in (Hazard.UNLABELLED, Hazard.UNSHARED))
 
 
 def handed_over(step: Step) -> Iterator[tuple[Pool, Transition]]:
@@ -65,8 +70,7 @@ def moved_nodes(step: Step) -> Iterator[tuple[Pool, Transition]]:
 
 def hangs_on_order(step: Step, moved: Transition) -> bool:
     """Whether nodes that another pool takes are without labels in one order of two syncs, and would not do without."""
-    is_same = moved.before.name == moved.after.name
-    return not is_same and is_label_gone_between(step, moved.before, moved.after) and not _is_kept(step.after, moved)
+    return any(bad.was is moved.before and bad.to is moved.after for bad in without_labels(step))
 
 
 def is_needed(step: Step, kept: RetainedNodes) -> bool:
@@ -92,24 +96,6 @@ def _has_some(nodes: Nodes, moved: Transition) -> bool:
 # --- What keeps them ---------------------------------------------------------------------------------------------
 
 
-def _is_kept(after: Plan, moved: Transition) -> bool:
-    """Whether documents of the pool's own folder keep the labels of all these nodes."""
-    kept = [item.nodes for _, item in after.retained_nodes if _keeps(item, moved.before)]
-    if moved.nodes.names:
-        return all(any(has_node(nodes, name) for nodes in kept) for name in moved.nodes.names)
-    return _covers(kept, moved.before.nodes)
-
-
 def _keeps(item: RetainedNodes, was: Pool) -> bool:
     labels = item.spec.labels
     return item.spec.pool == was.name and all(labels.get(key) == was.labels.get(key) for key in _HELD)
-
-
-def _covers(kept: Sequence[Nodes], nodes: Nodes) -> bool:
-    """Whether each node that a pattern matches is kept."""
-    pattern = find_pattern(nodes.name_pattern)
-    whole = [item for item in kept if not item.names and set(item.moved) <= set(nodes.moved)]
-    if any(item.name_pattern == nodes.name_pattern for item in whole):
-        return True
-    patterns = tuple(found for item in whole if (found := find_pattern(item.name_pattern)) is not None)
-    return bool(patterns) and pattern is not None and find_other_name(pattern, patterns) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from gpuplan.changes.model import NodeImpact
@@ -101,15 +101,16 @@ def _pattern_of(parts: Iterable[Pool]) -> str | None:
     return next((part.nodes.name_pattern for part in parts), None)
 
 
-def classes(step: Step) -> Iterator[NodeClass]:
-    """The nodes that a rule is for which differs; a pattern stands for one node in each way that a name of it may go.
+def classes(step: Step, is_meant: Callable[[LabelRule], bool] = lambda _: False) -> Iterator[NodeClass]:
+    """The nodes that a rule is for which differs, or which is meant in any case.
 
-    Nodes of which nothing is said but how many there are stay in their pool.
+    A pattern stands for one node in each way that a name of it may go. Nodes of which nothing is said but how many
+    there are stay in their pool.
     """
     before, after = rules_of(step.before), rules_of(step.after)
     known, wanted = ({rule.key for rule in rules} for rules in (before, after))
     gone = [rule for rule in before if rule.key not in wanted]
-    come = [rule for rule in after if rule.key not in known]
+    come = [rule for rule in after if rule.key not in known or is_meant(rule)]
     old, new = _Index.of(before), _Index.of(after)
     names = dict.fromkeys(name for rule in (*gone, *come) for name in (*rule.nodes.names, *rule.nodes.moved))
     examples = dict.fromkeys(name for name in _examples(gone, come, old, new) if name not in names)

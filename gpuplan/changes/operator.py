@@ -169,17 +169,25 @@ def _causes_in_files(step: Step) -> Iterator[_Cause]:
         pools = {pool_of(key) for key in keys}
         places = (pool.at / "sharing" for plan in plans for pool in plan.pools if pool.name in pools)
         is_read = not uses_claims(step.after)
-        text = f"the device plugin's configuration of {names(keys)} changes"
-        yield _Cause(text, next(places, at), restarts_plugin=is_read, restarts_mps=is_read)
-    new, old = (mig_parted.configuration(plan)["mig-configs"] for plan in plans)
-    keys = _whole(_differing(old, new), step)
+        yield from (
+            _Cause(f"the device plugin's file {text}", place, restarts_plugin=is_read, restarts_mps=is_read)
+            for place in [next(places, at)]
+            for text in _told(keys, *files)
+        )
+    entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]
+    keys = _whole(_differing(*reversed(entries)), step)
     layouts = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
-    for text in listed(
+    for text in _told(keys, *entries):
+        yield _Cause(f"mig-manager's file {text}", next(layouts, at), restarts_plugin=False, restarts_mps=False)
+
+
+def _told(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """How a file differs in these keys, or entries."""
+    return listed(
         ("gets", [key for key in keys if key not in old]),
         ("loses", [key for key in keys if key not in new]),
         ("has another", [key for key in keys if key in old and key in new]),
-    ):
-        yield _Cause(f"mig-manager's file {text}", next(layouts, at), restarts_plugin=False, restarts_mps=False)
+    )
 
 
 def _whole(keys: Sequence[str], step: Step) -> list[str]:

@@ -20,12 +20,12 @@ from gpuplan.changes.meanwhile import Published, may_labels_come_first, publishe
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Plan, Pool, Stage
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Layout, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
-from gpuplan.wording import count, listing
+from gpuplan.wording import count, joined, listing
 
 Synced = frozenset[str]
 """The folders that are synced; all others wait."""
@@ -53,6 +53,8 @@ class BadOrder(NamedTuple):
 
     ``synced`` and ``waiting`` are the folders without which it would not be so. ``what`` says it of one node or of
     several; ``example`` is one, empty where none is known. ``named`` is the label that names what is not there.
+    ``pools`` are those whose labels they have before and afterwards, ``was`` and ``to`` the parts of them that they are
+    in; None where a document keeps their labels.
     ``is_unasked`` says that it may happen where nobody chooses the order. In the order of ``safe`` nothing happens;
     None where no such order is found. ``text`` and ``advice`` say it with the names of what syncs the folders.
     """
@@ -65,6 +67,7 @@ class BadOrder(NamedTuple):
     waiting: tuple[str, ...]
     what: str
     named: tuple[str, str] | None
+    pools: tuple[str, str]
     was: Pool | None
     to: Pool | None
     is_unasked: bool
@@ -79,9 +82,29 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
-    found = [_told(step.after, bad) for alike in classes(step) for bad in _judged(step, files, alike)]
+    found = [
+        _told(step.after, bad) for alike in classes(step, files[1].leave_out) for bad in _judged(step, files, alike)
+    ]
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
-    return tuple(sorted(found, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+    told = (_told(step.after, bad) for bad in found)
+    return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
+    """Nodes that differ in nothing that is said of them, together."""
+    groups: dict[tuple[object, ...], BadOrder] = {}
+    for bad in found:
+        key = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
+        known = groups.get(key)
+        groups[key] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
+    return iter(groups.values())
+
+
+def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
+    """Of those that patterns stand for, no more than the most."""
+    names = tuple(sorted({*one.names, *other.names}))
+    unnamed = max(one.count - len(one.names), other.count - len(other.names))
+    return NodeImpact(len(names) + unnamed, names, one.pattern or other.pattern)
 
 
 # --- In words ----------------------------------------------------------------------------------------------------
@@ -89,31 +112,33 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
 
 def _told(plan: Plan, bad: BadOrder) -> BadOrder:
     """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
-    synced, waiting = names_of(plan, bad.synced), names_of(plan, bad.waiting)
+    synced, waiting = syncers_of(plan, bad.synced), syncers_of(plan, bad.waiting)
     verb = "syncs" if len(synced) == 1 else "sync"
-    when = f"if {listing(synced, None)} {verb} before {listing(waiting, None)}" if waiting else "once all is synced"
-    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}", advice=_advice(plan, bad))
+    once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
+    when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
+    neither = ", neither as before nor as afterwards" if bad.hazard in (Hazard.UNSHARED, Hazard.NEITHER) else ""
+    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}{neither}", advice=_advice(plan, bad))
 
 
 def _advice(plan: Plan, bad: BadOrder) -> str:
     if bad.safe is None:
         return "no order of these is safe"
-    *first, last = names_of(plan, bad.safe)
-    return f"safe: {', '.join(f'`{name}`' for name in first)}, then `{last}`" if first else f"safe: `{last}`"
+    *first, last = syncers_of(plan, bad.safe)
+    return f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
 
 
-def names_of(plan: Plan, folders: Iterable[str]) -> tuple[str, ...]:
-    """What syncs the folders; where nothing does, the folders."""
-    return tuple(_name_of(plan, folder) for folder in folders)
+def syncers_of(plan: Plan, folders: Iterable[str]) -> list[str]:
+    """What syncs the folders, in words; where nothing does, the folders."""
+    return [_syncer_of(plan, folder) for folder in folders]
 
 
-def _name_of(plan: Plan, folder: str) -> str:
+def _syncer_of(plan: Plan, folder: str) -> str:
     cluster = plan.cluster
     if folder == Stage.PARTITIONS:
         return "whoever labels nodes"
     if cluster.flux is not None:
-        return folder_name(cluster.name, folder)
-    return sync_name(cluster.name, folder) if cluster.argocd is not None else folder
+        return f"`{folder_name(cluster.name, folder)}`"
+    return f"`{sync_name(cluster.name, folder) if cluster.argocd is not None else folder}`"
 
 
 def concerns_nodes(folder: str) -> bool:
@@ -157,6 +182,10 @@ class Files(Value):
             other.strategy,
         )
 
+    def leave_out(self, rule: LabelRule) -> bool:
+        """Whether a rule's labels name what is not there."""
+        return any(self.lacks(label, value) for label in _NAMES if (value := rule.labels.get(label)) is not None)
+
     def lacks(self, label: str, value: str) -> bool:
         return value not in (self.layouts if label == MIG_CONFIG_LABEL else self.configs)
 
@@ -188,7 +217,7 @@ class _Way(Value):
         before, after = (_by_folder(rules) for rules in (self.alike.before, self.alike.after))
         differing = sorted(folder for folder in {*before, *after} if before.get(folder) != after.get(folder))
         files = () if self.files[0].say_same_as(self.files[1]) else (FILES,)
-        return (*files, *differing) if differing else ()
+        return (*files, *differing)
 
     def labels(self, synced: Synced) -> Mapping[str, str]:
         if self.is_by_rule:
@@ -258,7 +287,7 @@ class _Way(Value):
             hazards[hazard] = _Found(f"names {_NAMES[label]} `{value}`, which {yet}", lacking[0])
         published = None if self.is_claimed else self.published(synced)
         if published is not None and None not in self.ends and published not in self.ends:
-            text = f"publishes {published}, neither as before nor as afterwards"
+            text = f"publishes {published}"
             if DEVICE_PLUGIN_CONFIG_LABEL in labels:
                 hazards[Hazard.NEITHER] = _Found(text)
             else:
@@ -275,10 +304,11 @@ class _Way(Value):
                 yield label, value
 
 
-def _by_folder(rules: Iterable[LabelRule]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+def _by_folder(rules: Iterable[LabelRule]) -> dict[str, list[tuple[str, Mapping[str, str]]]]:
+    """What each folder says of a node, and at which place among all rules."""
+    found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for rule in rules:
-        found.setdefault(rule.folder, {}).update(rule.labels)
+        found.setdefault(rule.folder, []).append((rule.order, rule.labels))
     return found
 
 
@@ -297,7 +327,7 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
     way = _Way(files, alike, is_by_rule=step.before.cluster.spec.node_labels is not NodeLabels.NODE)
     if not way.folders or not way.is_judged:
         return
-    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, synced)}
+    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, way, synced)}
     if not any(found.values()):
         return
     safe = _find_safe(way.folders, {synced for synced, hazards in found.items() if not hazards})
@@ -309,10 +339,9 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
         )
         if first is not None:
             ahead, behind, is_unasked, one = first
-            cluster = step.after.cluster.name
-            yield BadOrder(
-                cluster, hazard, alike.impact, alike.example, ahead, behind, *one, alike.was, alike.to, is_unasked, safe
-            )
+            pools = way.first.get(POOL_LABEL, ""), way.last.get(POOL_LABEL, "")
+            known = step.after.cluster.name, hazard, alike.impact, alike.example
+            yield BadOrder(*known, ahead, behind, *one, pools, alike.was, alike.to, is_unasked, safe)
 
 
 def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
@@ -322,10 +351,17 @@ def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
     return (frozenset(chosen) for size in sizes for chosen in combinations(folders, size))
 
 
-def _is_possible(step: Step, synced: Synced) -> bool:
-    """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`)."""
-    is_flux = step.after.cluster.flux is not None and step.after.cluster.spec.node_labels is not NodeLabels.EXTERNAL
-    return not is_flux or not synced or FILES in synced
+def _is_possible(step: Step, way: _Way, synced: Synced) -> bool:
+    """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`).
+
+    So does a root of Argo CD with the pools that it orders.
+    """
+    cluster = step.after.cluster
+    if not synced or FILES in synced or FILES not in way.folders or cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        return True
+    pools = [step.after.find_pool(folder.partition("/")[2]) for folder in synced]
+    by_root = [pool is not None and cluster.argocd is not None and cluster.argocd.orders(pool) for pool in pools]
+    return cluster.flux is None and not any(by_root)
 
 
 def _explained(

@@ -1,4 +1,4 @@
-"""Checks on who syncs a cluster, and on what Argo CD and Flux are told (GPU650-664)."""
+"""Checks on who syncs a cluster, and on what Argo CD and Flux are told (GPU650-664, GPU676)."""
 
 from __future__ import annotations
 
@@ -261,6 +261,31 @@ def default_project(plan: Plan) -> Iterator[Finding]:
             label="every other Application would be refused",
             help=f"remove `project`: it is then called `gpuplan-{plan.cluster.name}`",
         )
+
+
+@check("GPU676", "root-without-order", Severity.WARNING)
+def root_without_order(plan: Plan) -> Iterator[Finding]:
+    """A root Application has nothing to sync in order.
+
+    ## Why
+    A root starts the syncs of pools when the GPU Operator is healthy with its new files. It does so for what is synced
+    by itself: with `approval: manual`, the default of pools, a person starts a sync and chooses the order, and a pool
+    with windows is synced when one opens. Where a person starts the operator's sync no pool's is in order behind it.
+
+    ## Instead
+    Leave `root` out; `gpuplan diff` says what a person syncs first. Or let Argo CD sync pools: `approval: automatic`
+    without windows, where no guard is needed, and `operatorApproval: automatic`.
+    """
+    argocd = plan.cluster.argocd
+    if argocd is None or not argocd.spec.root or any(argocd.orders(pool) for pool in plan.pools):
+        return
+    is_operator = argocd.operator_approval is Approval.MANUAL
+    yield Finding(
+        argocd.at / "root",
+        "the root has nothing to sync in order",
+        label="a person starts the GPU Operator's sync" if is_operator else "no pool is synced by itself at any time",
+        help="remove `root`: a person chooses the order, as `gpuplan diff` says it",
+    )
 
 
 _OWN_PREFIX = "argocd.argoproj.io/"

@@ -11,7 +11,7 @@ from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Rollout, Unit
-from gpuplan.planning.pools import LONGEST_ROLLOUT_NAME, ROLLOUT_SUFFIX, clashes, is_alike
+from gpuplan.planning.pools import LONGEST_ROLLOUT_NAME, clashes, is_alike
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.models import Guard, NodeLabels
 from gpuplan.wording import misspelling
@@ -125,25 +125,31 @@ def rollout_changes_nothing(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU734", "pool-name-too-long-for-rollout")
-def pool_name_too_long_for_rollout(plan: Plan) -> Iterator[Finding]:
-    """A pool's name leaves no room for the label that a rollout puts on nodes.
+@check("GPU734", "pool-name-too-long-for-key")
+def pool_name_too_long_for_key(plan: Plan) -> Iterator[Finding]:
+    """A pool's name leaves no room for the key that its nodes name.
 
     ## Why
-    Nodes that were moved have the pool's name and `.rollout` in `nvidia.com/device-plugin.config`, where their
-    configuration differs from the others'. A label's value has at most 63 characters.
+    Nodes that are shared otherwise than the pool's own name says have a key of their own in the device plugin's file:
+    the name, a dot and seven hex digits, or `.rollout`. So it is during a rollout, and afterwards as long as a
+    `Retained` says what the name meant before. Nodes have the key as the value of the label
+    `nvidia.com/device-plugin.config`, which has at most 63 characters.
 
     ## Instead
-    Give the pool a shorter name before the rollout. That is a change of labels on all of its nodes, and of its queues.
+    Give the pool a shorter name before its sharing changes. That is a change of labels on all of its nodes, and of its
+    queues.
     """
-    for pool, rollout in _rollouts(plan):
-        has_suffix = rollout.moved.labels[DEVICE_PLUGIN_CONFIG_LABEL] != pool.name
-        if has_suffix and len(pool.name) > LONGEST_ROLLOUT_NAME:
+    for pool in plan.pools:
+        keys = [part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts]
+        long = next((key for key in keys if key != pool.name and len(pool.name) > LONGEST_ROLLOUT_NAME), None)
+        if long is not None:
             yield Finding(
                 name_of(pool.at),
-                f"the name of pool `{pool.name}` is too long for a rollout",
+                f"the name of pool `{pool.name}` is too long to share its GPUs in two ways",
                 label=f"{len(pool.name)} characters",
-                notes=(f"with `{ROLLOUT_SUFFIX}` at its end it must fit into a label's value, of 63 characters",),
+                notes=(
+                    f"with `{long.removeprefix(pool.name)}` at its end it must be a label's value, of 63 characters",
+                ),
                 help=f"choose a name of at most {LONGEST_ROLLOUT_NAME} characters",
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.planning.plan import Plan, Pool, Stage
-from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.planning.sync_names import folder_name, root_name, sync_name
 from gpuplan.policy.models import Approval, Install, NodeLabels, Window
 from gpuplan.values import NamedTuple
 
@@ -23,7 +23,8 @@ class Applier(NamedTuple):
     """What syncs a folder; a ``name`` that ends in ``*`` stands for several.
 
     ``approval`` says whether a person starts a sync. ``pool`` is the pool that the folder is for, if it is for one;
-    ``windows`` are that pool's, where its nodes are changed.
+    ``windows`` are that pool's, where its nodes are changed. ``root`` is the Application that starts its syncs, one
+    after the other: those of the GPU Operator, and of pools after it.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Applier(NamedTuple):
     approval: Approval
     windows: tuple[Window, ...]
     pool: Pool | None = None
+    root: str = ""
 
     @property
     def is_automatic(self) -> bool:
@@ -77,17 +79,8 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     approval = _approval(stage, pool, operator)
     if part == ANY_PART and stage in SETS:
         return Applier(APPLICATION_SET, sync_name(cluster.name, stage), folder, approval, windows, pool)
-    return Applier(APPLICATION, sync_name(cluster.name, folder), folder, approval, windows, pool)
-
-
-def is_ordered(plan: Plan, applier: Applier) -> bool:
-    """Whether a root starts its syncs, one after the other: those of the GPU Operator, and of pools after it."""
-    argocd, stage = plan.cluster.argocd, applier.folder.partition("/")[0]
-    if argocd is None:
-        return False
-    if stage == Stage.PARTITIONS:
-        return applier.pool is not None and argocd.orders(applier.pool)
-    return argocd.spec.root and stage == Stage.GPU_OPERATOR and applier.is_automatic
+    root = root_name(cluster.name) if _is_ordered(plan, stage, pool) else ""
+    return Applier(APPLICATION, sync_name(cluster.name, folder), folder, approval, windows, pool, root)
 
 
 def has_chart(plan: Plan) -> bool:
@@ -100,3 +93,12 @@ def _approval(stage: Stage, pool: Pool | None, operator: Approval) -> Approval:
     if stage is Stage.PARTITIONS:
         return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage is Stage.GPU_OPERATOR else Approval.AUTOMATIC
+
+
+def _is_ordered(plan: Plan, stage: Stage, pool: Pool | None) -> bool:
+    argocd = plan.cluster.argocd
+    if argocd is None or stage not in (Stage.GPU_OPERATOR, Stage.PARTITIONS):
+        return False
+    if stage is Stage.PARTITIONS:
+        return pool is not None and argocd.orders(pool)
+    return argocd.spec.root and argocd.operator_approval is Approval.AUTOMATIC

@@ -2,8 +2,9 @@
 
 What a change may disturb decides where one Application ends and the next begins (docs/adr/0007): each pool's partitions
 have one of their own, with that pool's approval and windows, and each namespace has one, so that no build is large.
-After each wave but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one: it
-would hold up all the others. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
+Waves order when Applications are created, and not what they sync: that is for a root (`argocd_root`). After each wave
+but the last Argo CD waits until it is healthy, so whatever a person is to start is in the last one, where it holds up
+nothing. What the options mean is in Argo CD's `docs/user-guide/sync-options.md`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.catalog.operators import KindName, chart_kinds
 from gpuplan.delivery import argocd_root as roots
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart, is_ordered
+from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
 from gpuplan.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, labels, metadata
 from gpuplan.delivery.argocd_traces import Traces
 from gpuplan.delivery.reasons import FindWhys, Reasons
@@ -55,14 +56,15 @@ def render(
     for applier in _appliers(plan, [folder.path for folder in folders]):
         is_set = applier.folder.endswith(f"/{ANY_PART}")
         body = (_application_set if is_set else _application)(plan, argocd, applier, out)
-        if is_ordered(plan, applier):
+        if applier.root:
             body = roots.ordered(plan, argocd, body, digests[applier.folder])
             children.append((applier, body))
         trace = partial(of.application_set if is_set else of.application, applier)
         yield Manifest(top, body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     if argocd.spec.root:
         yield from roots.render(plan, argocd, children, of)
-    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=None)
+    of_checks = of.health_checks if argocd.spec.root else None
+    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=of_checks)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         yield File(_OPERATOR_FILE, _operator_patch(argocd), about=cluster, trace=of.operator_patch)
 
@@ -80,7 +82,7 @@ def apart(plan: Plan, folders: Sequence[Folder]) -> Apart | None:
     """The folder that the root syncs, where there is one."""
     if plan.cluster.argocd is None or not plan.cluster.argocd.spec.root:
         return None
-    return roots.apart(has_children=any(is_ordered(plan, get_applier(plan, folder.path)) for folder in folders))
+    return roots.apart(has_children=any(get_applier(plan, folder.path).root for folder in folders))
 
 
 # --- The project -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuplan.catalog.operators import chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import Applier, has_chart, is_ordered
+from gpuplan.delivery.appliers import Applier, has_chart
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
@@ -127,21 +127,26 @@ class Traces(NamedTuple):
         if stage is Stage.PARTITIONS:
             for policy in (("spec", "syncPolicy"), ("operation", "sync")):
                 yield (*policy, "syncOptions"), chosen(cluster.at / "nodeLabels")
-        if is_ordered(self.plan, applier):
+        if applier.root:
             yield from self._ordered(applier, stage, approval)
 
     def _ordered(self, applier: Applier, stage: Stage, approval: Links) -> Routes:
         """What a root syncs, for it is synced by itself, as the operator before it is."""
         cluster, revision = self.plan.cluster, copied(self.argocd.at / "revision")
-        links = (*approval, *chosen(self.argocd.at / "operatorApproval")) if stage is Stage.PARTITIONS else approval
         for route in (("operation",), ("metadata", "annotations", CONTENT), ("metadata", "annotations", REVISION)):
-            yield route, links
-        yield ("metadata", "annotations", CONTENT), hashed(self.reasons.of_content(applier.folder))
+            yield route, approval
+        content: Links = self.reasons.of_content(applier.folder)
+        if stage is Stage.GPU_OPERATOR:
+            operator = cluster.gpu_operator
+            for key in ("revision", "revisions"):
+                yield ("operation", "sync", key), chosen(operator.at / "install")
+            yield ("operation", "sync", "revisions", 0), copied(operator.at / "version")
+            content += chosen(operator.at / "install", operator.at / "version")
+        yield ("metadata", "annotations", CONTENT), hashed(content)
         yield ("metadata", "annotations", REVISION), revision
-        yield ("operation", "initiatedBy", "username"), named(cluster)
         yield ("operation", "sync", "revision"), revision
-        yield ("operation", "sync", "revisions", 0), copied(cluster.gpu_operator.at / "version")
         yield ("operation", "sync", "revisions", 1), revision
+        yield ("operation", "initiatedBy", "username"), named(cluster)
 
     # --- The root ------------------------------------------------------------------------------------------------
 
@@ -192,14 +197,18 @@ class Traces(NamedTuple):
         yield from below((*template, "spec", "source"), self._git_source())
         yield from below((*template, "spec", "destination"), self._destination())
 
+    def health_checks(self) -> Routes:
+        yield (), self._root()
+
     def operator_patch(self) -> Routes:
-        yield (), chosen(self.plan.cluster.at / "platform")
+        yield (), (*chosen(self.plan.cluster.at / "platform"), *self._root())
 
     def _approval(self, applier: Applier, stage: Stage) -> Links:
         if stage is Stage.GPU_OPERATOR:
             return chosen(self.argocd.at / "operatorApproval")
         pool = applier.pool if stage is Stage.PARTITIONS else None
-        return chosen(pool.at / "disruption" / "approval") if pool else ()
+        operator = chosen(self.argocd.at / "operatorApproval") if self.argocd.spec.root else ()
+        return (*chosen(pool.at / "disruption" / "approval"), *operator) if pool else ()
 
     # --- Any object ----------------------------------------------------------------------------------------------
 

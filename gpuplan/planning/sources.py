@@ -332,15 +332,19 @@ def _moved_config(pool: Pool) -> Links:
     return chosen(*(place / "mig" / "strategy" for place in places)) if ways else ()
 
 
+def meaning_of(plan: Plan, pool: Pool) -> tuple[Origin, ...]:
+    """Where it says what the pool's own name means in the device plugin's file, if a document does."""
+    kept = (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
+    return tuple(item.at / field for item in kept if item.spec.key == pool.name for field in ("key", "config"))
+
+
 def _plugin_key(plan: Plan, pool: Pool) -> Links:
     """A key that says what its file does, where the one of the pool's name is retained for another file."""
     if pool.keys.meaning is None:
         return ()
-    kept = (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
-    own = [item.at / field for item in kept if item.spec.key == pool.name for field in ("key", "config")]
     return hashed(
         (
-            *chosen(*own),
+            *chosen(*meaning_of(plan, pool)),
             *sharing_of(pool),
             *(link for shares in [pool.shares] if shares for link in chosen(shares.at / "replicas")),
         )

@@ -212,16 +212,19 @@ def _applied(impact: Impact) -> Iterator[str]:
     """What applies it: those that are started alike in one line."""
     groups: dict[tuple[object, ...], list[Applier]] = {}
     for applier in impact.appliers:
-        groups.setdefault((applier.kind, applier.approval, applier.windows), []).append(applier)
+        groups.setdefault((applier.kind, applier.approval, applier.windows, applier.root), []).append(applier)
     for group in groups.values():
         first, names = group[0], [applier.name for applier in group]
         is_one = len(names) == 1 and not first.name.endswith("*")
         by_themselves = "by itself" if is_one else "by themselves"
+        if first.root:
+            by_themselves = f"by `{first.root}`, the GPU Operator first"
         how = f"a person starts {'it' if is_one else 'them'}" if first.approval is Approval.MANUAL else by_themselves
         yield f"{first.kind}{'' if is_one else 's'} {listing(names)}: {how}{_within(first)}"
     synced = {applier.folder for applier in impact.appliers}
     others = [folder for folder in impact.change.folders if folder not in synced]
-    if tools := tuple(f"{folder}/" for folder in others if folder in TOOLS):
+    is_rooted = any(applier.root for applier in impact.appliers)
+    if (tools := tuple(f"{folder}/" for folder in others if folder in TOOLS)) and not is_rooted:
         yield f"whatever applies {listing(tools)}"
     if unsynced := tuple(f"{folder}/" for folder in others if folder not in TOOLS):
         yield f"nothing syncs {listing(unsynced)}: by hand"
@@ -543,5 +546,5 @@ _CONTRACT: Final = {
         left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits
     ),
     Holder: Published(more=lambda holder: {"tenant": holder.tenant or None}),
-    Applier: Published(left_out=("pool",), more=lambda applier: {"keeps_windows": applier.keeps_windows}),
+    Applier: Published(left_out=("pool", "root"), more=lambda applier: {"keeps_windows": applier.keeps_windows}),
 }

@@ -97,7 +97,7 @@ def test_one_restart_of_the_operators_pods_stands_for_all_its_causes() -> None:
 
     (found,) = changes(original, edit, "Cluster", "prod")
     assert found.what == (
-        "the device plugin's configuration of `a100-shared` changes; mig-manager's file gets `whole-bc86fb93`; "
+        "the device plugin's file has another `a100-shared`; mig-manager's file gets `whole-bc86fb93`; "
         "settings of `gfd` change"
     )
     assert found.nodes == NodeImpact(12, (), None)
@@ -167,7 +167,7 @@ def test_a_pattern_that_other_pools_take_over_moves_nodes() -> None:
 
     found = change(edits.add_spare_nodes, divide, "Pool", "spare")
     assert found.what == "1 node goes to pool `other`"
-    assert found.change_class is ChangeClass.TWO_STEP
+    assert found.change_class is ChangeClass.REPARTITION
 
 
 def test_a_node_that_comes_to_a_partitioned_pool_is_named_and_drained() -> None:

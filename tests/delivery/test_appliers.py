@@ -49,6 +49,23 @@ def test_argo_cd_syncs_by_itself_what_nobody_approves(edit: Edit) -> None:
             assert ("ApplicationSet", get_applier(plan, f"{folder.partition('/')[0]}/*").name) in written
 
 
+def sync_in_order(platform: Platform) -> None:
+    edits.sync_through_a_root(platform)
+    edits.change_an_approval(platform)
+
+
+def test_a_root_starts_what_has_an_operation() -> None:
+    plan = a_plan(sync_in_order)
+    written = syncing(plan)
+    appliers = {folder: get_applier(plan, folder) for folder in folders(plan)}
+    rooted = {folder for folder, applier in appliers.items() if applier.root}
+    assert rooted == {"gpu-operator", "partitions/a100-agents"}
+    assert {appliers[folder].root for folder in rooted} == {"gpu-root-prod"}
+    assert ("Application", "gpu-root-prod") in written
+    operations = {name for (_, name), body in written.items() if "operation" in body}
+    assert operations == {appliers[folder].name for folder in rooted}
+
+
 @pytest.mark.parametrize("edit", [edits.go_from_argocd_to_flux, let_changes_through], ids=lambda edit: edit.__name__)
 def test_flux_suspends_what_a_person_approves(edit: Edit) -> None:
     plan = a_plan(edit)

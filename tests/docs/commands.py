@@ -17,6 +17,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "argocd app list": ("--project", "-l"),
     "argocd app set": ("--sync-policy",),
     "argocd app sync": ("--dry-run", "--prune", "--resource"),
+    "argocd app terminate-op": (),
     "argocd app wait": ("--health", "--sync", "--timeout"),
     "argocd repo add": ("--ssh-private-key-path", "--username"),
     "argocd app confirm-deletion": (),
@@ -58,7 +59,13 @@ KNOWN: dict[str, tuple[str, ...]] = {
 ROOTS = ("out/", "overlays/", "policies/")
 
 
-_ABOUT_APPLICATIONS = ("argocd app diff", "argocd app get", "argocd app sync", "argocd app wait")
+_ABOUT_APPLICATIONS = (
+    "argocd app diff",
+    "argocd app get",
+    "argocd app sync",
+    "argocd app terminate-op",
+    "argocd app wait",
+)
 _APPLICATION = re.compile(r"gpu-[a-z0-9-]+")
 
 
@@ -87,5 +94,5 @@ def problems(command: str, folder: Path) -> list[str]:
 
 def _is_written(application: str, folder: Path) -> bool:
     """Whether gpuplan has written the Application, or the ApplicationSet that makes it."""
-    applications = (folder / "out/argocd").glob(f"*/application-{application}.yaml")
+    applications = (folder / "out/argocd").glob(f"*/**/application-{application}.yaml")
     return any(applications) or application.startswith("gpu-namespace-")

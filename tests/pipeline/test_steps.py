@@ -68,7 +68,7 @@ def test_with_what_retain_writes_a_pool_can_be_renamed() -> None:
     before, after = a_shared_plan(), a_shared_plan(name="other")
     kept = a_shared_plan(*(keeper.text for keeper in keepers(before, after)), name="other")
 
-    assert between(before, after) == ["GPU702"]
+    assert between(before, after) == ["GPU702", "GPU728"]
     assert between(before, kept) == []
 
 

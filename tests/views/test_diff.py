@@ -84,6 +84,20 @@ WHOLE = a_diff(an_impact(QUOTA, is_earlier=True, appliers=()), an_impact(), obje
 # --- For people --------------------------------------------------------------------------------------------------
 
 
+def test_what_a_root_syncs_is_said_with_it() -> None:
+    names = ("gpu-operator", "gpu-operator-prod"), ("partitions/mixed", "gpu-partitions-prod-mixed")
+    rooted = tuple(
+        Applier("Application", name, folder, Approval.AUTOMATIC, (), root="gpu-root-prod") for folder, name in names
+    )
+    shown = page(a_diff(an_impact(appliers=(*rooted, *APPLIERS[:1]))))
+    by_root = (
+        "Applications `gpu-operator-prod` and `gpu-partitions-prod-mixed`: by `gpu-root-prod`, the GPU Operator first"
+    )
+    assert f"      applied {by_root}\n" in shown
+    assert "              Application `gpu-namespace-prod-lab`: by itself\n" in shown
+    assert "whatever applies" not in shown
+
+
 def test_a_page_says_what_is_disturbed_and_how_to_undo_it() -> None:
     assert (
         page(WHOLE)
@@ -122,6 +136,7 @@ BAD = BadOrder(
     ("partitions/mixed",),
     "has no partition label",
     None,
+    ("x", "mixed"),
     None,
     None,
     is_unasked=True,

@@ -102,7 +102,8 @@ def trace(plan: Plan) -> Routes:
     yield ("data", FILE_NAME, "version"), ()
     for layout in plan.mig_layouts:
         route = (*configs, layout.config_name)
-        yield route, choosing(config_name(layout))
+        kept = (item.what.at for item in plan.retained if _retains(item.what, layout))
+        yield route, (*choosing(config_name(layout)), *chosen(*(at / "configName" for at in kept)))
         yield from below(route, _trace(layout, tuple(_sizes(plan, layout))))
     for retained in plan.retained_layouts:
         route = (*configs, retained.spec.config_name)
@@ -117,9 +118,11 @@ def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
             yield pool.nodes.at / "gpusPerNode"
             if not layout.is_inline:
                 yield pool.sharing.layout_at
-    for item in plan.retained:
-        if isinstance(item.what, RetainedLayout) and item.what.spec.config_name == layout.config_name:
-            yield item.what.at / "gpusPerNode"
+    yield from (item.what.at / "gpusPerNode" for item in plan.retained if _retains(item.what, layout))
+
+
+def _retains(what: object, layout: Layout) -> bool:
+    return isinstance(what, RetainedLayout) and what.spec.config_name == layout.config_name
 
 
 def _trace(layout: Layout, sizes: tuple[Origin, ...]) -> Routes:

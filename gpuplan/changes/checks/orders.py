@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.checks.places import chosen_by, pods_on, sharing_of
-from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, names_of
+from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, syncers_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Pool
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 
 @check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
@@ -32,7 +32,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
 
     ## Instead
     Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have
-    `approval: manual` on the pool, and sync the GPU Operator first.
+    `approval: manual` on the pool, and sync the GPU Operator first. Or let a root of Argo CD do that (`argocd.root`).
     """
     told_of: set[tuple[str, tuple[str, str] | None]] = set()
     for bad in bad_orders(step):
@@ -50,7 +50,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
             "it is there",
             label="labels and files are synced by themselves, in any order",
             notes=(bad.text, bad.advice),
-            help=f"have `approval: manual` on the pool and sync {listing(names_of(step.after, (FILES,)))} first; or "
+            help=f"have `approval: manual` on the pool and sync {joined(syncers_of(step.after, (FILES,)))} first; or "
             "make what they name known in a commit before",
         )
 

@@ -8,9 +8,9 @@ from typing import Final
 from gpuplan.backends.gpu_operator import mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
 from gpuplan.changes.checks.places import chosen_by, name_of_cluster, pods_note, pods_on, sharing_of
-from gpuplan.changes.keeping import handed_over, hangs_on_order, moved_nodes
-from gpuplan.changes.meanwhile import halves, may_labels_come_first
+from gpuplan.changes.keeping import without_labels
 from gpuplan.changes.nodes import Transition, transitions
+from gpuplan.changes.orders import FILES, Hazard, bad_orders
 from gpuplan.changes.pools import is_partitioned_anew
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import amount, verb, who_names
@@ -191,26 +191,27 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
     the label `gpuplan.dev/pool` of its new pool, delete the document: `gpuplan retain --prune`. Pods that are listed
     with `--pods` are looked up: where nothing runs on the nodes there is no finding.
     """
-    for old, moved in handed_over(step):
-        if hangs_on_order(step, moved) and (there := pods_on(step, old, moved.nodes)) != 0:
-            was, to = old.name, moved.after.name
-            is_partitioned = isinstance(moved.before.sharing, Mig)
-            yield Finding(
-                chosen_by(moved.after).key,
-                f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
-                f"{verb(moved.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
-                label=f"two {_syncers(step.after)} label them in turn",
-                notes=(
-                    f"`{was}` first: {_UNPARTITIONED if is_partitioned else _UNCONFIGURED}",
-                    *pods_note(there),
-                ),
-                help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
-                f"`{to}` are there",
-            )
+    told: set[tuple[str, str]] = set()
+    for bad in without_labels(step):
+        there = pods_on(step, bad.was, bad.nodes) if bad.was is not None else None
+        if there == 0 or bad.pools in told:
+            continue
+        told.add(bad.pools)
+        was, to = bad.pools
+        is_partitioned = bad.hazard is Hazard.UNLABELLED
+        yield Finding(
+            chosen_by(bad.to).key if bad.to is not None else name_of_cluster(step),
+            f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
+            f"{verb(bad.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
+            label=f"two {_syncers(step.after)} label them in turn",
+            notes=(bad.text, _UNPARTITIONED if is_partitioned else _UNCONFIGURED, *pods_note(there)),
+            help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
+            f"`{to}` are there",
+        )
 
 
-_UNPARTITIONED: Final = f"no `{MIG_CONFIG_LABEL}` for a while, and the operator may write `all-disabled`"
-_UNCONFIGURED: Final = f"no `{DEVICE_PLUGIN_CONFIG_LABEL}` for a while, and GPUs are published whole"
+_UNPARTITIONED: Final = f"where there is no `{MIG_CONFIG_LABEL}`, the operator may write `all-disabled`"
+_UNCONFIGURED: Final = f"where there is no `{DEVICE_PLUGIN_CONFIG_LABEL}`, GPUs are published whole"
 
 
 def _syncers(plan: Plan) -> str:
@@ -234,8 +235,9 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
     `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
 
-    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`): a rule is applied in
-    seconds, a new file in minutes.
+    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`) and no root orders it,
+    since a rule is applied in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for
+    the operator's files.
 
     ## Instead
     Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,
@@ -243,26 +245,29 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     change back, and let `gpuplan rollout POOL --to SHARING` make steps of it, which do the same node by node. Nodes
     that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
     """
-    for _, moved in moved_nodes(step):
-        files_first, labels_first = halves(step, moved)
-        pool = moved.after
-        if files_first is not None:
-            yield Finding(
-                sharing_of(pool),
-                f"until labels follow the operator's files, each node of pool `{pool.name}` publishes {files_first}",
-                label="what it neither did nor will",
-                notes=("files are synced by themselves, labels as late as somebody approves it",),
-                help=_keep_meaning(step, pool),
-            )
-        elif labels_first is not None and may_labels_come_first(step, pool.name):
-            yield Finding(
-                sharing_of(pool),
-                f"where labels come before the operator's files, each node of pool `{pool.name}` publishes "
-                f"{labels_first}",
-                label="what it neither did nor will",
-                notes=("with `approval: automatic` Argo CD syncs both at once, and nothing orders them",),
-                help=_keep_meaning(step, pool),
-            )
+    told: set[tuple[int, bool]] = set()
+    for bad in bad_orders(step):
+        pool, is_late = bad.to, FILES in bad.waiting
+        if bad.hazard is not Hazard.NEITHER or pool is None or (id(pool), is_late) in told:
+            continue
+        told.add((id(pool), is_late))
+        each = f"each node of pool `{pool.name}` {bad.what}"
+        yield Finding(
+            sharing_of(pool),
+            f"where labels come before the operator's files, {each}"
+            if is_late
+            else f"until labels follow the operator's files, {each}",
+            label="what it neither did nor will",
+            notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
+            help=_keep_meaning(step, pool),
+        )
+
+
+_FILES_FIRST: Final = "files are synced by themselves, labels as late as somebody approves it"
+_LABELS_FIRST: Final = {
+    True: "with `approval: automatic` Argo CD syncs both at once, and nothing orders them",
+    False: "nothing but the order that a person keeps has the files come first",
+}
 
 
 def _keep_meaning(step: Step, pool: Pool) -> str:

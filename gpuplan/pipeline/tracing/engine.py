@@ -145,7 +145,10 @@ def _kustomizations(
 def _listed(reasons: _Reasons, folder: str, data: bytes, included: Sequence[str]) -> Routes:
     """A file is listed as long as it is there, a folder as long as anything in it is."""
     yield (), _reason(reasons, folder)
-    for index, name in enumerate(read_data(data.decode())["resources"]):
+    listed = read_data(data.decode())
+    for index, entry in enumerate(listed.get("replacements", ())):
+        yield ("replacements", index, "path"), choosing(reasons.of(posixpath.join(folder, entry["path"])))
+    for index, name in enumerate(listed["resources"]):
         path = posixpath.join(folder, name)
         yield ("resources", index), choosing(reasons.of(path)) if path in reasons.found else _reason(reasons, path)
     places = {component.folder: component.at for component in reasons.plan.components}

@@ -94,6 +94,18 @@ STATES: Final = (
         "Progressing",
         "x",
     ),
+    State(
+        "rolled out with leftovers",
+        an_application("Succeeded", health="Progressing", sync="OutOfSync"),
+        "Progressing",
+        "x",
+    ),
+    State(
+        "broken, and changed since",
+        an_application("Succeeded", health="Degraded", sync="OutOfSync", head=LATER),
+        "Degraded",
+        "x",
+    ),
     State("another sync", an_application("Succeeded", at=OLD, sync="OutOfSync"), "Degraded", _OTHER),
     State("a person's sync", an_application("Succeeded", at=LATER, head=LATER), "Healthy", "x"),
     State("a pool", a_pool(at=NEW), "Healthy", "x"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -163,12 +163,13 @@ def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int] |
     ends = tuple(_ends(node, last))
     published = tuple(_published(node, index, end) or {} for index, end in enumerate(ends))
     versions = range(last + 1) if start is None else range(last, last + 1)
-    walked = _walk(node, versions, *_begin(node, start or {}))
+    walking = node if start is None else _arrived(node, start)
+    walked = _walk(walking, versions, *_begin(node, start or {}))
     verdicts = {
         (found.kind, found.what): found
         for state, conditions in walked.items()
         for condition in sorted(conditions, key=repr)
-        for found in _verdicts(node, state, condition, ends, published)
+        for found in _verdicts(walking, state, condition, ends, published)
     }
     if _is_left(ends) and published[0] != published[-1]:
         pools = _pools(ends)
@@ -245,6 +246,15 @@ def _begin(node: _Node, at: Mapping[str, int]) -> tuple[State, Condition]:
     for found, (version, _) in zip(node.folders, state.folders, strict=True):
         labels = _owned(node, labels, _set(found[version], node.name) if version else None)
     return state, _divide(node, state.operator, labels | _ruled(node, state), condition.geometry)
+
+
+def _arrived(node: _Node, at: Mapping[str, int]) -> _Node:
+    """Without what a folder was before and after the commit that it is at, but for the last one."""
+    folders = tuple(
+        (*(found[at.get(name, 0)],) * (len(found) - 1), found[-1])
+        for name, found in zip(node.names, node.folders, strict=True)
+    )
+    return replace(node, folders=folders)
 
 
 def _walk(node: _Node, versions: range, start: State, first: Condition) -> dict[State, set[Condition]]:

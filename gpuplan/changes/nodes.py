@@ -151,13 +151,11 @@ def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departur
         return tuple(Departure(to, nodes) for to, nodes in _by_pool(leave, step.after.pools))
     if successor is not None and pool.nodes.name_pattern is None:
         return ()  # nothing was said to nodes of no name
-    if successor is not None and successor.nodes.names:
-        left = pool.nodes.count - sum(has_node(pool.nodes, name) for name in successor.nodes.names)
-        return (Departure(None, NodeImpact(left, (), pool.nodes.name_pattern)),) if left > 0 else ()
     return tuple(_departures_by_pattern(step, pool, successor))
 
 
 def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> Iterator[Departure]:
+    """To other pools, and for none: as many as there are if any may, and of those with names what is left."""
     pattern, kept = find_pattern(pool.nodes.name_pattern), _patterns([successor])
     if pattern is None:
         yield from [Departure(None, impact(pool.nodes))] if successor is None else []
@@ -165,11 +163,17 @@ def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> It
     if kept and find_other_name(pattern, kept) is None:
         return
     takers = [other for other in step.after.pools if other is not successor and _takes(other, pattern, step.before)]
+    left = pool.nodes.count
     for other in takers:
         names = [name for name in other.nodes.names if pattern.matches(name)]
         by_number = NodeImpact(min(pool.nodes.count, other.nodes.count), (), pool.nodes.name_pattern)
-        yield Departure(other, _named(names) if other.nodes.names else by_number)
-    if find_other_name(pattern, _patterns([successor, *takers])) is not None:
+        leaving = Departure(other, _named(names) if other.nodes.names else by_number)
+        left -= leaving.nodes.count
+        yield leaving
+    if successor is not None and successor.nodes.names:
+        left -= sum(has_node(pool.nodes, name) for name in successor.nodes.names)
+        yield from [Departure(None, NodeImpact(left, (), pool.nodes.name_pattern))] if left > 0 else []
+    elif find_other_name(pattern, _patterns([successor, *takers])) is not None:
         yield Departure(None, impact(pool.nodes))
 
 

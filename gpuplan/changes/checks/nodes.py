@@ -9,7 +9,7 @@ from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import chosen_by, earlier, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.orders import dangling
-from gpuplan.changes.pools import taint_key
+from gpuplan.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import division, from_to, verb
 from gpuplan.checks.registry import check
@@ -209,14 +209,13 @@ def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
 # --- Labels ------------------------------------------------------------------------------------------------------
 
 _DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
-_UNCONFIGURED: Final = (
-    "they hand out whole GPUs beside pods that share one; or none, where the configuration has gone before the label"
+_UNCONFIGURED: Final = "without it they hand out whole GPUs, beside pods that still share some"
+"""Config-manager then takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`)."""
+_GONE_FIRST: Final = (
+    "the operator's sync takes their configuration away first: they hand out no GPUs until the label goes, and then "
+    "whole ones, beside pods that still share some"
 )
-"""Without a label config-manager takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`).
-
-It stops where the label names a file that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
-NVIDIA/k8s-device-plugin), as it does once a pool's file has gone by the operator's sync and its rule has not.
-"""
+_BY_PATTERN: Final = "by what the patterns may match, and as many as policies count; `--nodes FILE` shows which"
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
 
@@ -237,7 +236,8 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
-    its own where their GPUs are divided by MIG (GPU728). Pods that are listed with `--pods` are looked up: where
+    its own where their GPUs are divided by MIG (GPU728). With `--nodes`, patterns are the nodes that they match: where
+    each of these is in a pool afterwards there is no finding. Pods that are listed with `--pods` are looked up: where
     nothing runs on the nodes there is no finding.
     """
     for old, new in step.pools if not _labels_stay(step.before) else ():
@@ -259,8 +259,9 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _UNCONFIGURED,
+            _DISSOLVED if is_partitioned else _GONE_FIRST if is_plugin_config_gone(step, old) else _UNCONFIGURED,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
+            *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
             *pods_note(there),
         ),
         help=_DRAINED,

@@ -19,7 +19,7 @@ POOLS = ("large", "small", "spare")
 DIVISIONS = (
     "instances: {3g.40gb: 2}",
     "instances: {1g.10gb: 7}",
-    "devices: [{gpus: [0, 1, 2, 3], instances: {2g.20gb: 3}}]",
+    "devices: [{gpus: [0, 1, 2, 3], instances: {2g.20gb: 3}}, {gpus: [4, 5, 6, 7], enabled: false}]",
 )
 SHARINGS = (
     "exclusive: {}",

@@ -154,7 +154,7 @@ def test_nodes_that_go_to_another_pool_are_named() -> None:
 
 def test_nodes_that_leave_for_no_pool_lose_their_partitions() -> None:
     found = change(edits.add_spare_nodes, edits.leave_nodes_out_of_a_pattern, "Pool", "spare")
-    assert found.what == "2 nodes leave the pool for none"
+    assert found.what == "2 nodes leave the pool for none, as patterns say (`--nodes FILE` shows which)"
     assert found.nodes == NodeImpact(2, (), "gpu-spare-[0-9]+")
 
 

@@ -97,10 +97,16 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     is_by_rule = step.before.cluster.spec.node_labels is not NodeLabels.NODE
     ways = [_Way(files, alike, is_by_rule=is_by_rule) for alike in classes(step, files[1].leave_out)]
     ways = [way for way in ways if way.folders and way.is_judged]
-    found = (*_joined(bad for way in ways for bad in _judged(step, way)), *_shortfalls(step, ways))
+    judged = (bad for way in ways for bad in _judged(step, way) if not _is_disproved(step, bad))
+    found = (*_joined(judged), *_shortfalls(step, ways))
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
     told = (_told(step.after, bad) for bad in found)
     return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+def _is_disproved(step: Step, bad: BadOrder) -> bool:
+    """Whether a list shows that no node names what is gone."""
+    return bad.hazard is Hazard.DANGLING and bad.named is not None and step.naming(*bad.named) == ()
 
 
 def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:

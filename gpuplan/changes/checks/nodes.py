@@ -229,9 +229,10 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
-    Where no GPU is partitioned it is a warning. A pool that is removed takes its device plugin's configuration along,
-    with the GPU Operator's sync: nodes whose label names it hand out no GPUs until the label goes, too. Without a label
-    they hand out whole GPUs, beside pods that share one.
+    Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
+    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it hand
+    out no GPUs until the label goes, too. Where GPUs are whole, and where others label nodes that have no partitions,
+    it is a warning.
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
@@ -264,8 +265,12 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
             *pods_note(there),
         ),
         help=_DRAINED,
-        severity=None if is_partitioned else Severity.WARNING,
+        severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
     )
+
+
+def _is_shared(pool: Pool) -> bool:
+    return any(part.shares is not None and part.nodes.count for part in pool.parts)
 
 
 def _labelled_otherwise(step: Step) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import device_plugin
@@ -88,6 +88,12 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
     told = (_told(step.after, bad) for bad in found)
     return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
+    """The first order in which nodes name what the operator's files no longer have, in words; none where none does."""
+    found = (bad.text for bad in bad_orders(step) if bad.hazard is Hazard.DANGLING and bad.named == (label, value))
+    return tuple(islice(found, 1))
 
 
 def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
@@ -327,7 +333,9 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
     way = _Way(files, alike, is_by_rule=step.before.cluster.spec.node_labels is not NodeLabels.NODE)
     if not way.folders or not way.is_judged:
         return
-    found = {synced: way.found(synced) for synced in _combinations(way.folders) if _is_possible(step, way, synced)}
+    found = {
+        synced: _found(step, way, synced) for synced in _combinations(way.folders) if _is_possible(step, way, synced)
+    }
     if not any(found.values()):
         return
     safe = _find_safe(way.folders, {synced for synced, hazards in found.items() if not hazards})
@@ -342,6 +350,16 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
             pools = way.first.get(POOL_LABEL, ""), way.last.get(POOL_LABEL, "")
             known = step.after.cluster.name, hazard, alike.impact, alike.example
             yield BadOrder(*known, ahead, behind, *one, pools, alike.was, alike.to, is_unasked, safe)
+
+
+def _found(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Found]:
+    """What is wrong in one combination; a label that no node has any more names nothing."""
+    found = way.found(synced)
+    return {
+        hazard: one
+        for hazard, one in found.items()
+        if hazard is not Hazard.DANGLING or one.named is None or step.naming(*one.named) != ()
+    }
 
 
 def _combinations(folders: Sequence[str]) -> Iterator[Synced]:

@@ -218,7 +218,7 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(step, new, moved)
         elif between.labels_first is not None:
-            # As at the end of a rollout, whose configuration becomes the pool's own: nodes are shared as they were.
+            # As at the end of a rollout of an earlier release: nodes are shared as they were.
             yield Change(
                 *of(step.after, new),
                 ChangeClass.TWO_STEP if _is_out_of_order(step, new, between) else ChangeClass.PLUGIN_RESTART,
@@ -338,7 +338,13 @@ def _shared_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
         pods=pods_on(step.before, moved.before, moved.nodes.count) if must_end else 0,
         needs_drain=must_end,
+        windows=new.windows if _key(moved.before) != _key(moved.after) else (),
     )
+
+
+def _key(part: Pool) -> str:
+    """What nodes read: with another key their units change as late as their labels do."""
+    return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
 
 
 def _asked_otherwise(step: Step, old: Pool, new: Pool) -> Change:

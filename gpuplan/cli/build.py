@@ -35,6 +35,7 @@ class _Wishes(Value):
     """The options of one build; ``out`` is relative to the repository's root."""
 
     clusters: tuple[str, ...]
+    retain: bool
     stages: tuple[str, ...]
     outputs: tuple[Output, ...]
     out: str
@@ -54,6 +55,12 @@ class _Wishes(Value):
 @option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
 @option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
 @option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
+@option(
+    "--retain",
+    is_flag=True,
+    section="Mode",
+    help="First write what must outlive the change since HEAD, as `gpuplan retain --write` does.",
+)
 @option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
 @option(
     "--prune-clusters",
@@ -84,6 +91,7 @@ def command(terminal: Terminal, /, out: str, **options: Any) -> int:  # noqa: AN
 
     \b
       gpuplan build
+      gpuplan build --retain   # and what nodes and queues still name stays defined
       gpuplan build --check    # in CI: is out/ committed with the policies?
       gpuplan build --cluster dev --stdout | kubectl diff -f -
     """
@@ -91,6 +99,10 @@ def command(terminal: Terminal, /, out: str, **options: Any) -> int:  # noqa: AN
 
     wishes = _Wishes(out=_from_root(terminal.root, out), **options)
     _refuse_contradictions(wishes)
+    if wishes.retain:
+        from gpuplan.cli.retain import write_missing
+
+        write_missing(terminal, wishes.clusters)
     build = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=wishes.crds, kustomize=wishes.kustomize)
     run = _Run(terminal, wishes, build)
     if not is_acceptable(build.report, warnings_as_errors=wishes.warnings_as_errors):
@@ -111,7 +123,7 @@ def _refuse_contradictions(wishes: _Wishes) -> None:
         raise click.UsageError(f"--{reading[0]} and --stdout exclude each other.")
     if wishes.stages and not wishes.stdout:
         raise click.UsageError("--stage chooses what --stdout prints.")
-    for name in ("force", "prune_clusters"):
+    for name in ("force", "prune_clusters", "retain"):
         if getattr(wishes, name) and reading:
             raise click.UsageError(f"--{name.replace('_', '-')} means to write, --{reading[0]} not to.")
 

@@ -74,7 +74,7 @@ def command(
     if without_evidence and (nodes is not None or not prune):
         raise click.UsageError("--without-evidence is said to --prune in place of --nodes.")
     retention = retain(terminal.root, clusters, against, read_node_list(nodes))
-    if not retention.report.is_valid:
+    if not retention.is_compared:
         write_findings(terminal, retention.report, (), to_stderr=True)
         terminal.say("nothing was compared\n")
         return 1
@@ -91,6 +91,17 @@ def command(
         terminal.say(view.missing(retention))
     terminal.say(view.leftovers(retention, pruned, prune=prune, write=write))
     return 0 if write or not (retention.missing or pruned) else 1
+
+
+def write_missing(terminal: Terminal, clusters: Sequence[str]) -> None:
+    """Retain what the change since HEAD leaves behind, and say what; of policies with errors the build says more."""
+    from gpuplan.pipeline.retaining import retain
+    from gpuplan.views import retaining as view
+
+    retention = retain(terminal.root, clusters)
+    _write(terminal.root, retention.missing)
+    if retention.missing:
+        terminal.say(view.written(retention))
 
 
 def _refuse_to_guess(pruned: Sequence[Leftover]) -> None:

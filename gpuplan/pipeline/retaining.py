@@ -75,8 +75,8 @@ class Leftover(NamedTuple):
 class Retention(Value):
     """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
 
-    Both are empty where ``report`` has errors. ``doubts`` are why a list of nodes is no proof of what none of them
-    names; None without a list.
+    Both are empty where ``report`` has other errors than `_OWN`. ``doubts`` are why a list of nodes is no proof of what
+    none of them names; None without a list.
     """
 
     report: Report
@@ -84,6 +84,14 @@ class Retention(Value):
     missing: tuple[Keeper, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
     doubts: tuple[str, ...] | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        return all(item.code in _OWN for item in self.report.diagnostics if item.is_error)
+
+
+_OWN: Final = ("GPU721", "GPU745")
+"""Errors that end with what is written here, or deleted: what is retained is made again, or names what is gone."""
 
 
 def retain(
@@ -97,7 +105,7 @@ def retain(
     from gpuplan.pipeline.comparing import refuse_several
 
     report = validate(root, clusters, kustomize="off")
-    if not report.is_valid:
+    if not Retention(report, against).is_compared:
         return Retention(report, against)
     if nodes is not None:
         refuse_several(report.clusters, "nodes")

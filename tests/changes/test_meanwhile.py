@@ -106,6 +106,17 @@ def test_a_root_does_not_order_what_waits_for_a_window() -> None:
     assert may_labels_come_first(Step(plan, plan), "p")
 
 
+@pytest.mark.parametrize(("argocd", "codes"), [("", {"GPU738"}), ("root: true", set())])
+def test_under_a_root_no_label_names_an_entry_that_is_not_there_yet(argocd: str, codes: set[str]) -> None:
+    """A pool goes to a layout that is new as well."""
+    new = LAYOUTS.replace("name: large", "name: new").replace("3g.40gb: 2", "2g.20gb: 3").partition("---")[0]
+    cluster, automatic = CLUSTER.format(argocd=argocd), "  disruption: {approval: automatic}"
+    before = a_plan(f"{cluster}---{LAYOUTS}{a_pool('{mig: {layout: large}}')}{automatic}")
+    after = a_plan(f"{cluster}---{LAYOUTS}---{new}{a_pool('{mig: {layout: new}}')}{automatic}")
+    found = {item.code for item in run(Step(before, after))}
+    assert found & {"GPU738", "GPU729"} == codes
+
+
 # --- Published ---------------------------------------------------------------------------------------------------
 
 

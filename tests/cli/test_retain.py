@@ -434,3 +434,59 @@ def test_the_plan_lists_what_is_retained(root: Path) -> None:
         "halves-d9c2814c",
         "`kubectl get nodes -l nvidia.com/mig.config=halves-d9c2814c` lists no node",
     ]
+
+
+# --- Along with a build ------------------------------------------------------------------------------------------
+
+
+def test_a_build_may_retain_first(root: Path) -> None:
+    done = run("build", "-C", str(root), "--retain")
+
+    assert done.code == 0
+    assert done.err.startswith(f"created {KEPT}: `nvidia.com/mig.config: halves-d9c2814c` stays\n")
+    [config_map] = (root / "out/dev/gpu-operator").glob("configmap-gpuplan-mig-parted-*.yaml")
+    assert OLD_ENTRY in config_map.read_text()
+    assert "created overlays" not in run("build", "-C", str(root), "--retain").err
+
+
+def test_who_only_looks_retains_nothing(root: Path) -> None:
+    assert run("build", "-C", str(root), "--retain", "--check").code == 2
+    assert not (root / KEPT).exists()
+
+
+def test_policies_with_errors_retain_nothing(root: Path) -> None:
+    a_broken_platform(root)
+
+    done = run("build", "-C", str(root), "--retain")
+
+    assert (done.code, (root / KEPT).exists()) == (1, False)
+    assert done.err.count("error[GPU101]") + done.out.count("error[GPU101]") == 1
+
+
+# --- What it ends itself -----------------------------------------------------------------------------------------
+
+QUEUED = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: dev}
+spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}, scheduler: {kind: kueue}}
+"""
+
+
+def test_what_the_policies_make_again_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path))
+    write(root / "overlays/dev/cluster.yaml", QUEUED)
+    commit(root)
+    tenant = (root / "policies/tenant.yaml").read_text()
+    write(root / "policies/tenant.yaml", tenant.replace("name: research", "name: science", 1))
+    assert retain(root, "--write").code == 0
+    commit(root)
+    write(root / "policies/tenant.yaml", tenant)
+    assert "GPU721" in run("validate", "-C", str(root)).out
+
+    done = retain(root, "--prune", "--write")
+
+    assert done.code == 0
+    assert "deleted overlays/dev/retained/clusterqueue-research.yaml" in done.err
+    assert "created overlays/dev/retained/clusterqueue-science.yaml" in done.err
+    assert run("validate", "-C", str(root)).code == 0

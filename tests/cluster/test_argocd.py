@@ -23,9 +23,11 @@ import pytest
 
 from gpuplan.delivery.argocd import checks
 from tests.cli.runs import run
+from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import identity
 from tests.cluster.example import REPOSITORY
-from tests.cluster.programs import need_go, program
+from tests.cluster.processes import until
+from tests.cluster.programs import need_go, program, source
 from tests.cluster.validators import kustomize
 from tests.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
 from tests.delivery.argocd.root_states import STATES
@@ -146,6 +148,30 @@ def test_a_root_differs_when_an_application_does_and_not_when_its_operation_has_
         for application, target in ((root, pool), (root, changed), (strict, pool))
     ]
     assert _judge({}, [], pairs=pairs)["differ"] == [False, True, True]
+
+
+def test_an_operation_that_has_ended_is_there_again_when_the_root_is_synced(control_plane: ControlPlane) -> None:
+    """Argo CD applies as kubectl does, and takes an operation away as here (`setOperationState`)."""
+    api, kubectl = control_plane.api, control_plane.kubectl
+    definitions = source("argocd", "github.com/argoproj/argo-cd/v3") / "manifests" / "crds"
+    for name in ("application", "appproject"):
+        kubectl("apply", "--server-side", "-f", definitions / f"{name}-crd.yaml")
+    until(lambda: api.find_kind("argoproj.io/v1alpha1", "AppProject"), "AppProjects are served")
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}})
+    alone, rooted = (a_cluster(a_pool("a", "approval: automatic"), more=more) for more in ("", "root: true"))
+    before, after = (manifests(plan, folder("partitions/a")._replace(digest="1")) for plan in (alone, rooted))
+    for body in (*before, *after):
+        kubectl("apply", "-f", "-", stdin=json.dumps(body.body))
+    pool = get(after, "Application", "gpu-partitions-test-a")
+    live = api.get(api.path_of(pool))
+    assert live["operation"] == pool["operation"]
+    assert "automated" not in live["spec"]["syncPolicy"]
+    ended = {"phase": "Succeeded", "operation": pool["operation"], "startedAt": "2026-11-22T10:00:00Z"}
+    state = {"op": "add", "path": "/status", "value": {"operationState": ended}}
+    api.patch(api.path_of(pool), [state, {"op": "add", "path": "/operation", "value": None}], kind="json")
+    assert "operation" not in api.get(api.path_of(pool))
+    kubectl("apply", "-f", "-", stdin=json.dumps(pool))
+    assert api.get(api.path_of(pool))["operation"] == pool["operation"]
 
 
 def test_a_roots_project_permits_what_the_root_syncs_and_not_more() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import chosen_by, earlier, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Departure, departures
+from gpuplan.changes.orders import dangling
 from gpuplan.changes.pools import taint_key
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import division, from_to, verb
@@ -58,7 +59,10 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
                 edited.at if edited.is_inline else name_of(edited.at),
                 f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
                 label=from_to(division(gone.layout), division(edited)),
-                notes=(labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),),
+                notes=(
+                    labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
+                    *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
+                ),
                 help=f"run `{RETAIN}` and commit what it writes; or leave the layout, write another one, and run "
                 f"`gpuplan rollout {gone.pools[0]} --to LAYOUT`",
             )
@@ -86,6 +90,7 @@ def layout_removed_in_use(step: Step) -> Iterator[Finding]:
                 label=f"was layout `{gone.layout.name}`",
                 notes=(
                     labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
+                    *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
                     earlier(gone.layout.at, f"layout `{gone.layout.name}`"),
                 ),
                 help=f"run `{RETAIN}` and commit what it writes; or keep the layout until `kubectl get nodes -l "
@@ -176,7 +181,10 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 name_of(heir.at) if heir is not None else name_of_cluster(step),
                 f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
                 label="their pool from now on" if heir is not None else "none of its pools has them",
-                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),),
+                notes=(
+                    labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),
+                    *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key),
+                ),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
     for key, retained in changed.items():

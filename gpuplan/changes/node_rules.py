@@ -8,6 +8,7 @@ from typing import Final
 from gpuplan.changes.bodies import Body, items, mappings, section, without
 from gpuplan.changes.nodes import find_pattern
 from gpuplan.disturbance import ChangeClass, worst
+from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
@@ -168,7 +169,7 @@ def class_of_labels(old: Body, new: Body) -> ChangeClass:
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
     if one != other and not {one, other} <= {None, ALL_DISABLED}:
-        return ChangeClass.REPARTITION
+        return ChangeClass.PLUGIN_RESTART if _divide_alike(one, other) else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
     if any(next_known.get(key) != value for key, value in known.items()):
         return ChangeClass.ADMISSION
@@ -176,6 +177,15 @@ def class_of_labels(old: Body, new: Body) -> ChangeClass:
         return ChangeClass.PLUGIN_RESTART
     return ChangeClass.NONE if old == new else ChangeClass.METADATA
 
+
+def _divide_alike(one: object, other: object) -> bool:
+    """Whether two entries say the same, as their names tell: mig-parted finds it applied and leaves the GPUs alone."""
+    hashes = [found[1] for name in (one, other) if (found := _HASH.fullmatch(str(name)))]
+    return len(hashes) == 2 and hashes[0] == hashes[1]
+
+
+_HASH: Final = regex(r".+-([0-9a-f]{8})")
+"""The name of an entry, which ends in a hash of its content."""
 
 _OF_THE_OPERATOR: Final = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 

@@ -66,6 +66,11 @@ class Written(Value, eq=False):
         bodies = [(identity.name, body) for (_, identity), body in self.objects.items() if identity.kind == _RULE]
         return [rule for _, body in sorted(bodies, key=itemgetter(0)) for rule in self.rules(body)]
 
+    @property
+    def has_nodes(self) -> bool:
+        """Whether nodes are labelled by parts of Node objects."""
+        return any(identity.kind == "Node" for _, identity in self.objects)
+
 
 def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects]) -> tuple[ObjectChange, ...]:
     """The objects of each cluster that differ, by cluster, worst first: where there are no plans to tell of them."""
@@ -110,6 +115,8 @@ def _differing(
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
                 found = class_of_kept_rules(rules, all_after.all_rules)
+        if _is_unapplied(pair, all_before, all_after):
+            found = ChangeClass.METADATA
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
         if pair.after is None and pair.identity.kind == "Queue" and pair.identity.name in parents:
@@ -127,6 +134,13 @@ def _differing(
             about = frozenset((*was_about, *after.about.get((pair.folder, pair.identity), ())))
             was_in = was[0] if was else ""
             yield ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
+
+
+def _is_unapplied(pair: Pair, before: Written, after: Written) -> bool:
+    """Whether it is the table of taints, coming or going, where parts of Node objects have the labels."""
+    is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
+    side = before if pair.after is None else after
+    return is_table and None in (pair.before, pair.after) and side.has_nodes
 
 
 # --- Configurations that nodes name ------------------------------------------------------------------------------

@@ -19,8 +19,18 @@ from gpuplan.changes.labelling import LabelRule, NodeClass, classes
 from gpuplan.changes.meanwhile import Published, may_labels_come_first, published_by
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
+from gpuplan.changes.wording import amount
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Layout, Plan, Pool, Stage
+from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Amount,
+    Layout,
+    Plan,
+    Pool,
+    Stage,
+)
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
@@ -44,6 +54,8 @@ class Hazard(StrEnum):
     """They publish what they neither did before nor will afterwards."""
     DANGLING = "dangling"
     """A label names what the operator's files no longer have."""
+    UNCOVERED = "guarantees-uncovered"
+    """A pool has less of what it guarantees before and afterwards."""
     EARLY = "early"
     """A label names what the operator's files do not have yet; it ends when they come."""
 
@@ -82,12 +94,19 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
-    found = [
-        _told(step.after, bad) for alike in classes(step, files[1].leave_out) for bad in _judged(step, files, alike)
-    ]
+    is_by_rule = step.before.cluster.spec.node_labels is not NodeLabels.NODE
+    ways = [_Way(files, alike, is_by_rule=is_by_rule) for alike in classes(step, files[1].leave_out)]
+    ways = [way for way in ways if way.folders and way.is_judged]
+    judged = (bad for way in ways for bad in _judged(step, way) if not _is_disproved(step, bad))
+    found = (*_joined(judged), *_shortfalls(step, ways))
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
     told = (_told(step.after, bad) for bad in found)
     return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
+
+
+def _is_disproved(step: Step, bad: BadOrder) -> bool:
+    """Whether a list shows that no node names what is gone."""
+    return bad.hazard is Hazard.DANGLING and bad.named is not None and step.naming(*bad.named) == ()
 
 
 def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
@@ -154,6 +173,8 @@ def concerns_nodes(folder: str) -> bool:
 
 def _subject(bad: BadOrder) -> str:
     names = bad.nodes.names
+    if bad.hazard is Hazard.UNCOVERED:
+        return f"pool `{bad.pools[0]}`"
     if len(names) > 1:
         return f"each of the nodes {listing(names)}"
     if names:
@@ -240,6 +261,11 @@ class _Way(Value):
     @cached_property
     def last(self) -> Mapping[str, str]:
         return self.labels(frozenset(self.folders))
+
+    @cached_property
+    def pools(self) -> tuple[str, str]:
+        """The pools whose labels they have before and afterwards."""
+        return self.first.get(POOL_LABEL, ""), self.last.get(POOL_LABEL, "")
 
     @cached_property
     def is_judged(self) -> bool:
@@ -329,12 +355,12 @@ _MOST_FOLDERS: Final = 6
 """Of how many folders all combinations are tried: of more, those in which at most two are ahead, or behind."""
 
 
-def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterator[BadOrder]:
-    way = _Way(files, alike, is_by_rule=step.before.cluster.spec.node_labels is not NodeLabels.NODE)
-    if not way.folders or not way.is_judged:
-        return
+def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
+    alike = way.alike
     found = {
-        synced: _found(step, way, synced) for synced in _combinations(way.folders) if _is_possible(step, way, synced)
+        synced: _found(step, way, synced)
+        for synced in _combinations(way.folders)
+        if _is_possible(step, way.folders, synced)
     }
     if not any(found.values()):
         return
@@ -347,9 +373,8 @@ def _judged(step: Step, files: tuple[Files, Files], alike: NodeClass) -> Iterato
         )
         if first is not None:
             ahead, behind, is_unasked, one = first
-            pools = way.first.get(POOL_LABEL, ""), way.last.get(POOL_LABEL, "")
             known = step.after.cluster.name, hazard, alike.impact, alike.example
-            yield BadOrder(*known, ahead, behind, *one, pools, alike.was, alike.to, is_unasked, safe)
+            yield BadOrder(*known, ahead, behind, *one, way.pools, alike.was, alike.to, is_unasked, safe)
 
 
 def _found(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Found]:
@@ -369,13 +394,13 @@ def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
     return (frozenset(chosen) for size in sizes for chosen in combinations(folders, size))
 
 
-def _is_possible(step: Step, way: _Way, synced: Synced) -> bool:
+def _is_possible(step: Step, folders: Sequence[str], synced: Synced) -> bool:
     """Flux applies what labels nodes when the operator is there as the same revision has it (`dependsOn`).
 
     So does a root of Argo CD with the pools that it orders.
     """
     cluster = step.after.cluster
-    if not synced or FILES in synced or FILES not in way.folders or cluster.spec.node_labels is NodeLabels.EXTERNAL:
+    if not synced or FILES in synced or FILES not in folders or cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return True
     pools = [step.after.find_pool(folder.partition("/")[2]) for folder in synced]
     by_root = [pool is not None and cluster.argocd is not None and cluster.argocd.orders(pool) for pool in pools]
@@ -402,3 +427,95 @@ def _find_safe(folders: Sequence[str], good: set[Synced]) -> tuple[str, ...] | N
         ways = ((way, synced | {folder}, folder) for synced, way in reached.items() for folder in folders)
         reached = {after: (*way, folder) for way, after, folder in ways if after in good and folder not in way}
     return reached.get(frozenset(folders))
+
+
+# --- Guarantees --------------------------------------------------------------------------------------------------
+
+
+class _Short(Value):
+    """A unit of a pool that nodes come to and go from: how many there are, whatever is synced."""
+
+    pool: str
+    resource: str
+    steady: int
+    ways: tuple[_Way, ...]
+
+    def with_others(self, steady: int) -> _Short:
+        return _Short(self.pool, self.resource, steady, self.ways)
+
+    def capacity(self, synced: Synced) -> int:
+        return self.steady + sum(_units(way, synced, self.pool, self.resource) for way in self.ways)
+
+    @property
+    def least(self) -> int:
+        """No combination of what each node hands out before and afterwards has less."""
+        ends = ((frozenset[str](), frozenset(way.folders)) for way in self.ways)
+        found = zip(self.ways, ends, strict=True)
+        return self.steady + sum(min(_units(way, end, self.pool, self.resource) for end in both) for way, both in found)
+
+
+def _units(way: _Way, synced: Synced, pool: str, resource: str) -> int:
+    """What the nodes add to a pool. Where a file is not there yet, they hand out what they did."""
+    if way.labels(synced).get(POOL_LABEL) != pool:
+        return 0
+    published = way.published(synced) or way.ends[0]
+    units = published.units if published is not None else {}
+    return len(way.alike.names) * sum(number for (name, _), number in units.items() if name == resource)
+
+
+def _shortfalls(step: Step, ways: Sequence[_Way]) -> Iterator[BadOrder]:
+    """Pools whose nodes are swapped, by name: where some have gone and the others have not come."""
+    by_pool: dict[str, list[_Way]] = {}
+    for way in ways:
+        for pool in {*way.pools}:
+            by_pool.setdefault(pool, []).append(way)
+    totals = {total.key: total for total in step.before.totals}
+    for total in step.after.totals:
+        was, meant = totals.get(total.key), by_pool.get(total.pool.name, ())
+        resource = total.unit.resource
+        if (
+            was is None
+            or resource is None
+            or was.unit.resource != resource
+            or not all(way.alike.names for way in meant)
+        ):
+            continue
+        sides = (was.unit.capacity, frozenset[str]()), (total.unit.capacity, frozenset(_folders(meant)))
+        others = (
+            capacity - sum(_units(way, synced, total.pool.name, resource) for way in meant)
+            for capacity, synced in sides
+        )
+        short = _Short(total.pool.name, resource, min(others), tuple(meant))
+        guaranteed = min(was.guaranteed, total.guaranteed)
+        if short.least < guaranteed <= min(was.unit.capacity, total.unit.capacity):
+            yield from _uncovered(step, short, guaranteed, total.unit.name)
+
+
+def _folders(ways: Iterable[_Way]) -> tuple[str, ...]:
+    return tuple(sorted({folder for way in ways for folder in way.folders}))
+
+
+def _uncovered(step: Step, short: _Short, guaranteed: Amount, unit: str) -> Iterator[BadOrder]:
+    """The first combination that has less than is guaranteed, and nothing else wrong that would be said of it."""
+    folders = _folders(short.ways)
+    possible = [synced for synced in _combinations(folders) if _is_possible(step, folders, synced)]
+    sound = [synced for synced in possible if not any({*way.found(synced)} - {Hazard.EARLY} for way in short.ways)]
+    bad = [synced for synced in sound if short.capacity(synced) < guaranteed]
+    for synced in bad[:1]:
+        matter = [folder for folder in folders if short.capacity(synced ^ {folder}) >= guaranteed]
+        names = tuple(sorted({name for way in short.ways for name in way.alike.names}))
+        yield BadOrder(
+            step.after.cluster.name,
+            Hazard.UNCOVERED,
+            NodeImpact(len(names), names, None),
+            names[0],
+            tuple(folder for folder in matter if folder in synced),
+            tuple(folder for folder in matter if folder not in synced),
+            f"has {short.capacity(synced)} of {amount(guaranteed)} `{unit}` that are guaranteed",
+            None,
+            (short.pool, short.pool),
+            step.before.find_pool(short.pool),
+            step.after.find_pool(short.pool),
+            is_unasked=FILES not in matter or FILES in synced or may_labels_come_first(step, short.pool),
+            safe=_find_safe(folders, {*sound} - {*bad}),
+        )

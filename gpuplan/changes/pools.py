@@ -10,7 +10,7 @@ from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.keeping import hangs_on_order
 from gpuplan.changes.meanwhile import Halves, halves, may_labels_come_first
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, moves, transitions
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import (
@@ -31,7 +31,7 @@ from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, 
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Allocation, Effect, Guard, Taint
+from gpuplan.policy.models import Allocation, Effect, Guard, NodeLabels, Taint
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count
 
@@ -72,8 +72,8 @@ class Passage(NamedTuple):
         """Whether GPUs are set up again, or their partitions dissolved."""
         if self.was is None or self.to is None:
             return any(isinstance(part.sharing, Mig) for pool in (self.was, self.to) if pool for part in pool.parts)
-        configs, next_configs = ([_mig_config(part) for part in pool.parts] for pool in (self.was, self.to))
-        return configs != next_configs
+        divisions, next_divisions = ([_division(part) for part in pool.parts] for pool in (self.was, self.to))
+        return divisions != next_divisions
 
     @property
     def mps(self) -> str:
@@ -127,6 +127,10 @@ _DISSOLVED: Final = (
     "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
     "hold some"
 )
+_UNCONFIGURED: Final = (
+    "; the operator's sync takes their configuration away before: they hand out no GPUs until the label goes, and then "
+    "whole ones, beside pods that still share some"
+)
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 _MPS_BEGINS: Final = (
     "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
@@ -156,7 +160,8 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         *of(step.before, pool),
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
-        f"labels and taints of the pool go from {nodes_of(nodes)}" + (_DISSOLVED if is_partitioned else ""),
+        f"labels and taints of the pool go from {nodes_of(nodes)}"
+        + (_DISSOLVED if is_partitioned else _UNCONFIGURED if is_plugin_config_gone(step, pool) else ""),
         "reverting brings labels and partitions back, not the pods",
         nodes=nodes,
         capacity=capacities(pool, None),
@@ -164,6 +169,17 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         needs_drain=is_partitioned,
         needs_reboot=_reboots(step, is_partitioned=is_partitioned),
     )
+
+
+def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
+    """Whether the file goes that the label of a pool's nodes names, and with it all that they hand out.
+
+    (config-manager stops at a key that is not there: `updateConfigName` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin.)
+    """
+    known = device_plugin.configurations(step.after)
+    keys = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts}
+    return pool.spec.allocation is Allocation.DEVICE_PLUGIN and not keys <= known.keys()
 
 
 def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
@@ -427,8 +443,11 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to, moves(old, leaving))
     is_partitioned = passage.is_partitioned
+    if to is None and step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NODE:
+        return _left_as_labelled(step, new, nodes)
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
+        what += "" if nodes.pattern is None else ", as patterns say (`--nodes FILE` shows which)"
         effect = passage.effect("labels and taints of the pool go from them", _DISSOLVED)
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
@@ -440,6 +459,18 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
         nodes=nodes,
         also=about(to) if to is not None else (),
         pods=pods_on(step.before, old, nodes.count) if passage.drains else 0,
+    )
+
+
+def _left_as_labelled(step: Step, pool: Pool, nodes: NodeImpact) -> Change:
+    """Node objects that leave Git are not pruned, nor are labels on them."""
+    return Change(
+        *of(step.after, pool),
+        ChangeClass.ADMISSION,
+        f"{verb(nodes, 'leaves', 'leave')} the pool for none",
+        "labels and taints stay on them until somebody takes them away",
+        nodes=nodes,
+        windows=pool.windows,
     )
 
 

@@ -11,6 +11,7 @@ from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.changes.model import Comparison
 from gpuplan.changes.node_list import Node
 from gpuplan.changes.nodes import departures
+from gpuplan.changes.orders import Hazard, bad_orders
 from gpuplan.changes.step import Step
 from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
@@ -168,6 +169,8 @@ def test_an_entry_that_no_node_names_goes_in_one_step() -> None:
     nodes = tuple(Node(name, elsewhere) for name in FOUR)
 
     assert "GPU700" not in codes(before, after, nodes)
+    assert {bad.hazard for bad in bad_orders(Step.of(before, after))} == {Hazard.DANGLING, Hazard.EARLY}
+    assert {bad.hazard for bad in bad_orders(Step.of(before, after, nodes=nodes))} == {Hazard.EARLY}
     assert compared(before, after, None).worst is ChangeClass.TWO_STEP
     assert compared(before, after, nodes).worst is ChangeClass.REPARTITION
 

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from gpuplan.changes.node_list import read_nodes
 from gpuplan.changes.pods import read_pods
 from gpuplan.cli import lists
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import compare
+from gpuplan.pipeline.retaining import retain
 from gpuplan.pipeline.rollouts import Wish, propose
 from gpuplan.views.diff import shown_diff
 from gpuplan.views.rollout import shown_rollout
@@ -166,11 +168,23 @@ def roll_out_with(root: Path, raw: bytes) -> None:
             edit.text.encode()
 
 
+def judge_with(root: Path, raw: bytes, before: str) -> None:
+    """A step and what it retains, by a list of nodes that has this text before it."""
+    with suppress(GpuplanError):
+        nodes = read_nodes(before + raw.decode("utf-8-sig", errors="replace"), "nodes")
+        diff = compare(root, against=str(root / "old"), nodes=nodes)
+        for name in FORMATS:
+            shown_diff(diff, name, Theme()).encode(errors="backslashreplace")
+        retain(root, (), str(root / "old"), nodes)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_any_list_of_nodes_is_answered(root: Path, seed: int) -> None:
     generated = texts(NODES, random.Random(seed))
     for _ in range(TEXTS):
-        roll_out_with(root, next(generated))
+        roll_out_with(root, raw := next(generated))
+        judge_with(root, raw, "")
+        judge_with(root, raw, "---\n")  # what is JSON is YAML, too
 
 
 @pytest.mark.parametrize("raw", WHOLE, ids=lambda raw: repr(raw[:20]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -113,9 +113,10 @@ class Judgement:
 def judge(trees: Sequence[Tree], nodes: Mapping[str, int], start: Mapping[str, int] | None = None) -> Judgement:
     """``trees`` are commits, oldest first; ``nodes`` are how many GPUs each node has, by its name.
 
-    ``start`` says which commit a folder, or `gpu-operator`, is at already; the others are at the first.
+    ``start`` says which commit a folder, or `gpu-operator`, is at when the last is made; the others are at the first.
+    Whatever is synced from then on is synced to the last.
     """
-    ways = tuple(_way(trees, name, gpus, start or {}) for name, gpus in nodes.items())
+    ways = tuple(_way(trees, name, gpus, start) for name, gpus in nodes.items())
     return Judgement(ways, tuple(_uncovered(trees, ways)))
 
 
@@ -156,17 +157,19 @@ def _node(trees: Sequence[Tree], name: str, gpus: int) -> _Node:
     return _Node(name, gpus, tuple(tree.operator for tree in trees), tuple(kept), tuple(kept.values()))
 
 
-def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int]) -> Way:
+def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int] | None) -> Way:
     node = _node(trees, name, gpus)
     last = len(trees) - 1
     ends = tuple(_ends(node, last))
     published = tuple(_published(node, index, end) or {} for index, end in enumerate(ends))
-    walked = _walk(node, last, *_begin(node, start))
+    versions = range(last + 1) if start is None else range(last, last + 1)
+    walking = node if start is None else _arrived(node, start)
+    walked = _walk(walking, versions, *_begin(node, start or {}))
     verdicts = {
         (found.kind, found.what): found
         for state, conditions in walked.items()
         for condition in sorted(conditions, key=repr)
-        for found in _verdicts(node, state, condition, ends, published)
+        for found in _verdicts(walking, state, condition, ends, published)
     }
     if _is_left(ends) and published[0] != published[-1]:
         pools = _pools(ends)
@@ -245,14 +248,23 @@ def _begin(node: _Node, at: Mapping[str, int]) -> tuple[State, Condition]:
     return state, _divide(node, state.operator, labels | _ruled(node, state), condition.geometry)
 
 
-def _walk(node: _Node, last: int, start: State, first: Condition) -> dict[State, set[Condition]]:
+def _arrived(node: _Node, at: Mapping[str, int]) -> _Node:
+    """Without what a folder was before and after the commit that it is at, but for the last one."""
+    folders = tuple(
+        (*(found[at.get(name, 0)],) * (len(found) - 1), found[-1])
+        for name, found in zip(node.names, node.folders, strict=True)
+    )
+    return replace(node, folders=folders)
+
+
+def _walk(node: _Node, versions: range, start: State, first: Condition) -> dict[State, set[Condition]]:
     found: dict[State, set[Condition]] = {start: {first}}
     # Each transition makes a state greater, so that one that comes up is complete.
     pending = [start]
     while pending:
         state = min(pending, key=_progress)
         pending.remove(state)
-        for successor, changed in _successors(node, state, last):
+        for successor, changed in _successors(node, state, versions):
             if successor not in found:
                 found[successor] = set()
                 pending.append(successor)
@@ -265,13 +277,13 @@ def _progress(state: State) -> int:
     return 2 * state.operator + sum(2 * version + (not stays) for version, stays in state.folders)
 
 
-def _successors(node: _Node, state: State, last: int) -> Iterator[tuple[State, int | None]]:
+def _successors(node: _Node, state: State, versions: range) -> Iterator[tuple[State, int | None]]:
     """Each state that one sync or one pruning leads to, and which folder was synced."""
-    for version in range(state.operator + 1, last + 1):
-        yield state._replace(operator=version), None
+    for operator in versions[max(0, state.operator + 1 - versions.start) :]:
+        yield state._replace(operator=operator), None
     for position, (version, stays) in enumerate(state.folders):
         found = node.folders[position]
-        for later in range(version + 1, last + 1):
+        for later in versions[max(0, version + 1 - versions.start) :]:
             gone = any(set(folder.rules) - set(found[later].rules) for folder in found[:later])
             for lingers in (False, True) if gone else (False,):
                 yield _with(state, position, (later, lingers)), position

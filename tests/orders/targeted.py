@@ -74,8 +74,14 @@ def a_move(rng: random.Random) -> Case | None:
     before.pools[other]["sharing"] = before.pools[one]["sharing"] if rng.random() < 0.85 else _a_mig(rng, before)
     before.pools[other]["nodes"]["gpusPerNode"] = before.pools[one]["nodes"]["gpusPerNode"]
     before.mend()
-    kind = rng.choice(("move", "rename", "split", "merge"))
     after = before.copy()
+    kind = _move(rng, after, one, other)
+    return None if kind is None else Case(kind, before, (after,))
+
+
+def _move(rng: random.Random, after: Platform, one: str, other: str) -> str | None:
+    """Let nodes of one pool go to another, or to a new one; None where it has too few."""
+    kind = rng.choice(("move", "rename", "split", "merge"))
     members = after.members(one)
     new = rng.choice((f"a-{one}", f"{one}-b", f"z-{one}"))
     if kind in ("move", "split") and len(members) < 2:
@@ -92,13 +98,52 @@ def a_move(rng: random.Random) -> Case | None:
         case _:
             merge(after, one, other)
     after.mend()
-    return Case(kind, before, (after,))
+    return kind
 
 
 def _a_mig(rng: random.Random, platform: Platform) -> Spec:
     if rng.random() < 0.25:
         return {"mig": {"instances": dict(rng.choice(DIVISIONS))}}
     return {"mig": {"layout": rng.choice([*platform.of("MigLayout")])}}
+
+
+def two_moves(rng: random.Random) -> Case | None:
+    """Nodes move on, or back again, before their labels have followed the first move."""
+    first = a_move(rng)
+    if first is None:
+        return None
+    middle = first.wishes[0]
+    if rng.random() < 0.25:
+        return Case(f"{first.name}, and back", first.before, (middle, first.before.copy()))
+    pools = [name for name in middle.pools if middle.members(name)]
+    alike = [(a, b) for a in pools for b in pools if a != b and is_alike(middle.pools[a], middle.pools[b])]
+    if not alike:
+        return None
+    after = middle.copy()
+    second = _move(rng, after, *rng.choice(alike))
+    return None if second is None else Case(f"{first.name}, then {second}", first.before, (middle, after))
+
+
+def judge_moves(outcome: Outcome, case: Case, home: Repository) -> None:
+    """Each as told, and the way through all of them in every order; then what is left of them is pruned."""
+    nodes = dict(gpus_of(case.before, *case.wishes))
+    home.put(case.before)
+    home.commit()
+    for wish in case.wishes:
+        home.put(wish)
+        if (retained := home.retain()).code:
+            is_said = "GPU746" in retained.err + retained.out
+            outcome.facts |= {"the second move has to wait"} if is_said else set()
+            outcome.problems += [] if is_said else [f"retain fails: {retained.err}"]
+            return
+        try:
+            home.commit()
+        except RefusedError as error:
+            outcome.facts |= {"the second move has to wait"} if "GPU746" in str(error) else {"refused after retain"}
+            return
+    found = judge(home.trees, nodes)
+    outcome.problems += [f"as told: {verdict}" for verdict in found.of(*UNSAFE)[:2]]
+    _judge_pruning(outcome, home, nodes)
 
 
 def judge_move(outcome: Outcome, case: Case, home: Repository) -> None:
@@ -111,8 +156,7 @@ def judge_move(outcome: Outcome, case: Case, home: Repository) -> None:
         return
     outcome.facts |= {"keeps a document"} if home.retained else set()
     _judge_step(outcome, home, nodes, "after retain")
-    moved = {node for node in nodes if case.before.nodes.get(node) != after.nodes.get(node)}
-    _judge_pruning(outcome, home, nodes, moved)
+    _judge_pruning(outcome, home, nodes)
 
 
 def _in_one_commit(outcome: Outcome, case: Case, home: Repository, nodes: Mapping[str, int]) -> None:
@@ -147,12 +191,12 @@ def _judge_step(outcome: Outcome, home: Repository, nodes: Mapping[str, int], wh
     outcome.facts |= {f"{code} {what}" for code in wrong}
 
 
-def _judge_pruning(outcome: Outcome, home: Repository, nodes: Mapping[str, int], moved: set[str]) -> None:
-    """Ask for pruning in every state between two commits, and judge all that may follow."""
+def _judge_pruning(outcome: Outcome, home: Repository, nodes: Mapping[str, int]) -> None:
+    """Ask for pruning in every state between the commits, and judge all that may follow."""
     kept = home.retained
     folders = sorted({path for tree in home.trees for path in tree.folders})
-    changed = [path for path in folders if len({repr(tree.folders.get(path)) for tree in home.trees}) > 1][:4]
-    for versions in product((0, 1), repeat=len(changed) + 1):
+    changed = [path for path in folders if len({repr(tree.folders.get(path)) for tree in home.trees}) > 1][:3]
+    for versions in product(range(len(home.trees)), repeat=len(changed) + 1):
         at = dict(zip((OPERATOR, *changed), versions, strict=True))
         listed = labels_at(home.trees, nodes, at)
         if home.prune(listed).code > 1:

@@ -9,7 +9,7 @@ from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import chosen_by, earlier, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.orders import dangling
-from gpuplan.changes.pools import taint_key
+from gpuplan.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import division, from_to, verb
 from gpuplan.checks.registry import check
@@ -209,14 +209,13 @@ def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
 # --- Labels ------------------------------------------------------------------------------------------------------
 
 _DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
-_UNCONFIGURED: Final = (
-    "they hand out whole GPUs beside pods that share one; or none, where the configuration has gone before the label"
+_UNCONFIGURED: Final = "without it they hand out whole GPUs, beside pods that still share some"
+"""Config-manager then takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`)."""
+_GONE_FIRST: Final = (
+    "the operator's sync takes their configuration away first: they hand out no GPUs until the label goes, and then "
+    "whole ones, beside pods that still share some"
 )
-"""Without a label config-manager takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`).
-
-It stops where the label names a file that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
-NVIDIA/k8s-device-plugin), as it does once a pool's file has gone by the operator's sync and its rule has not.
-"""
+_BY_PATTERN: Final = "by what the patterns may match, and as many as policies count; `--nodes FILE` shows which"
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
 
@@ -230,13 +229,15 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
-    Where no GPU is partitioned it is a warning. A pool that is removed takes its device plugin's configuration along,
-    with the GPU Operator's sync: nodes whose label names it hand out no GPUs until the label goes, too. Without a label
-    they hand out whole GPUs, beside pods that share one.
+    Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
+    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it hand
+    out no GPUs until the label goes, too. Where GPUs are whole, and where others label nodes that have no partitions,
+    it is a warning.
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
-    its own where their GPUs are divided by MIG (GPU728). Pods that are listed with `--pods` are looked up: where
+    its own where their GPUs are divided by MIG (GPU728). With `--nodes`, patterns are the nodes that they match: where
+    each of these is in a pool afterwards there is no finding. Pods that are listed with `--pods` are looked up: where
     nothing runs on the nodes there is no finding.
     """
     for old, new in step.pools if not _labels_stay(step.before) else ():
@@ -258,13 +259,18 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _UNCONFIGURED,
+            _DISSOLVED if is_partitioned else _GONE_FIRST if is_plugin_config_gone(step, old) else _UNCONFIGURED,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
+            *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
             *pods_note(there),
         ),
         help=_DRAINED,
-        severity=None if is_partitioned else Severity.WARNING,
+        severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
     )
+
+
+def _is_shared(pool: Pool) -> bool:
+    return any(part.shares is not None and part.nodes.count for part in pool.parts)
 
 
 def _labelled_otherwise(step: Step) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from gpuplan.wording import joined
 
 @check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
 def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
-    """In some order of syncs nodes name what the GPU Operator's files do not have yet.
+    """In some order of syncs nodes name what is not there yet, or a pool has less than it guarantees.
 
     ## Why
     Labels of nodes and the files that they name are synced by themselves. With Argo CD and `approval: automatic` both
@@ -24,6 +24,9 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     calls a node `failed` whose label names an entry that it does not know, and the device plugin's config-manager ends
     with an error (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): what is handed out
     stays as it was, or is nothing where the plugin restarts.
+
+    Where two pools swap nodes, one of them may have lost its own before it has the other's: quotas admit pods that find
+    no place.
 
     `gpuplan validate --against` judges every order: the operator's files as one, each pool's labels as one, each of
     them synced or not. What is wrong in some order is said by the rule that is about it (GPU700, GPU701, GPU702,
@@ -34,6 +37,15 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have
     `approval: manual` on the pool, and sync the GPU Operator first. Or let a root of Argo CD do that (`argocd.root`).
     """
+    for bad in bad_orders(step):
+        if bad.hazard is Hazard.UNCOVERED and bad.to is not None:
+            yield Finding(
+                chosen_by(bad.to).key,
+                f"in some order of syncs pool `{bad.to.name}` {bad.what}",
+                label="nodes come and go in one step",
+                notes=(bad.text, bad.advice),
+                help="let nodes come in one commit, and others go in the next",
+            )
     told_of: set[tuple[str, tuple[str, str] | None]] = set()
     for bad in bad_orders(step):
         pool = bad.to

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.catalog.openshift import UPSTREAM_RULES
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
@@ -373,6 +374,19 @@ def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:
         yield from below(
             (*rule, "taints", index), as_written(kept.at / "taints" / index, {"key": "", "value": "", "effect": ""})
         )
-    match = (*rule, "matchFeatures", ANY, "matchExpressions", "nodename", "value")
-    fields = ("names",) if kept.nodes.names else ("namePattern", "exceptNames")
-    yield match, chosen(*(kept.at / field for field in fields))
+    for term, field, listed in _terms(kept):
+        match = (*rule, "matchFeatures", term, "matchExpressions", "nodename", "value")
+        yield from below(match, _sorted_names(kept.at / field, listed))
+    if kept.nodes.name_pattern:
+        yield (*rule, "matchFeatures", 0, "matchExpressions", "nodename", "value"), copied(kept.at / "namePattern")
+
+
+def _terms(kept: RetainedNodes) -> Iterator[tuple[int, str, Sequence[str]]]:
+    """The terms that list names, by their number, each with the field that does."""
+    yield (0, "names", kept.nodes.names) if kept.nodes.names else (1, "exceptNames", kept.nodes.moved)
+
+
+def _sorted_names(at: Origin, listed: Sequence[str]) -> Routes:
+    order = ordered(*(at / index for index in range(len(listed))))
+    for number, (_, index) in enumerate(sorted((name, index) for index, name in enumerate(listed))):
+        yield (number,), (*copied(at / index), *(link for link in order if link.at != at / index))

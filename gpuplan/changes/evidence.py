@@ -85,7 +85,7 @@ class Evidence(Value):
         """The nodes with this label; None where the list names none, and is no proof that there is none."""
         return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
 
-    def needing(self, what: RetainedPart) -> tuple[str, ...] | None:
+    def needing(self, what: RetainedPart, after: Plan) -> tuple[str, ...] | None:
         """The nodes that still need what is retained; None where the list does not show it, as of objects."""
         match what:
             case RetainedLayout():
@@ -93,27 +93,39 @@ class Evidence(Value):
             case RetainedDevicePluginConfig():
                 return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key)
             case RetainedNodes():
-                return self._keeping(what)
+                return self._keeping(what, after)
             case RetainedObject():
                 return None
             case _:
                 assert_never(what)
 
-    def _keeping(self, kept: RetainedNodes) -> tuple[str, ...] | None:
-        """The nodes that have no other pool's label yet, so that they have what they have by the retained rule.
+    def _keeping(self, kept: RetainedNodes, after: Plan) -> tuple[str, ...] | None:
+        """The nodes that would be without labels in some order of syncs, were it not for the retained rule.
 
-        Those that are still the pool's own have it by that one's.
+        Those that are still the pool's own have it by that one's. One with the label of another pool has that one's
+        rule, which is to stay theirs: where they go on to a third pool, something must keep that label in turn.
         """
         has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        pool = self.plan.find_pool(kept.spec.pool)
         meant = kept.nodes.names or tuple(name for name in has if _matches(kept.nodes, name))
-        mine = [name for name in meant if pool is None or not any(_matches(part.nodes, name) for part in pool.parts)]
+        mine = [name for name in meant if kept.spec.pool not in _homes(after, name)]
         if any(name not in has for name in mine):
             return None
-        return self._proven(tuple(name for name in mine if has[name] in (None, kept.spec.pool)))
+        return self._proven(tuple(name for name in mine if not _is_settled(after, kept, name, has[name])))
 
     def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
         return found if found or self.is_whole else None
+
+
+def _is_settled(after: Plan, kept: RetainedNodes, name: str, label: str | None) -> bool:
+    """Whether a node has left a pool for another one that has it now, or keeps its label."""
+    homes = _homes(after, name)
+    others = {item.spec.pool for _, item in after.retained_nodes if item is not kept and _matches(item.nodes, name)}
+    return label not in (None, kept.spec.pool) and (not homes or label in homes | others)
+
+
+def _homes(plan: Plan, name: str) -> set[str]:
+    """The pools that have a node: one, unless something is wrong."""
+    return {pool.name for pool in plan.pools if any(_matches(part.nodes, name) for part in pool.parts)}
 
 
 def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:

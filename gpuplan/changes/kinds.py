@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
-from gpuplan.changes.node_rules import class_of_arrival, class_of_departure, class_of_labels, class_of_rules, rules_of
+from gpuplan.changes.node_rules import class_of_arrival, class_of_labels, class_of_rules, rules_of
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
@@ -148,10 +148,11 @@ def _node_rules(pair: Pair) -> ChangeClass:
 
 
 def _node_labels(pair: Pair) -> ChangeClass:
+    """Of a Node object; one that leaves Git is not pruned, nor are its labels."""
     old, new = pair.both(*_LABELS)
     if pair.before is None:
         return class_of_arrival(new)
-    return class_of_departure(old) if pair.after is None else class_of_labels(old, new)
+    return ChangeClass.ADMISSION if pair.after is None else class_of_labels(old, new)
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.keeping import hangs_on_order
 from gpuplan.changes.meanwhile import Halves, halves, may_labels_come_first
-from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
+from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, moves, transitions
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import (
@@ -31,7 +31,7 @@ from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, 
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Allocation, Effect, Guard, Taint
+from gpuplan.policy.models import Allocation, Effect, Guard, NodeLabels, Taint
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count
 
@@ -443,6 +443,8 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to, moves(old, leaving))
     is_partitioned = passage.is_partitioned
+    if to is None and step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NODE:
+        return _left_as_labelled(step, new, nodes)
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
         what += "" if nodes.pattern is None else ", as patterns say (`--nodes FILE` shows which)"
@@ -457,6 +459,18 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
         nodes=nodes,
         also=about(to) if to is not None else (),
         pods=pods_on(step.before, old, nodes.count) if passage.drains else 0,
+    )
+
+
+def _left_as_labelled(step: Step, pool: Pool, nodes: NodeImpact) -> Change:
+    """Node objects that leave Git are not pruned, nor are labels on them."""
+    return Change(
+        *of(step.after, pool),
+        ChangeClass.ADMISSION,
+        f"{verb(nodes, 'leaves', 'leave')} the pool for none",
+        "labels and taints stay on them until somebody takes them away",
+        nodes=nodes,
+        windows=pool.windows,
     )
 
 

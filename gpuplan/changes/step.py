@@ -53,7 +53,7 @@ class Step(Value, eq=False):
 
     def needing(self, retained: Retained) -> tuple[str, ...] | None:
         """The nodes that still need what a document retains; None where nobody knows."""
-        return None if self.evidence is None else self.evidence.needing(retained.what)
+        return None if self.evidence is None else self.evidence.needing(retained.what, self.after)
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

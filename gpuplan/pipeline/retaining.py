@@ -435,7 +435,7 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
-            needing = evidence.needing(item.what) if evidence is not None else None
+            needing = evidence.needing(item.what, new) if evidence is not None else None
             yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours, needing)
 
 

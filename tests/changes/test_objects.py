@@ -112,7 +112,7 @@ KEY = "nvidia.com/device-plugin.config"
         ("partitions/x", "", RULE % (f"labels: {{{MIG}: a}}", "n"), "repartition"),
         ("partitions/x", "", RULE % (f"labels: {{{MIG}: all-disabled}}", "n"), "plugin-restart"),
         ("partitions/x", NODE % f"{MIG}: a", NODE % f"{MIG}: b", "repartition"),
-        ("partitions/x", NODE % f"{MIG}: a", "", "destructive"),
+        ("partitions/x", NODE % f"{MIG}: a", "", "admission"),
         ("gpu-operator", POLICY % "driver: {version: a}", POLICY % "driver: {version: b}", "repartition"),
         ("gpu-operator", POLICY % "gfd: {enabled: true}", POLICY % "gfd: {enabled: false}", "plugin-restart"),
         ("gpu-operator", POLICY % "dcgmExporter: {a: 1}", POLICY % "dcgmExporter: {a: 2}", "plugin-restart"),

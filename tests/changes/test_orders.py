@@ -224,26 +224,32 @@ def a_tenant(guaranteed: int) -> str:
     )
 
 
-def swapped(guaranteed: int, *, is_kept: bool = True) -> list[str]:
+def swapped(guaranteed: int, *, is_kept: bool = True) -> Step:
     """Two pools that swap their only nodes, which keep their labels on the way."""
     pools = [a_pool(LARGE, "one", "names: [a]"), a_pool(LARGE, "two", "names: [b]")]
     later = [a_pool(LARGE, "one", "names: [b]"), a_pool(LARGE, "two", "names: [a]")]
     one, two = a_plan(LAYOUTS + "".join(pools)).pools
     kept = kept_nodes(one, {"names": ["a"]}, "from-one") + kept_nodes(two, {"names": ["b"]}, "from-two")
     tenant = a_tenant(guaranteed)
-    return told("".join((*pools, tenant)), "".join((*later, kept if is_kept else "", tenant)))
+    return a_step("".join((*pools, tenant)), "".join((*later, kept if is_kept else "", tenant)))
 
 
 def test_a_pool_that_swaps_nodes_may_have_less_than_it_guarantees() -> None:
     """Both pools' rules are for `a` where only the other one is synced, and the last name holds; `b` is kept there."""
-    assert swapped(16) == [
+    step = swapped(16)
+    (bad,) = bad_orders(step)
+    assert bad.text == (
         "if `partitions/two` syncs before `partitions/one`: pool `one` has 0 of 16 `3g.40gb` that are guaranteed"
-    ]
-    assert swapped(0) == []
+    )
+    (found,) = (item for item in run(step) if item.code == "GPU738")
+    assert not found.is_error
+    assert found.finding.message == ("in some order of syncs pool `one` has 0 of 16 `3g.40gb` that are guaranteed")
+    assert found.finding.notes == (bad.text, bad.advice)
+    assert bad_orders(swapped(0)) == ()
 
 
 def test_of_nodes_without_labels_only_that_is_said() -> None:
-    assert [text for text in swapped(16, is_kept=False) if "guaranteed" in text] == []
+    assert Hazard.UNCOVERED not in {bad.hazard for bad in bad_orders(swapped(16, is_kept=False))}
 
 
 # --- Against another reading of what is written ------------------------------------------------------------------

@@ -158,6 +158,24 @@ def test_nodes_that_leave_for_no_pool_lose_their_partitions() -> None:
     assert found.nodes == NodeImpact(2, (), "gpu-spare-[0-9]+")
 
 
+def test_nodes_that_leave_node_objects_stay_as_they_are() -> None:
+    """Nothing is pruned of them."""
+
+    def named(*names: str) -> Edit:
+        def edit(platform: Platform) -> None:
+            edits.add_spare_nodes(platform)
+            platform.spec("Cluster", "prod", "overlays/prod")["nodeLabels"] = "node"
+            nodes = {"count": len(names), "gpusPerNode": 8, "names": list(names)}
+            platform.spec("Pool", "spare", "overlays/prod")["nodes"] = nodes
+
+        return edit
+
+    found = between(state(named("s-1", "s-2")), state(named("s-1")))
+    (left,) = (item for item in found.changes if item.what == "1 node leaves the pool for none")
+    assert (left.change_class, left.nodes) == (ChangeClass.ADMISSION, NodeImpact(1, ("s-2",), None))
+    assert left.effect == "labels and taints stay on them until somebody takes them away"
+
+
 def test_a_pattern_that_other_pools_take_over_moves_nodes() -> None:
     def divide(platform: Platform) -> None:
         platform.spec("Pool", "spare", "overlays/prod")["nodes"].update(count=1, namePattern="gpu-spare-[0-4]+")

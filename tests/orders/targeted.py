@@ -169,7 +169,8 @@ def _in_one_commit(outcome: Outcome, case: Case, home: Repository, nodes: Mappin
     found = judge(home.trees, nodes).of(*UNSAFE)
     home.forget(1)
     found = tuple(one for one in found if not (one.is_ahead and waits(case.before, case.wishes[0])))
-    if found and all(one.is_ahead and known.orders([*names_in(one)]) for one in found for known in (said, seen)):
+    is_ordered = all(one.is_ahead and known.orders([*names_in(one)]) for one in found for known in (said, seen))
+    if found and is_ordered and not said.errors:
         outcome.facts.add("a person is told the order")
     elif found:
         outcome.facts.add("unsafe in one commit")

@@ -281,7 +281,7 @@ def test_a_pools_name_goes_on_to_mean_what_it_meant_and_the_pool_gets_another_ke
         "shared.c0fcc87": device_plugin.data(edited)["shared"],
     }
     assert tuple(keepers(old, new)) == ()
-    assert "until: pool `shared` is removed or shares its GPUs so again, and `kubectl get nodes" in keeper.text
+    assert "pool `shared` is removed or shares its GPUs so again, and `kubectl get nodes -l" in keeper.text
 
 
 def test_what_a_pool_did_in_between_is_kept_as_well() -> None:

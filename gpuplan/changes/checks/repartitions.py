@@ -179,8 +179,8 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
     Argo CD or with Flux: each applies both as it sees them. Where the pool that lets the nodes go comes first, Node
     Feature Discovery takes its labels away. Where the GPU Operator then looks at a node that can be partitioned, it
     writes `all-disabled` (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG manager
-    dissolves the partitions; where pods hold some, it fails halfway. That is so whatever the other pool makes of the
-    GPUs. A node that shares its GPUs publishes them whole without its label, beside pods that have a share.
+    dissolves the partitions; where pods hold some, it fails halfway. A node that shares its GPUs publishes them whole
+    without its label, beside pods that have a share.
 
     Other nodes do without: where GPUs are whole before or afterwards, and where `nodeLabels` is not `nfd` and no label
     is taken away.

@@ -85,7 +85,7 @@ def _known(
     plans = resolved(before.plan, after.plan, nodes)
 
     def known(state: ClusterState, plan: Plan) -> ClusterState:
-        written = replace(state.written, counts=count_by_rule(plan), names=names_by_pattern(plan))
+        written = replace(state.written, counts=count_by_rule(plan), names=names_by_pattern(plan, nodes))
         return ClusterState(plan, written)
 
     return known(before, plans[0]), known(after, plans[1])

@@ -189,7 +189,13 @@ def _pattern(nodes: Nodes) -> NodePattern | None:
     return found if isinstance(found, NodePattern) else None
 
 
-def names_by_pattern(plan: Plan) -> Mapping[str, frozenset[str]]:
-    """The names that patterns of pools match, where they are known."""
+def names_by_pattern(plan: Plan, listed: Sequence[Node]) -> Mapping[str, frozenset[str]]:
+    """The names that patterns match, of pools and of what nodes keep, where they are known."""
     pools = (pool.nodes for pool in plan.pools)
-    return {nodes.name_pattern: frozenset(nodes.names) for nodes in pools if nodes.name_pattern and nodes.names}
+    found = {nodes.name_pattern: frozenset(nodes.names) for nodes in pools if nodes.name_pattern and nodes.names}
+    if any(lacks(plan, listed)):
+        return found
+    for _, kept in plan.retained_nodes:
+        if (pattern := _pattern(kept.nodes)) is not None:
+            found.setdefault(pattern.text, frozenset(node.name for node in listed if pattern.matches(node.name)))
+    return found

@@ -141,7 +141,7 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     else:
         what += "" if old is None else " otherwise"
         effect = f"they have these until the rule of another pool says more, and its taints beside these; {until}"
-    is_lost = bool(needing) or (new is None and not _are_in_pools(kept.nodes, step.after.pools))
+    is_lost = bool(needing) or (needing is None and not _are_in_pools(kept.nodes, step.after.pools))
     found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
     return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
 

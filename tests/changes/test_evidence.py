@@ -216,3 +216,32 @@ def test_what_is_retained_goes_quietly_where_no_node_names_it() -> None:
     found = compared(before, after, naming)
     assert found.worst is ChangeClass.TWO_STEP
     assert any(change.effect == "it is gone while `pool0-1` still names it" for change in found.changes)
+
+
+KEPT = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: kept}
+spec:
+  nodes:
+    pool: x
+    namePattern: "pool0-[0-9]+"
+    labels: {gpuplan.dev/pool: x, nvidia.com/device-plugin.config: x, nvidia.com/mig.config: large-d9c2814c}
+  until: no node has the label of pool x but those of pool x
+"""
+
+
+def test_what_nodes_keep_by_a_pattern_goes_quietly_once_each_has_another_pools_label() -> None:
+    pools = a_pool("x", "pool0-[1-2]", 2), a_pool("z", "pool0-[3-4]", 2)
+    before, after = a_cluster(*pools, layouts=LAYOUTS + KEPT), a_cluster(*pools)
+    arrived = tuple(
+        Node(name, pool.labels) for name, pool in zip(FOUR, [*before.pools[:1] * 2, *before.pools[1:] * 2], strict=True)
+    )
+
+    found = compared(before, after, arrived)
+    assert found.worst is ChangeClass.ADMISSION
+    assert found.objects == ()
+    assert compared(before, after, (*arrived[:3], Node(FOUR[3], before.pools[0].labels))).worst is (
+        ChangeClass.DESTRUCTIVE
+    )

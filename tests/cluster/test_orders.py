@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import count
 
 import pytest
 import yaml
@@ -13,7 +14,9 @@ from tests.orders.edits import NODES, edited
 from tests.orders.oracle import MIG, PLUGIN
 from tests.orders.platforms import Platform, gpus_of, random_platform
 from tests.orders.publishing import counts, divided, publish
+from tests.orders.repository import repository
 from tests.orders.rules import labels_of
+from tests.orders.targeted import Case, a_move
 from tests.orders.trees import Body, Operator, Tree
 
 SEEDS = range(24)
@@ -50,6 +53,29 @@ def test_rules_give_the_labels_that_the_rule_engine_gives(seed: int) -> None:
         for node in nodes:
             found, _ = rule_labels([*rules.values()], node, extra_label_namespaces=("nvidia.com", "gpuplan.dev"))
             assert labels_of(rules, node) == found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_that_keep_nodes_give_the_labels_that_the_rule_engine_gives(seed: int) -> None:
+    """After `gpuplan retain --write`, where the pool that takes the nodes is synced, and where it is not yet."""
+    case = next(found for found in map(a_move, map(random.Random, count(seed * 1000))) if found and _has_rules(found))
+    with repository() as home:
+        home.put(case.before)
+        home.commit()
+        home.put(case.wishes[0])
+        assert home.retain().code == 0
+        trees = (home.trees[0], home.commit())
+    kept = {name for name in _rules(trees[1]) if name.startswith("gpuplan-kept-")}
+    assert kept
+    together = {name: {**_rules(trees[0]), **_rules(trees[1])}[name] for name in {*kept, *_rules(trees[0])}}
+    for rules in (_rules(trees[1]), together):
+        for node in case.before.nodes:
+            found, _ = rule_labels([*rules.values()], node, extra_label_namespaces=("nvidia.com", "gpuplan.dev"))
+            assert labels_of(rules, node) == found
+
+
+def _has_rules(case: Case) -> bool:
+    return bool(case.before.cluster["nodeLabels"] == "nfd")
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -44,7 +44,10 @@ def read_nodes(text: str, name: str = "") -> tuple[Node, ...]:
         kind = items[0].get("kind")
         what = _short(kind) if isinstance(kind, str) and kind else "objects without a kind"
         raise _no_list(name, f"it lists {what}, and no Node")
-    found = {node.name: node for node in (_node(item, name) for item in listed)}
+    found: dict[str, Node] = {}
+    for node in (_node(item, name) for item in listed):
+        if found.setdefault(node.name, node) is not node:
+            raise _no_list(name, f"it lists node `{node.name}` twice, as two lists in one do")
     return tuple(found[known] for known in sorted(found))
 
 

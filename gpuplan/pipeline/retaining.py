@@ -152,7 +152,7 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
     if against == HEAD and not is_in_git(root):
         raise GpuplanError(
             f"`{root}` is in no Git repository, so nobody knows what it was before",
-            "run `git init`, and commit; or name a folder with the platform as it was: `--against DIR`",
+            "run `git init`, and commit; or name a folder with the platform as it was: `gpuplan retain --against DIR`",
         )
     side, _ = choose_sides(root, against=against)
     if side.kind is SideKind.OUTPUT:
@@ -165,7 +165,7 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
         place = error.finding.at.locate().file.path
         raise GpuplanError(
             f"the policies at `{side.name}` have errors; the first, in `{place}`: {error.finding.message}",
-            "name the last revision that was built: `--against REV`",
+            "name the last revision that was built: `gpuplan retain --against REV`",
         )
     return tuple(platform.plans.values())
 

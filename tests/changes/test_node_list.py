@@ -77,6 +77,7 @@ def test_a_list_of_no_node_is_a_list() -> None:
         (YAML.replace("kind: Node", "kind: Pod"), "it lists Pod, and no Node"),
         (YAML + "---\nkind: List\n", "it holds 2 documents"),
         (YAML.replace('"8"', "8"), "labels of node `gpu-2` are no texts"),
+        (YAML.replace("name: gpu-10", "name: gpu-2"), "it lists node `gpu-2` twice, as two lists in one do"),
         (YAML.replace("name: gpu-10", "name: GPU 10"), "a node in it has no name that a node can have"),
         ("a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n", "a table or names alone show no labels"),
         ("[1, 2]", "it is no object and no list of objects"),

@@ -187,14 +187,15 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 ),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
+    edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
     for key, retained in changed.items():
         pool = step.after.find_pool(key)
         yield Finding(
-            name_of_cluster(step) if pool is None else name_of(pool.at),
+            edited.get(key) or (name_of_cluster(step) if pool is None else name_of(pool.at)),
             f"the configuration `{key}` becomes another one, and nodes may still name it",
             label="retained as it was until now",
             notes=(earlier(retained.at, "the document that retains it"),),
-            help=f"run `{RETAIN}` and commit what it writes; or write the document as it was",
+            help="write the document as it was" if key in edited else f"run `{RETAIN}` and commit what it writes",
         )
 
 

@@ -173,12 +173,14 @@ def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[
     """What nodes keep that a pool has let go, until another pool's rule says more.
 
     NFD goes through its rules by name, and of two values of a label the later one holds (`processNodeFeatureRule` in
-    `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`.
+    `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`. It gives no taints: NFD lists
+    those of all rules in an annotation of the node, and cannot read it again where two have one key and effect, so that
+    it never changes a taint of that node any more (`setTaints` there, and `ParseTaints` in `pkg/util/taints` of
+    kubernetes).
     """
     rule = given(
         name=name,
         labels=dict(sorted(kept.spec.labels.items())),
-        taints=[_taint(taint) for taint in kept.spec.taints],
         matchFeatures=_match(kept.nodes),
     )
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
@@ -370,10 +372,6 @@ def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:
     rule = ("spec", "rules", 0)
     yield (*rule, "name"), named(retained)
     yield from below((*rule, "labels"), as_written(kept.at / "labels", kept.spec.labels))
-    for index in range(len(kept.spec.taints)):
-        yield from below(
-            (*rule, "taints", index), as_written(kept.at / "taints" / index, {"key": "", "value": "", "effect": ""})
-        )
     for term, field, listed in _terms(kept):
         match = (*rule, "matchFeatures", term, "matchExpressions", "nodename", "value")
         yield from below(match, _sorted_names(kept.at / field, listed))

@@ -131,7 +131,7 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
     needing = step.needing(place) if new is None else ()
     who = names(nodes.names) if nodes.names else f"nodes that match `{nodes.name_pattern}`"
-    what = f"{who} {'keeps' if len(nodes.names) == 1 else 'keep'} labels and taints of pool `{pool}`"
+    what = f"{who} {'keeps' if len(nodes.names) == 1 else 'keep'} labels of pool `{pool}`"
     if new is None:
         rules = kept_name(step.before.cluster, place.name)
         what += " no longer"
@@ -140,7 +140,7 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
         effect += f"`kubectl delete nodefeaturerule {rules}`"
     else:
         what += "" if old is None else " otherwise"
-        effect = f"they have these until the rule of another pool says more, and its taints beside these; {until}"
+        effect = f"they have these until the rule of another pool says more, and no taints in between; {until}"
     is_lost = bool(needing) or (needing is None and not _are_in_pools(kept.nodes, step.after.pools))
     found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
     return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)

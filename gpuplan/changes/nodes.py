@@ -84,12 +84,12 @@ class Arrival(NamedTuple):
     was: Pool | None
 
 
-def arrivals(step: Step, old: Pool, new: Pool) -> Iterator[Arrival]:
+def arrivals(step: Step, old: Pool | None, new: Pool) -> Iterator[Arrival]:
     """The nodes of a pool that it did not have before, those apart that come from pools that stay.
 
-    Of the rest nothing is known unless one of the pools that are removed had them.
+    Of the rest nothing is known unless one of the pools that are removed had them. A pool that is new had none.
     """
-    stay = (old, *(pool for pool, _ in step.kept_pools if pool is not old))
+    stay = [*([old] if old is not None else []), *(pool for pool, _ in step.kept_pools if pool is not old)]
     removed = [pool for pool, successor in step.pools if pool is not None and successor is None]
     return (found for part in new.parts for found in _arrivals(part, stay, removed) if found.nodes.count)
 

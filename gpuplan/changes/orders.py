@@ -8,6 +8,7 @@ synced yet.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -54,6 +55,8 @@ class Hazard(StrEnum):
     """They publish what they neither did before nor will afterwards."""
     DANGLING = "dangling"
     """A label names what the operator's files no longer have."""
+    STUCK = "taints-stuck"
+    """Two rules give them one taint, and from then on Node Feature Discovery changes no taint of theirs."""
     UNCOVERED = "guarantees-uncovered"
     """A pool has less of what it guarantees before and afterwards."""
     EARLY = "early"
@@ -246,11 +249,14 @@ class _Way(Value):
         files = () if self.files[0].say_same_as(self.files[1]) else (FILES,)
         return (*files, *differing)
 
+    def rules(self, synced: Synced) -> list[LabelRule]:
+        """Those that are for the nodes, as each folder has them."""
+        rules = [rule for rule in self.alike.before if rule.folder not in synced]
+        return [*rules, *(rule for rule in self.alike.after if rule.folder in synced)]
+
     def labels(self, synced: Synced) -> Mapping[str, str]:
         if self.is_by_rule:
-            rules = [rule for rule in self.alike.before if rule.folder not in synced]
-            rules += (rule for rule in self.alike.after if rule.folder in synced)
-            return _merged(rules)
+            return _merged(self.rules(synced))
         come = (rule for rule in self.alike.after if rule.folder in synced)
         return {**_merged(self.alike.before), **_merged(come)}
 
@@ -311,6 +317,8 @@ class _Way(Value):
         if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
             return {Hazard.UNLABELLED: _Found("has no partition label")}
         hazards = {}
+        if self.is_by_rule and (twice := self._taint_twice(synced)):
+            hazards[Hazard.STUCK] = _Found(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
         lacking = [*self._lacking(synced, labels)]
         if lacking:
             hazard = Hazard.DANGLING if FILES in synced else Hazard.EARLY
@@ -325,6 +333,17 @@ class _Way(Value):
             else:
                 hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and {text}")
         return hazards
+
+    def _taint_twice(self, synced: Synced) -> str | None:
+        """A taint that two pools' rules give, whatever its values.
+
+        Node Feature Discovery writes all taints into an annotation of the node, which it cannot read again where two
+        have one key and effect (`setTaints` in `pkg/nfd-master/nfd-master.go`, `ParseTaints` in `pkg/util/taints` of
+        kubernetes). So it changes no taint of the node again until somebody removes the annotation.
+        """
+        rules = (rule.part.spec.taints for rule in self.rules(synced) if rule.part is not None)
+        given = Counter(f"{taint.key}:{taint.effect}" for taints in rules for taint in taints)
+        return next((taint for taint, times in sorted(given.items()) if times > 1), None)
 
     def _lacking(self, synced: Synced, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The labels that name what is not there; what was not there before is nothing of this step."""
@@ -495,11 +514,15 @@ def _folders(ways: Iterable[_Way]) -> tuple[str, ...]:
     return tuple(sorted({folder for way in ways for folder in way.folders}))
 
 
+_APART: Final = {Hazard.EARLY, Hazard.STUCK}
+"""What says nothing of units."""
+
+
 def _uncovered(step: Step, short: _Short, guaranteed: Amount, unit: str) -> Iterator[BadOrder]:
     """The first combination that has less than is guaranteed, and nothing else wrong that would be said of it."""
     folders = _folders(short.ways)
     possible = [synced for synced in _combinations(folders) if _is_possible(step, folders, synced)]
-    sound = [synced for synced in possible if not any({*way.found(synced)} - {Hazard.EARLY} for way in short.ways)]
+    sound = [synced for synced in possible if not any({*way.found(synced)} - _APART for way in short.ways)]
     bad = [synced for synced in sound if short.capacity(synced) < guaranteed]
     for synced in bad[:1]:
         matter = [folder for folder in folders if short.capacity(synced ^ {folder}) >= guaranteed]

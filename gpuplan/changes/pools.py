@@ -142,7 +142,23 @@ _MPS_BEGINS: Final = (
 
 
 def _added(step: Step, pool: Pool) -> Iterator[Change]:
-    """Its nodes may run something already: nothing here knows what they were before."""
+    """Its nodes may run something already: nothing here knows what they were before.
+
+    Of those that come from pools that stay, these tell.
+    """
+    is_chosen = bool(pool.nodes.names or pool.nodes.name_pattern)
+    if is_chosen and next(arrivals(step, None, pool), None) is None:
+        yield Change(
+            *of(step.after, pool),
+            ChangeClass.ADMISSION,
+            "pool is added",
+            "its nodes come from other pools, which say what becomes of them",
+            "reverting takes the pool away again",
+            nodes=impact(pool.nodes),
+            capacity=capacities(None, pool),
+            windows=pool.windows,
+        )
+        return
     yield _arrived(step, None, pool, Arrival(pool, impact(pool.nodes), None))._replace(
         what="pool is added", undo="reverting takes the pool away again, which is destructive"
     )

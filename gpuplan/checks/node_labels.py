@@ -15,6 +15,7 @@ from gpuplan.planning.plan import (
     POOL_LABEL,
     Mig,
     Plan,
+    Pool,
     RetainedNodes,
     with_places,
 )
@@ -184,11 +185,11 @@ def taint_twice(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove one of the two, or give it another effect or key.
     """
-    for title, taints in _tainted(plan):
+    for pool, taints in _tainted(plan):
         for (at, taint), (before, _) in repeats(taints, lambda item: (item[1].key, item[1].effect)):
             yield Finding(
                 at / "key",
-                f"{title} has the taint `{taint.key}:{taint.effect}` twice",
+                f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
                 label="the second",
                 related=(Label(before / "key", "the first"),),
                 notes=("a node has one taint for each key and effect, whatever the values",),
@@ -212,12 +213,9 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
         yield from _refused_by_nfd(plan, [(at / "key", taint.key) for at, taint in taints], "taint", ("feature",))
 
 
-def _tainted(plan: Plan) -> Iterator[tuple[str, list[tuple[Origin, Taint]]]]:
-    """The taints of each pool, and of nodes that have left one, with their places and a title of all."""
-    for pool in plan.pools:
-        yield f"pool `{pool.name}`", [*with_places(pool.at / "taints", pool.spec.taints)]
-    for kept in _kept(plan):
-        yield f"what pool `{kept.spec.pool}` gave", [*with_places(kept.at / "taints", kept.spec.taints)]
+def _tainted(plan: Plan) -> Iterator[tuple[Pool, list[tuple[Origin, Taint]]]]:
+    """The taints of each pool, with their places."""
+    return ((pool, [*with_places(pool.at / "taints", pool.spec.taints)]) for pool in plan.pools)
 
 
 def _refused_by_nfd(

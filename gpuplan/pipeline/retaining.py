@@ -354,8 +354,7 @@ def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
         else:
             chosen = {"namePattern": nodes.name_pattern, **({"exceptNames": list(nodes.moved)} if nodes.moved else {})}
             until = f"{listed} no node" + (f" but those of pool `{name}`" if new.find_pool(name) is not None else "")
-        taints = [taint.model_dump(mode="json", exclude_defaults=True) for taint in moved.was.spec.taints]
-        spec = {"pool": name, **chosen, "labels": moved.labels, **({"taints": taints} if taints else {})}
+        spec = {"pool": name, **chosen, "labels": moved.labels}
         document = f"nodes-of-{name}-{_digest(to_yaml(chosen))[:8]}"
         yield _Needed(
             _of_nodes(name, chosen.get("namePattern"), moved.names), document, {"nodes": spec, "until": until}

@@ -936,7 +936,7 @@ class RetainedObject(Model):
 
 
 class RetainedNodes(Model):
-    """Nodes that a pool has let go: they keep what its rule gave them, until the rule of another pool says more."""
+    """Nodes that a pool has let go: they keep the labels of its rule, until the rule of another pool says more."""
 
     pool: Annotated[str, names.POOL]
     """The pool that had the nodes; what they keep is applied with its folder."""
@@ -947,9 +947,7 @@ class RetainedNodes(Model):
     except_names: Annotated[list[str], Judged("GPU147")] = Field(default_factory=list)
     """Names that the pattern matches and that are not meant."""
     labels: Annotated[dict[str, str], Judged("GPU148")]
-    """The labels that the pool's rule gave its nodes."""
-    taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
-    """The taints that the pool's rule gave its nodes."""
+    """The labels that the pool's rule gave its nodes. Its taints are not kept."""
 
     _one_choice = _exactly_one("names", "name_pattern", "which nodes are meant")
 

@@ -202,3 +202,20 @@ def test_partitions_that_hang_on_an_order_are_never_a_small_matter(old: list[str
     if hangs:
         states = (ClusterState.of(plan, artifacts(plan)) for plan in (before, after))
         assert compare(*((state,) for state in states)).worst.rank >= ChangeClass.TWO_STEP.rank
+
+
+@pytest.mark.parametrize(
+    ("nodes", "change_class"),
+    [
+        (("n2",), ChangeClass.ADMISSION),  # all of them are another pool's, which tells of them
+        (("n2", "n3"), ChangeClass.REPARTITION),  # nobody knows what n3 was
+    ],
+)
+def test_a_pool_that_is_added_tells_of_nodes_that_no_pool_had(
+    nodes: tuple[str, ...], change_class: ChangeClass
+) -> None:
+    sharing = "{mig: {layout: large}}"
+    before = a_plan(LAYOUTS + a_pool(sharing, "p", ("n1", "n2")))
+    after = a_plan(LAYOUTS + a_pool(sharing, "p") + a_pool(sharing, "q", nodes))
+    found = compare(*([ClusterState.of(plan, artifacts(plan))] for plan in (before, after)))
+    assert {item.change_class for item in found.changes if item.what == "pool is added"} == {change_class}

@@ -91,6 +91,49 @@ def test_a_rule_that_keeps_its_labels_makes_every_order_safe() -> None:
     assert told("".join(MOVES), "".join(MOVED) + kept_nodes(one, {"names": ["b"]})) == []
 
 
+TAINTED = "  taints: [{key: nvidia.com/gpu, value: POOL, effect: EFFECT}]\n"
+
+
+def tainted(*effects: str) -> tuple[str, str]:
+    """The move from `one` to `two` with labels that are kept, where each has a taint with one of the effects."""
+    taints = [
+        TAINTED.replace("POOL", pool).replace("EFFECT", effect)
+        for pool, effect in zip(("one", "two"), effects, strict=True)
+    ]
+    was, to = ("".join(f"{pool}{more}" for pool, more in zip(side, taints, strict=True)) for side in (MOVES, MOVED))
+    one, _ = a_plan(LAYOUTS + was).pools
+    return was, to + kept_nodes(one, {"names": ["b"]})
+
+
+def test_two_pools_must_not_give_a_node_one_taint_at_once() -> None:
+    """Node Feature Discovery could not read again what it notes of them; the pool that lets go comes first."""
+    (bad,) = bad_orders(a_step(*tainted("NoSchedule", "NoSchedule"), ARGOCD))
+    assert bad.hazard is Hazard.STUCK
+    assert bad.text == (
+        "if `gpu-partitions-test-two` syncs before `gpu-partitions-test-one`: node `b` gets the taint "
+        "`nvidia.com/gpu:NoSchedule` from two pools, and Node Feature Discovery fails"
+    )
+    assert bad.advice == "safe: `gpu-partitions-test-one`, then `gpu-partitions-test-two`"
+
+
+def test_a_taint_that_two_pools_give_is_warned_of_with_the_order_and_what_mends_a_node() -> None:
+    step = a_step(*tainted("NoSchedule", "NoSchedule"), ARGOCD)
+    [found] = (found.finding for found in run(step) if found.code == "GPU738")
+    assert found.message == "`b` may get one taint from the pools `one` and `two`, and NFD then fails at it"
+    assert found.help is not None
+    assert found.help.startswith("sync `gpu-partitions-test-one` first; ")
+    assert "kubectl annotate node NODE nfd.node.kubernetes.io/taints-" in found.notes[-1]
+
+
+def test_taints_of_two_effects_are_two_taints() -> None:
+    assert told(*tainted("NoSchedule", "PreferNoSchedule")) == []
+
+
+@pytest.mark.parametrize("way", ["node", "external"])
+def test_taints_that_no_rule_gives_are_not_noted(way: str) -> None:
+    assert told(*tainted("NoSchedule", "NoSchedule"), f"{CLUSTER}  nodeLabels: {way}\n---\n") == []
+
+
 def test_what_is_kept_goes_without_harm_once_the_new_pool_has_the_node() -> None:
     one, _ = a_plan(LAYOUTS + "".join(MOVES)).pools
     kept = kept_nodes(one, {"names": ["b"]})

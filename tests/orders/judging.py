@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.disturbance import ChangeClass, worst
 from tests.orders.asking import Said, ask, build, written
 from tests.orders.edits import TEXT_ONLY, Edit
-from tests.orders.oracle import UNSAFE, Judgement, Kind, Verdict, judge
+from tests.orders.oracle import UNSAFE, Judgement, Kind, Verdict, is_in_row, judge
 from tests.orders.platforms import Platform, gpus_of
 from tests.orders.trees import Body, Tree
 
@@ -149,7 +149,7 @@ def _classes(step: Step) -> Iterator[ChangeClass]:
             yield ChangeClass.REPARTITION
         else:
             yield ChangeClass.PREEMPTION_ORDER
-    if _is_handed_over(step):
+    if _is_handed_over(step) or _leaves_table(step):
         yield ChangeClass.DESTRUCTIVE
     if _is_evicting(step):
         yield ChangeClass.DESTRUCTIVE
@@ -181,6 +181,19 @@ def _is_handed_over(step: Step) -> bool:
     return any(_present(step.old, name) != _present(step.new, name) for name in fields)
 
 
+def _leaves_table(step: Step) -> bool:
+    """Whether a node has no row any more in the table that others follow: they may take its labels away, or not."""
+    rows = [
+        [group for folder in tree.folders.values() for group in folder.groups] for tree in (step.before, step.after)
+    ]
+    is_followed = not any(folder.nodes for folder in step.before.folders.values())
+    names = (way.name for way in step.judgement.ways)
+    return is_followed and any(
+        any(is_in_row(row, name) for row in rows[0]) and not any(is_in_row(row, name) for row in rows[1])
+        for name in names
+    )
+
+
 def _present(platform: Platform, name: str) -> Any:
     value = platform.cluster.get(name)
     return value if name in ("nodeLabels", "scheduler") else value is not None
@@ -195,6 +208,8 @@ def _excused(step: Step) -> Iterator[str]:
         yield "GPU705"
     if _is_handed_over(step):
         yield from ("GPU704", "GPU711", "GPU714", "GPU705", "GPU703", "GPU728")
+    if _leaves_table(step):
+        yield "GPU704"
     if any(count > _allowed(step, pool) for pool, count in _repartitioned(step).items()):
         yield "GPU708"
 

@@ -180,12 +180,13 @@ def _way(trees: Sequence[Tree], name: str, gpus: int, start: Mapping[str, int] |
 def _about(folder: Folder, node: str) -> Folder:
     """What of a folder is about a node."""
     rules = {name: body for name, body in folder.rules.items() if labels_of({name: body}, node)}
-    groups = tuple(group for group in folder.groups if _is_in(group, node))
+    groups = tuple(group for group in folder.groups if is_in_row(group, node))
     nodes = {node: folder.nodes[node]} if node in folder.nodes else {}
     return Folder(rules, nodes, groups)
 
 
-def _is_in(group: Body, node: str) -> bool:
+def is_in_row(group: Body, node: str) -> bool:
+    """Whether a row of the table of node groups is about a node."""
     pattern = group.get("namePattern")
     return node in group.get("names", ()) or (pattern is not None and re.fullmatch(pattern, node) is not None)
 

@@ -73,15 +73,6 @@ def test_a_node_that_moves_keeps_the_labels_of_the_pool_that_it_leaves() -> None
     }
 
 
-def test_it_keeps_the_taints_as_well() -> None:
-    taints = "  taints: [{key: example.com/a, value: b, effect: NoSchedule}, {key: example.com/c, effect: NoExecute}]\n"
-    [found] = kept(platform(a_pool("left", named("a"), more=taints)), platform(a_pool("right", named("a"))))
-    assert found["taints"] == [
-        {"key": "example.com/a", "value": "b", "effect": "NoSchedule"},
-        {"key": "example.com/c", "effect": "NoExecute"},
-    ]
-
-
 def test_of_a_pattern_all_nodes_are_kept() -> None:
     """Which of them go, only the cluster knows; a pool's own rule comes after the one that keeps them."""
     old = platform(a_pool("left", "count: 3, namePattern: 'n-[1-3]'"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gpuplan.changes.checks.places import chosen_by, pods_on, sharing_of
 from gpuplan.changes.orders import FILES, BadOrder, Hazard, bad_orders, syncers_of
@@ -10,7 +11,7 @@ from gpuplan.changes.step import Step
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Pool
-from gpuplan.wording import joined
+from gpuplan.wording import joined, listing
 
 
 @check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
@@ -24,6 +25,11 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     calls a node `failed` whose label names an entry that it does not know, and the device plugin's config-manager ends
     with an error (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): what is handed out
     stays as it was, or is nothing where the plugin restarts.
+
+    Where nodes go to another pool and both have a taint of one key and effect, Node Feature Discovery must not see both
+    rules match: it notes the taints in an annotation that it then cannot read (`setTaints` in
+    `pkg/nfd-master/nfd-master.go` of kubernetes-sigs/node-feature-discovery), and changes no taint of the node any
+    more. The folder that lets the nodes go comes first.
 
     Where two pools swap nodes, one of them may have lost its own before it has the other's: quotas admit pods that find
     no place.
@@ -46,6 +52,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
                 notes=(bad.text, bad.advice),
                 help="let nodes come in one commit, and others go in the next",
             )
+    yield from _stuck_taints(step)
     told_of: set[tuple[str, tuple[str, str] | None]] = set()
     for bad in bad_orders(step):
         pool = bad.to
@@ -65,6 +72,23 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
             help=f"have `approval: manual` on the pool and sync {joined(syncers_of(step.after, (FILES,)))} first; or "
             "make what they name known in a commit before",
         )
+
+
+def _stuck_taints(step: Step) -> Iterator[Finding]:
+    for bad in bad_orders(step):
+        if bad.hazard is Hazard.STUCK and bad.to is not None:
+            yield Finding(
+                chosen_by(bad.to).key,
+                f"{listing(bad.nodes.names) or 'nodes'} may get one taint from the pools `{bad.pools[0]}` and "
+                f"`{bad.pools[1]}`, and NFD then fails at {'it' if bad.nodes.count == 1 else 'them'}",
+                label="their rules are synced in any order",
+                notes=(bad.text, bad.advice, _UNSTUCK),
+                help=f"sync {joined(syncers_of(step.after, bad.waiting))} first; or give the pools "
+                "taints of different keys in a commit before",
+            )
+
+
+_UNSTUCK: Final = "to mend a node: `kubectl annotate node NODE nfd.node.kubernetes.io/taints-`"
 
 
 def _is_idle(step: Step, bad: BadOrder) -> bool:

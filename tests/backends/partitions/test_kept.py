@@ -30,7 +30,6 @@ spec:
     pool: left
     NODES
     labels: {nvidia.com/mig.config: all-disabled, gpuplan.dev/pool: left}
-    taints: [{key: example.com/left, effect: NoSchedule}]
   until: "`kubectl get nodes -l gpuplan.dev/pool=left` lists none of `b`"
 """
 LEFT = POOL.replace("right", "left").replace("[b, c]", "[a, d]")
@@ -49,12 +48,18 @@ def test_the_rule_is_as_the_document_has_it() -> None:
     assert {key: value for key, value in rule.items() if key != "matchFeatures"} == {
         "name": "moved",
         "labels": {"gpuplan.dev/pool": "left", "nvidia.com/mig.config": "all-disabled"},
-        "taints": [{"key": "example.com/left", "effect": "NoSchedule"}],
     }
     assert rule["matchFeatures"][0] == {
         "feature": "system.name",
         "matchExpressions": {"nodename": {"op": "In", "value": ["b", "c"]}},
     }
+
+
+def test_it_gives_no_taints() -> None:
+    """It is there before the pool's rule lets go: NFD fails at a node that gets one taint from two rules."""
+    tainted = LEFT + "  taints: [{key: example.com/left, effect: NoSchedule}]\n"
+    [rule] = by_name(a_platform(tainted))["gpuplan-kept-moved"]["spec"]["rules"]
+    assert "taints" not in rule
 
 
 def test_nodes_by_a_pattern_but_for_some() -> None:

@@ -11,7 +11,7 @@ from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.orders import dangling
 from gpuplan.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import division, from_to, verb
+from gpuplan.changes.wording import division, from_to, verb, who_names
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Severity
@@ -163,6 +163,9 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
     key again, with other content: for its own nodes, and for those whose label has not moved for several commits.
 
+    A rollout that is taken back gives its key to no node, which says nothing of nodes: it is a warning, and an error
+    where `--nodes` shows one that still names the key.
+
     ## Instead
     Keep the old key until no node names it: run `gpuplan retain --write`. The document of a pool's own name stays for
     as long as the pool does otherwise.
@@ -187,6 +190,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 ),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
+    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
     edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
     for key, retained in changed.items():
         pool = step.after.find_pool(key)
@@ -197,6 +201,26 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
             notes=(earlier(retained.at, "the document that retains it"),),
             help="write the document as it was" if key in edited else f"run `{RETAIN}` and commit what it writes",
         )
+
+
+def _keys_of_none(step: Step) -> Iterator[tuple[str, Finding]]:
+    """The keys of parts without nodes, such as a rollout's that was taken back: labels may not have moved yet."""
+    for old, new in step.pools:
+        for part in (part for part in old.parts if not part.nodes.count) if old is not None else ():
+            key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+            by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+            if by != () and part.spec.allocation is not Allocation.DRA:
+                yield (
+                    key,
+                    Finding(
+                        name_of_cluster(step) if new is None else name_of(new.at),
+                        f"the configuration `{key}` vanishes, and {who_names(by) if by else 'nodes may still name it'}",
+                        label=f"no node of pool `{part.name}` has it by the policies",
+                        help=f"run `{RETAIN}` and commit what it writes"
+                        + ("" if by else "; or pass `--nodes FILE`, where no node names it any more"),
+                        severity=None if by else Severity.WARNING,
+                    ),
+                )
 
 
 def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:

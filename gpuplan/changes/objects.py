@@ -109,8 +109,9 @@ def _differing(
     new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before.objects}
     gone = {key[0] for key in before.objects if key not in after.objects}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
+    has_nodes = all_before.has_nodes and all_after.has_nodes
     for was, pair in _pairs(before.objects, after.objects):
-        found = _class_of(pair, before, after)
+        found = _class_of(pair, before, after, has_nodes=has_nodes)
         if pair.identity.kind == _RULE and pair.after is None:
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
@@ -233,9 +234,9 @@ def _kept(key: Key, body: Body) -> object:
 # --- Classes -----------------------------------------------------------------------------------------------------
 
 
-def _class_of(pair: Pair, before: Written, after: Written) -> ChangeClass:
+def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
-        return _class_of_file(pair, before.names, after.names)
+        return _class_of_file(pair, before, after, has_nodes=has_nodes)
     if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
@@ -256,8 +257,8 @@ def _class_of_renamed(pair: Pair) -> ChangeClass:
     return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
 
 
-def _class_of_file(pair: Pair, names: Names, next_names: Names) -> ChangeClass:
-    """Nobody applies a file, but people and Helm read it."""
+def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool) -> ChangeClass:
+    """Nobody applies a file, but people and Helm read it. Where Node objects have the labels, a table is for taints."""
     old, new = (_content(body) for body in (pair.before, pair.after))
     if old == new:
         return ChangeClass.NONE
@@ -267,7 +268,10 @@ def _class_of_file(pair: Pair, names: Names, next_names: Names) -> ChangeClass:
     if stage == Stage.GPU_OPERATOR and isinstance(old, Mapping) and isinstance(new, Mapping):
         return class_of_settings(old, new)
     if stage == Stage.PARTITIONS:
-        return class_of_rules(_rules_of_table(old, names), _rules_of_table(new, next_names))
+        rules, next_rules = _rules_of_table(old, before.names), _rules_of_table(new, after.names)
+        if has_nodes:
+            rules, next_rules = (tuple(rule._replace(labels={}) for rule in side) for side in (rules, next_rules))
+        return class_of_rules(rules, next_rules)
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
     return class_of_stage(pair.folder)

@@ -78,6 +78,13 @@ def test_a_table_that_nothing_applies_comes_and_goes_with_its_taints(was: str, w
     assert found.objects == ()
 
 
+@pytest.mark.parametrize(("mode", "worst"), [("node", ChangeClass.ADMISSION), ("external", ChangeClass.DESTRUCTIVE)])
+def test_a_node_that_leaves_a_table_loses_labels_where_the_table_has_them(mode: str, worst: ChangeClass) -> None:
+    before, after = (a_cluster(a_pool(nodes=nodes, taints=TAINT), mode=mode) for nodes in (("a", "b"), ("a",)))
+
+    assert compared(before, after).worst is worst
+
+
 def test_the_table_that_others_apply_is_judged_by_its_rows() -> None:
     before = a_cluster(a_pool(), a_pool("z", ("b",), "{exclusive: {}}"), mode="external")
     after = a_cluster(a_pool("z", ("b",), "{exclusive: {}}"), mode="external")

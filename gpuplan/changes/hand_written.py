@@ -136,7 +136,9 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
         rules = kept_name(step.before.cluster, place.name)
         what += " no longer"
         effect = _lost_labels(needing, until)
-        effect += "; Argo CD deletes the rule when somebody confirms it, with Flux or kubectl run "
+        effect += (
+            "; Argo CD deletes the rule with a sync that prunes, when somebody confirms it; with Flux or kubectl run "
+        )
         effect += f"`kubectl delete nodefeaturerule {rules}`"
     else:
         what += "" if old is None else " otherwise"

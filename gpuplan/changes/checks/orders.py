@@ -16,7 +16,7 @@ from gpuplan.wording import joined, listing
 
 @check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
 def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
-    """In some order of syncs nodes name what is not there yet, or a pool has less than it guarantees.
+    """In some order of syncs nodes name what is not there, get a taint twice, or are too few for what is guaranteed.
 
     ## Why
     Labels of nodes and the files that they name are synced by themselves. With Argo CD and `approval: automatic` both
@@ -42,6 +42,8 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     ## Instead
     Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have
     `approval: manual` on the pool, and sync the GPU Operator first. Or let a root of Argo CD do that (`argocd.root`).
+    Where both pools have one taint, sync the pool first that lets the nodes go. A node at which Node Feature Discovery
+    fails is mended with `kubectl annotate node NODE nfd.node.kubernetes.io/taints-`.
     """
     for bad in bad_orders(step):
         if bad.hazard is Hazard.UNCOVERED and bad.to is not None:

@@ -91,17 +91,21 @@ def _known(
     return known(before, plans[0]), known(after, plans[1])
 
 
-def _proof(before: ClusterState | None, nodes: Sequence[Node] | None) -> frozenset[tuple[str, str]] | None:
+def _proof(
+    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> frozenset[tuple[str, str]] | None:
     """All that nodes name; None where nobody knows all of it."""
-    evidence = Evidence(before.plan, nodes) if before is not None and nodes is not None else None
-    return evidence.named if evidence is not None and evidence.is_whole else None
+    if before is None or nodes is None:
+        return None
+    evidence = Evidence(before.plan, nodes, (after or before).plan)
+    return evidence.named if evidence.is_whole else None
 
 
 def _compare(
     cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
 ) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
-    found = tuple(differing(cluster, old, new, _proof(before, nodes)))
+    found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
     parts = _parts(old.objects, new.objects)
     changes = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
     if before is None or after is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Final, assert_never
 
 from gpuplan.changes.node_list import Node
@@ -21,6 +22,7 @@ from gpuplan.planning.plan import (
     RetainedNodes,
     RetainedObject,
 )
+from gpuplan.planning.plugin_configs import pool_of
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import count, listing
 
@@ -45,10 +47,11 @@ class Lack(NamedTuple):
 
 
 class Evidence(Value):
-    """The nodes of a cluster, beside what its policies say of them."""
+    """The nodes of a cluster, beside what its policies say of them, and what they are to say."""
 
     plan: Plan
     nodes: Sequence[Node]
+    after: Plan
 
     @cached_property
     def shows_labels(self) -> bool:
@@ -69,7 +72,21 @@ class Evidence(Value):
         """Why the list is no proof of what no node names; nothing where it is."""
         if self.is_foreign:
             return (f"none of {count(len(self.nodes), 'node')} in the list has a label that pools give",)
-        return tuple(map(str, self.lacks))
+        return (*self.strangers, *map(str, self.lacks))
+
+    @cached_property
+    def strangers(self) -> tuple[str, ...]:
+        """The first node of a pool that the cluster does not have: patterns may match nodes of another cluster."""
+        plans = self.plan, self.after
+        known = {pool.name for plan in plans for pool in plan.pools}
+        known |= {kept.spec.pool for plan in plans for _, kept in plan.retained_nodes}
+        known |= {pool_of(kept.spec.key) for plan in plans for kept in plan.retained_plugin_configs}
+        labelled = ((node.name, node.labels[POOL_LABEL]) for node in self.nodes if POOL_LABEL in node.labels)
+        unknown = ((name, pool) for name, pool in labelled if pool not in known)
+        return tuple(
+            f"node `{name}` in the list is of pool `{pool}`, which cluster `{self.plan.cluster.name}` does not have"
+            for name, pool in islice(unknown, 1)
+        )
 
     @property
     def is_whole(self) -> bool:

@@ -45,7 +45,7 @@ class Step(Value, eq=False):
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        return None if self.nodes is None else Evidence(self.before, self.nodes)
+        return None if self.nodes is None else Evidence(self.before, self.nodes, self.after)
 
     def naming(self, label: str, value: str) -> tuple[str, ...] | None:
         """The nodes that have this label now; None where nobody knows."""

@@ -115,7 +115,7 @@ def retain(
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            evidence = Evidence(old, nodes) if nodes is not None else None
+            evidence = Evidence(old, nodes, plan) if nodes is not None else None
             doubts = evidence.doubts if evidence is not None else None
             missing += keepers(old, plan, evidence)
             left += leftovers(old, plan, evidence)

@@ -285,6 +285,19 @@ def test_what_may_be_named_by_nodes_that_are_not_listed_stays(done_with: Path) -
     assert (done_with / KEPT).exists()
 
 
+def test_nodes_of_another_cluster_are_no_proof_though_patterns_match_them(done_with: Path) -> None:
+    option = nodes(done_with, "halves-2d7d978e")
+    listed = (done_with / "nodes.json").read_text().replace('"research"', '"elsewhere"', 1)
+    write(done_with / "nodes.json", listed)
+    done = prune(done_with, *option)
+
+    assert done.err.splitlines()[-1] == (
+        "node `research-1` in the list is of pool `elsewhere`, which cluster `dev` does not have: it is no proof of "
+        "what no node names"
+    )
+    assert (done_with / KEPT).exists()
+
+
 def test_prune_with_nodes_says_first_what_would_go(done_with: Path) -> None:
     done = retain(done_with, "--prune", *nodes(done_with, "halves-2d7d978e"))
 

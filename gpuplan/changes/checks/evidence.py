@@ -113,13 +113,13 @@ def _is_made(item: Retained, after: Plan) -> bool:
 
 @check("GPU749", "nodes-not-listed", Severity.NOTE, family=Family.STEP)
 def nodes_not_listed(step: Step) -> Iterator[Finding]:
-    """The list of nodes lacks some that the policies count, or is of a cluster that was never labelled.
+    """The list of nodes lacks some that the policies count, or is of another cluster, or of one never labelled.
 
     ## Why
     What no node of the list names may be named by one that is not in it: `kubectl get nodes` with a selector lists a
-    part, and another context lists another cluster. So such a list is no proof that something may go, and patterns of
-    a pool that lacks nodes are judged by what they may match. What the nodes that are there do name is a fact all the
-    same.
+    part, and another context lists another cluster, whose nodes the same patterns may match. So such a list is no proof
+    that something may go, and patterns of a pool that lacks nodes are judged by what they may match. What the nodes
+    that are there do name is a fact all the same.
 
     ## Instead
     List all nodes: `kubectl get nodes -o json`. Where nodes are gone for good, correct `nodes.count` or `nodes.names`.
@@ -134,6 +134,13 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
             help="list the nodes of this cluster; before its first sync leave `--nodes` out",
         )
         return
+    for stranger in step.evidence.strangers:
+        yield Finding(
+            name_of_cluster(step),
+            stranger,
+            label="what no node of the list names is no proof",
+            help="list the nodes of this cluster; or remove the label where the pool was removed long ago",
+        )
     yield from (_lacking(step, lack) for lack in step.evidence.lacks)
 
 

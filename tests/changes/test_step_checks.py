@@ -32,7 +32,7 @@ FOUND: Mapping[str, set[str]] = {
     "edit_a_layout": {"GPU700", "GPU709", "GPU736"},
     "rename_a_layout": {"GPU701", "GPU736"},
     "swap_a_layout_and_remove_the_old_one": {"GPU701", "GPU709", "GPU736"},
-    "rename_a_pool": {"GPU702", "GPU728"},
+    "rename_a_pool": {"GPU702", "GPU728", "GPU738"},
     "edit_an_unused_layout": {"GPU736"},
     "remove_an_unused_layout": {"GPU736"},
     "rename_an_unused_layout": {"GPU736"},
